@@ -1,0 +1,102 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+extension Target.Dependency {
+    static let nioCore: Self = .product(name: "NIOCore", package: "swift-nio")
+    static let nioPosix: Self = .product(name: "NIOPosix", package: "swift-nio")
+    static let nioSSL: Self = .product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let nioHTTP1: Self = .product(name: "NIOHTTP1", package: "swift-nio")
+    static let grdb: Self = .product(name: "GRDB", package: "GRDB.swift")
+    static let crypto: Self = .product(name: "Crypto", package: "swift-crypto")
+    static let x509: Self = .product(name: "X509", package: "swift-certificates")
+    static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
+    static let logging: Self = .product(name: "Logging", package: "swift-log")
+    static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
+    static let hummingbird: Self = .product(name: "Hummingbird", package: "hummingbird")
+    static let hummingbirdTLS: Self = .product(name: "HummingbirdTLS", package: "hummingbird")
+    static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
+    static let lifecycle: Self = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let arguments: Self = .product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let asyncHTTPClient: Self = .product(name: "AsyncHTTPClient", package: "async-http-client")
+    static let histogram: Self = .product(name: "Histogram", package: "hdrhistogram-swift")
+}
+
+/// A target of ours with its tests: `Sources/<name>` and `Tests/<name>Tests`.
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [], isTested: Bool = true
+) -> [Target] {
+    var targets: [Target] = [
+        .target(name: name, dependencies: dependencies, exclude: ["DESIGN.md"], swiftSettings: settings)
+    ]
+    if isTested {
+        targets.append(
+            .testTarget(
+                name: name + "Tests", dependencies: [.byName(name: name)] + dependencies + testing,
+                exclude: name == "RaftCore" ? ["Scenarios"] : [], swiftSettings: settings))
+    }
+    return targets
+}
+
+let package = Package(
+    name: "zonekeeper",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "RaftCore", targets: ["RaftCore"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        module("Wire"),
+        module("RaftCore", ["Wire"]),
+        module("RecordModel", ["Wire"]),
+        module("Authorization", ["RecordModel", "Wire"]),
+        module("Storage", ["RaftCore", "Wire", .grdb]),
+        module("Certificates", [.x509, .asn1, .crypto]),
+        module(
+            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging], testing: ["Certificates"]),
+        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb], testing: ["Storage"]),
+        module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
+        module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
+        module(
+            "Cluster",
+            [
+                "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
+                "RecordStore",
+                "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
+            ], testing: ["Certificates"]),
+        module("Admission", ["Authorization", "Directory", "RecordModel", .crypto]),
+        module(
+            "WebServices",
+            [
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
+                "RecordModel",
+                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle,
+                .logging, .nioCore, .nioSSL,
+            ]),
+        [
+            .testTarget(name: "LintTests", swiftSettings: settings)
+        ],
+    ].flatMap(\.self)
+)

@@ -1,0 +1,52 @@
+package import Wire
+
+/// Who asks: a signed-in user or nobody, and the roles that the admission found for them.
+///
+/// Made once at the edge and carried by commands, so that every replica judges the same caller.
+package struct Caller: Hashable, Sendable {
+    /// The user record name; nil is an anonymous caller.
+    package let user: String?
+    /// Sorted by name, no role twice: `_world` always, `_icloud` when there is a user, then the custom ones.
+    /// Never `_creator`, which depends on the record.
+    package let roles: [String]
+
+    /// - Parameter customRoles: roles that an administrator gave the user; built-in names among them are ignored.
+    package init(user: String?, customRoles: [String] = []) {
+        self.user = user
+        var names = customRoles.filter { BuiltInRole(rawValue: $0) == nil }
+        names.append(BuiltInRole.world.rawValue)
+        if user != nil { names.append(BuiltInRole.signedIn.rawValue) }
+        roles = Set(names).sorted()
+    }
+
+    /// What the stamp of a record says where an anonymous caller wrote it.
+    package static let anonymousName = "_anonymous"
+}
+
+/// The roles that every container has.
+package enum BuiltInRole: String, CaseIterable, Sendable {
+    case world = "_world"
+    case signedIn = "_icloud"
+    case creator = "_creator"
+}
+
+extension Caller: WireEncodable, WireDecodable {
+    package func encode(to writer: inout WireWriter) {
+        if let user { writer.field(1, user) }
+        for role in roles where BuiltInRole(rawValue: role) == nil { writer.field(2, role) }
+    }
+
+    /// Built-in roles are derived again, never believed.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var user: String?
+        var customRoles: [String] = []
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: user = try reader.string()
+            case 2: customRoles.append(try reader.string())
+            default: try reader.skip()
+            }
+        }
+        self.init(user: user, customRoles: customRoles)
+    }
+}

@@ -1,0 +1,118 @@
+import Crypto
+import Foundation
+import SwiftASN1
+import X509
+
+/// Reads and writes PEM files. A file appears whole or not at all; keys are readable by their owner only.
+enum Files {
+    static let keyMode: mode_t = 0o600
+    static let certificateMode: mode_t = 0o644
+    static let folderMode: mode_t = 0o700
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Makes a folder for its owner only; a folder that is there keeps its contents and gets the mode.
+    static func makeFolder(_ path: String) throws(CertificatesError) {
+        if mkdir(path, folderMode) != 0, errno != EEXIST {
+            throw systemError(path, "cannot be made")
+        }
+        if chmod(path, folderMode) != 0 { throw systemError(path, "cannot be closed to other users") }
+    }
+
+    /// Writes beside the file, fsyncs, renames over it and fsyncs the folder: the file is durable on return.
+    static func write(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) {
+        let temporary = path + ".new"
+        unlink(temporary)
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw systemError(temporary, "cannot be made") }
+        defer { close(descriptor) }
+        // The umask may have taken bits away, and a key must have exactly its mode.
+        guard fchmod(descriptor, mode) == 0 else { throw systemError(temporary, "cannot get its mode") }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { unistdWrite(descriptor, $0) }
+            guard count > 0 else { throw systemError(temporary, "cannot be written") }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw systemError(temporary, "cannot be made durable") }
+        guard rename(temporary, path) == 0 else { throw systemError(path, "cannot be replaced") }
+        try syncFolder(of: path)
+    }
+
+    /// Renames a folder that was filled beside its final place.
+    static func moveFolder(_ from: String, to path: String) throws(CertificatesError) {
+        guard rename(from, path) == 0 else { throw systemError(path, "cannot be put in place") }
+        try syncFolder(of: path)
+    }
+
+    static func read(_ path: String) throws(CertificatesError) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw systemError(path, exists(path) ? "cannot be read" : "is missing")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw CertificatesError(
+                file: path, problem: "is not a PEM file (it is not text)", remedy: "Put the right file there")
+        }
+        return text
+    }
+
+    static func readCertificate(_ path: String) throws(CertificatesError) -> Certificate {
+        let text = try read(path)
+        do { return try Certificate(pemEncoded: text) } catch {
+            throw CertificatesError(
+                file: path, problem: "is not a certificate in PEM form: \(error)",
+                remedy: "Restore it from where the cluster's certificates were made, or issue it anew")
+        }
+    }
+
+    /// Reads a key and checks that it belongs to the certificate beside it.
+    static func readKey(_ path: String, for certificate: Certificate) throws(CertificatesError)
+        -> P256.Signing.PrivateKey
+    {
+        let text = try read(path)
+        let key: P256.Signing.PrivateKey
+        do { key = try P256.Signing.PrivateKey(pemRepresentation: text) } catch {
+            throw CertificatesError(
+                file: path, problem: "is not an ECDSA P-256 key in PEM form: \(error)",
+                remedy: "Restore it, or start anew")
+        }
+        guard Certificate.PublicKey(key.publicKey) == certificate.publicKey else {
+            throw CertificatesError(
+                file: path, problem: "does not belong to the certificate beside it",
+                remedy: "Restore both files from the same place")
+        }
+        return key
+    }
+
+    static func pem(_ certificate: Certificate) throws(CertificatesError) -> String {
+        do { return try certificate.serializeAsPEM().pemString + "\n" } catch {
+            throw CertificatesError(
+                file: "certificate \(certificate.subject)", problem: "cannot be encoded: \(error)",
+                remedy: "Report this")
+        }
+    }
+
+    private static func syncFolder(of path: String) throws(CertificatesError) {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw systemError(folder, "cannot be opened") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw systemError(folder, "cannot be made durable") }
+    }
+
+    private static func unistdWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+        Foundation.write(descriptor, bytes.baseAddress, bytes.count)
+    }
+
+    private static func systemError(_ path: String, _ problem: String) -> CertificatesError {
+        let code = errno
+        let remedy =
+            switch code {
+            case EACCES, EPERM: "Run as the user who owns the folder, or give the certificates another folder"
+            case ENOENT: "Check the path; make the certificates first if they were never made"
+            case ENOSPC, EDQUOT: "Free some space on the disk"
+            default: "Check the disk and the path"
+            }
+        return CertificatesError(file: path, problem: "\(problem): \(String(cString: strerror(code)))", remedy: remedy)
+    }
+}

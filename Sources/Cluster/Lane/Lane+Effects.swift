@@ -1,0 +1,221 @@
+import DequeModule
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import Storage
+
+// Performing what the cores ask for.
+extension Lane {
+    func perform(_ effects: Effects, of group: GroupID) {
+        guard replicas[group] != nil else { return }
+        replicas[group]?.wakeAt = effects.wakeAt
+        if let change = effects.roleChange { roleChanged(change, of: group) }
+        persist(effects, of: group)
+        send(effects.sendNow, of: group)
+        for read in effects.reads { confirm(read, of: group) }
+        for read in effects.failedReads { fail(read, of: group) }
+        for load in effects.loads { self.load(load, of: group) }
+        for follower in effects.snapshots { sendSnapshot(of: group, to: follower) }
+        if let mark = effects.install { install(mark, of: group) }
+        if let commitIndex = effects.commitIndex {
+            replicas[group]?.committed = commitIndex
+            handOver(group, isForced: false)
+        }
+    }
+
+    /// Ends an entry point: what its replicas wrote goes to the log in one submission.
+    func finishTurn() {
+        guard !turn.writes.isEmpty else { return }
+        let submission = Submission(writes: turn.writes, waiting: turn.waiting)
+        turn.writes = []
+        turn.waiting = []
+        // Behind a submission that found the disk full everything waits its turn: the log takes entries in order only.
+        if stalled.isEmpty { submit(submission) } else { stalled.append(submission) }
+    }
+
+    private func submit(_ submission: Submission) {
+        submissionsUnderway += 1
+        log.submit(submission.writes) { [self] result in
+            eventLoop.execute { self.wrote(submission, result) }
+        }
+    }
+
+    /// Tries again what found the disk full, once nothing is underway any more.
+    func retryStalled() {
+        guard submissionsUnderway == 0, !stalled.isEmpty else { return }
+        let submissions = stalled
+        stalled = []
+        for submission in submissions { submit(submission) }
+    }
+
+    private func persist(_ effects: Effects, of group: GroupID) {
+        guard effects.hardState != nil || !effects.append.isEmpty else {
+            send(effects.sendAfterPersist, of: group)
+            return
+        }
+        guard var submitted = replicas[group]?.submitted else { return }
+        if let hardState = effects.hardState { submitted.hardState = hardState }
+        if let last = effects.append.last { submitted.position = last.position }
+        replicas[group]?.submitted = submitted
+        turn.writes.append(LogWrite(group: group, hardState: effects.hardState, entries: effects.append))
+        turn.waiting.append(Persist(group: group, state: submitted, messages: effects.sendAfterPersist))
+    }
+
+    private func wrote(_ submission: Submission, _ result: Result<Void, RaftLogError>) {
+        submissionsUnderway -= 1
+        switch result {
+        case .success:
+            for persist in submission.waiting { completed(persist) }
+            finishTurn()
+        case .failure(.diskFull), .failure(.overloaded), .failure(.outOfOrder):
+            if stalled.isEmpty {
+                logger.error("the disk is full: nothing can be saved on this node until it has space again")
+            }
+            stalled.append(submission)
+        case .failure(let error):
+            // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
+            // memory are ahead of the disk. The process ends; a restart finds what is durable.
+            isStopping = true
+            onFatalError("the raft log failed: \(error)")
+        }
+    }
+
+    private func completed(_ persist: Persist) {
+        send(persist.messages, of: persist.group)
+        let effects: Effects?
+        if let mark = persist.installed {
+            replicas[persist.group]?.handedOver = mark.position.index
+            replicas[persist.group]?.applied = mark.position.index
+            replicas[persist.group]?.committed = mark.position.index
+            replicas[persist.group]?.receivedSnapshot = nil
+            effects = replicas[persist.group]?.raft.snapshotInstalled(mark, now: now)
+        } else {
+            effects = replicas[persist.group]?.raft.persisted(
+                persist.state.position, hardState: persist.state.hardState, now: now)
+        }
+        if let effects { perform(effects, of: persist.group) }
+    }
+
+    private func send(_ messages: [Message], of group: GroupID) {
+        guard let transport else { return }
+        for message in messages where !rejectedPeers.contains(message.to.node) {
+            transport.send([PeerMessage(group: group, message: message)], to: message.to.node)
+        }
+    }
+
+    private func roleChanged(_ change: RoleChange, of group: GroupID) {
+        leaders.set(change.leader?.node, of: group)
+        if change.role == .leader {
+            logger.info("group \(group): leading in term \(change.term)")
+            handOver(group, isForced: true)
+        }
+    }
+
+    private func load(_ request: LoadRequest, of group: GroupID) {
+        blockingPool.run { [self] in
+            let entries = try? log.entries(
+                of: group, from: request.from, through: request.through, bytesMax: request.bytesMax)
+            eventLoop.execute { [self] in
+                guard let effects = replicas[group]?.raft.loaded(request, entries: entries ?? [], now: now) else {
+                    return
+                }
+                perform(effects, of: group)
+                finishTurn()
+            }
+        }
+    }
+
+    /// Hands committed entries to the applier: at once on a leader, in larger pieces on a follower.
+    func handOver(_ group: GroupID, isForced: Bool) {
+        guard let replica = replicas[group], replica.committed > replica.handedOver,
+            replica.receivedSnapshot == nil
+        else { return }
+        let now = now
+        let isLeader = replica.raft.role == .leader
+        let waiting = replica.committed.rawValue - replica.handedOver.rawValue
+        let due = replica.lastHandOver.adding(milliseconds: settings.apply.followerDelayMilliseconds)
+        guard isLeader || isForced || group == .directory || waiting >= settings.apply.followerEntriesMax || due <= now
+        else { return }
+        let from = replica.handedOver.next
+        let through = replica.committed
+        replicas[group]?.handedOver = through
+        replicas[group]?.lastHandOver = now
+        let item: Applier.Item
+        if let entries = replica.raft.entries(from: from, through: through, bytesMax: .max) {
+            item = .entries(entries, completions: takeCompletions(of: entries, group: group))
+        } else {
+            loseTrack(of: group, through: through)
+            item = .logged(from: from, through: through)
+        }
+        if replica.applier.enqueue(item) { replica.worker.schedule(replica.applier) }
+    }
+
+    /// The completions of this node's own commands among committed entries, by position. Those whose place another leader's
+    /// entry took are told so.
+    private func takeCompletions(of entries: [Entry], group: GroupID) -> [Int: Completion] {
+        guard let first = entries.first, let last = entries.last, replicas[group]?.inFlight.isEmpty == false else {
+            return [:]
+        }
+        var completions: [Int: Completion] = [:]
+        while let inFlight = replicas[group]?.inFlight.first, inFlight.position.index <= last.index {
+            replicas[group]?.inFlight.removeFirst()
+            guard inFlight.position.index >= first.index else {
+                inFlight.completion(.failure(.outcomeUnknown("the entry was applied unseen")))
+                continue
+            }
+            let offset = Int(inFlight.position.index.rawValue - first.index.rawValue)
+            if entries[offset].term == inFlight.position.term {
+                completions[offset] = inFlight.completion
+            } else {
+                inFlight.completion(.failure(.superseded))
+            }
+        }
+        return completions
+    }
+
+    /// Entries that left memory before they were applied are read from the log by the applier, which knows no completions.
+    private func loseTrack(of group: GroupID, through: LogIndex) {
+        while let inFlight = replicas[group]?.inFlight.first, inFlight.position.index <= through {
+            replicas[group]?.inFlight.removeFirst()
+            inFlight.completion(.failure(.outcomeUnknown("the entry left memory before it was applied")))
+        }
+    }
+
+    /// The applier's report, back on the lane.
+    func applied(_ progress: Applier.Progress, of group: GroupID) {
+        switch progress {
+        case .failed(let error):
+            replicas[group]?.applyFailure = "\(error)"
+        case .applied(let position, let installed):
+            replicas[group]?.applyFailure = nil
+            if let installed { return logInstalled(installed, of: group) }
+            replicas[group]?.applied = position.index
+            replicas[group]?.raft.applied(position.index)
+            runConfirmedReads(of: group)
+        }
+    }
+
+    private func confirm(_ ready: ReadReady, of group: GroupID) {
+        guard let batch = replicas[group]?.readBatches.removeValue(forKey: ready.id) else { return }
+        for read in batch.reads {
+            replicas[group]?.confirmedReads.append(
+                Replica.ConfirmedRead(index: ready.index, read: read))
+        }
+        runConfirmedReads(of: group)
+    }
+
+    private func fail(_ failed: FailedRead, of group: GroupID) {
+        let error: ReplicaError = failed.reason == .overloaded ? .overloaded : .notLeader(hint: failed.leader)
+        for read in replicas[group]?.readBatches.removeValue(forKey: failed.id)?.reads ?? [] { read.fail(error) }
+    }
+
+    private func runConfirmedReads(of group: GroupID) {
+        while let confirmed = replicas[group]?.confirmedReads.first, let applied = replicas[group]?.applied,
+            confirmed.index <= applied
+        {
+            replicas[group]?.confirmedReads.removeFirst()
+            confirmed.read.run()
+        }
+    }
+}

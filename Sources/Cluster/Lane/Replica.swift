@@ -1,0 +1,94 @@
+import DequeModule
+package import RaftCore
+
+/// One group's replica on this node, as its lane sees it. Touched on the lane's event loop only.
+struct Replica {
+    /// A command that waits for the lane's next turn.
+    struct Proposal {
+        var command: [UInt8]
+        var until: MonotonicTime
+        var completion: Completion
+    }
+
+    /// A command that this node appended as leader and that is not committed yet.
+    struct InFlight {
+        var position: LogPosition
+        var until: MonotonicTime
+        var completion: Completion
+    }
+
+    /// Reads that share a round of heartbeats.
+    struct ReadBatch {
+        var reads: [Read]
+    }
+
+    /// A read whose index is confirmed and not applied yet.
+    struct ConfirmedRead {
+        var index: LogIndex
+        var read: Read
+    }
+
+    /// A read that waits for its index. `run` answers it; `fail` tells why it cannot be.
+    struct Read {
+        var until: MonotonicTime
+        var run: @Sendable () -> Void
+        var fail: @Sendable (ReplicaError) -> Void
+    }
+
+    var raft: Raft
+    let applier: Applier
+    let worker: ApplyWorker
+
+    var proposals: [Proposal] = []
+    var inFlight: Deque<InFlight> = []
+    var reads: [Read] = []
+    /// By the id given to the core.
+    var readBatches: [UInt64: ReadBatch] = [:]
+    var confirmedReads: Deque<ConfirmedRead> = []
+    var nextReadID: UInt64 = 1
+
+    /// What the log was last given for this replica; durable once everything given is.
+    var submitted: Submitted
+    /// Committed and durable here through this index, and handed to the applier, and applied.
+    var committed: LogIndex
+    var handedOver: LogIndex
+    var applied: LogIndex
+    var lastHandOver: MonotonicTime
+    var wakeAt: MonotonicTime
+    /// Why applying stands still, if it does.
+    var applyFailure: String?
+    /// Followers that a snapshot is being sent to.
+    var snapshotsUnderway: [ReplicaID] = []
+    /// Received and waiting to be installed.
+    var receivedSnapshot: (mark: SnapshotMark, path: String)?
+
+    /// The end of the log and the hard state, as the log was last given them.
+    struct Submitted {
+        var position: LogPosition
+        var hardState: HardState
+    }
+
+    init(raft: Raft, applier: Applier, worker: ApplyWorker, restored: RestoredState, now: MonotonicTime) {
+        self.raft = raft
+        self.applier = applier
+        self.worker = worker
+        submitted = Submitted(position: restored.lastLog, hardState: restored.hardState)
+        applied = restored.applied
+        committed = restored.applied
+        handedOver = restored.applied
+        lastHandOver = now
+        wakeAt = now
+    }
+}
+
+/// What a node tells of one of its replicas.
+package struct ReplicaStatus: Sendable {
+    package var group: GroupID
+    package var role: Role
+    package var term: Term
+    package var leader: ReplicaID?
+    package var commitIndex: LogIndex
+    package var appliedIndex: LogIndex
+    package var lastLog: LogPosition
+    package var applyFailure: String?
+}

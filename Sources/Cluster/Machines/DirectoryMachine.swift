@@ -1,0 +1,88 @@
+package import Directory
+package import GRDB
+import RaftCore
+import RecordModel
+import Synchronization
+import Wire
+
+/// Group 0: applies directory commands and keeps the copy in memory that requests read.
+package final class DirectoryMachine: StateMachine {
+    private struct State {
+        var snapshot = DirectorySnapshot()
+        /// Changes of the open transaction.
+        var pending: [DirectoryChange] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// What this node knows of the directory; other nodes may be a little ahead.
+    package var snapshot: DirectorySnapshot { state.withLock(\.snapshot) }
+
+    package func createTables(in db: Database) throws { try DirectoryTables.create(in: db) }
+
+    package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
+        try commands.map { try apply($0, in: db) }
+    }
+
+    private func apply(_ command: [UInt8], in db: Database) throws -> [UInt8] {
+        let decoded: DirectoryCommand
+        do throws(WireError) {
+            decoded = try DirectoryCommand(decoding: command)
+        } catch {
+            return DirectoryOutcome.refused(ServiceError(.internalError, "unreadable directory command: \(error)"))
+                .encoded()
+        }
+        let (outcome, change) = try DirectoryTables.apply(decoded, in: db)
+        if let change { state.withLock { $0.pending.append(change) } }
+        return outcome.encoded()
+    }
+
+    package func didCommit() {
+        state.withLock { state in
+            for change in state.pending { state.snapshot.take(change) }
+            state.pending = []
+        }
+    }
+
+    package func didRollBack() { state.withLock { $0.pending = [] } }
+
+    package func didReplace(_ db: Database) throws {
+        let snapshot = try DirectoryTables.snapshot(of: db)
+        state.withLock { $0 = State(snapshot: snapshot) }
+    }
+
+    /// The directory's only read is the empty one: its answer says that everything committed before it was applied here.
+    package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
+        try AppliedState.mark(of: db).position.encoded()
+    }
+
+    package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
+        try TableHash.fold(["account", "container", "map", "schema", "token"], of: db, into: fold)
+    }
+}
+
+/// Hashes whole tables in the order of their primary keys.
+enum TableHash {
+    static func fold(_ tables: [String], of db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
+        for table in tables {
+            let columns = try db.columns(in: table).count
+            let order = (1...columns).map(String.init).joined(separator: ", ")
+            let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table) ORDER BY \(order)")
+            while let row = try rows.next() {
+                var writer = WireWriter()
+                for (position, value) in row.databaseValues.enumerated() {
+                    switch value.storage {
+                    case .null: break
+                    case .int64(let number): writer.field(position, signed: number)
+                    case .double(let number): writer.field(position, double: number)
+                    case .string(let text): writer.field(position, text)
+                    case .blob(let data): writer.field(position, data)
+                    }
+                }
+                writer.bytes.withUnsafeBytes { fold($0) }
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package import GRDB
+
+/// What a group replicates. Apply is a pure function of the database and the command: the same on every replica.
+package protocol StateMachine: Sendable {
+    /// Creates the tables in a new database.
+    func createTables(in db: Database) throws
+    /// Applies commands in order, within the open transaction, and returns the outcome of each, encoded.
+    /// - Throws: only what this replica's disk does wrong; a bad command has an outcome that says so.
+    func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]]
+    /// The transaction of the last applied commands is in the database.
+    func didCommit()
+    /// The transaction of the last applied commands was undone; they will be applied again.
+    func didRollBack()
+    /// Everything in the database may have changed: after the start, and after a snapshot was installed.
+    func didReplace(_ db: Database) throws
+    /// Answers a read, encoded. Runs on a reader connection.
+    func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
+    /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
+    func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
+}

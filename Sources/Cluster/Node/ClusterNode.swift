@@ -1,0 +1,138 @@
+package import Directory
+import Foundation
+import Logging
+import NIOCore
+package import PeerTransport
+package import RaftCore
+import RecordModel
+package import Storage
+import Wire
+
+/// One node: its raft log, its replicas and their databases, and its connections to the other nodes.
+///
+/// A cluster of one node is the same thing with groups of one voter.
+package final class ClusterNode: Sendable {
+    package let settings: NodeSettings
+    package let identity: NodeIdentity
+    /// Placement as this node was started with; the directory holds the same once the cluster is made.
+    package let map: ClusterMap
+    package let directory: DirectoryMachine
+    package let router: Router
+    let lane: Lane
+    let log: RaftLog
+    let transport: PeerTransport
+    let workers: [ApplyWorker]
+    let appliers: [Applier]
+    let checkpointer: Checkpointer
+    let blockingPool: BlockingPool
+    let logger: Logger
+    let restore: RestoreMarker
+
+    init(parts: NodeParts) {
+        settings = parts.settings
+        identity = parts.identity
+        map = parts.map
+        directory = parts.directory
+        lane = parts.lane
+        log = parts.log
+        transport = parts.transport
+        workers = parts.workers
+        appliers = parts.appliers
+        checkpointer = parts.checkpointer
+        blockingPool = parts.blockingPool
+        logger = parts.logger
+        restore = RestoreMarker(folder: parts.settings.dataPath)
+        router = Router(
+            nodeID: parts.settings.nodeID, lane: parts.lane, transport: parts.transport, leaders: parts.lane.leaders,
+            members: { [map = parts.map] group in map.initialConfiguration(of: group).voters.map(\.node) })
+    }
+
+    /// Starts connections and timers.
+    /// - Parameter onFatalError: called, once, when the node must not go on; the process should end.
+    /// - Throws: `PeerTransportError` when the peer port cannot be used.
+    package func start(onFatalError: @escaping @Sendable (String) -> Void) async throws {
+        try await transport.start().get()
+        checkpointer.start()
+        try await lane.eventLoop.submit { [lane] in
+            lane.onFatalError = onFatalError
+            lane.start()
+        }.get()
+    }
+
+    /// The time by which a request that begins now is answered.
+    package func deadline() -> Deadline { Deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+
+    /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun. Returns when
+    /// this node may serve clients.
+    package func awaitMap() async throws {
+        while directory.snapshot.map == nil {
+            do {
+                let command = GroupCommand.machine(DirectoryCommand.installMap(map).encoded())
+                _ = try await router.submit(command, to: .directory, by: deadline())
+                try await refreshDirectory(by: deadline())
+            } catch {
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        try await finishRestore()
+    }
+
+    /// Waits until this node knows everything of the directory that was acknowledged before the call.
+    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up in time.
+    package func refreshDirectory(by deadline: Deadline) async throws(ClusterError) {
+        let answer = try await router.read([], from: .directory, by: deadline)
+        guard let position = try? LogPosition(decoding: answer) else {
+            throw .failed("the directory's leader gave an unreadable answer")
+        }
+        while !deadline.isPast {
+            let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
+                .get()
+            if let applied, applied >= position.index { return }
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        throw .unavailable("this node is behind the directory")
+    }
+
+    /// What the node's replicas are at.
+    package func status() async -> [ReplicaStatus] {
+        (try? await lane.eventLoop.submit { [lane] in lane.status() }.get()) ?? []
+    }
+
+    /// The node that leads each group, as far as this one knows.
+    package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
+
+    /// The hashes that this node's replica of a group recorded, newest first.
+    package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
+        guard let applier = appliers.first(where: { $0.group == group }) else { return [] }
+        return try await blockingPool.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
+    }
+
+    /// What the node's disk work came to since the start.
+    package var logCounters: RaftLogCounters { log.counters }
+
+    /// Stops in order: no more requests, everything handed over applied and checkpointed, files closed.
+    package func stop() async {
+        _ = try? await lane.eventLoop.submit { [lane] in lane.stop() }.get()
+        _ = try? await transport.shutdown().get()
+        for worker in workers { worker.stop() }
+        checkpointer.stop()
+        checkpointer.checkpointAll()
+        log.close()
+        await blockingPool.stop()
+        for applier in appliers {
+            do {
+                try applier.database.close()
+            } catch {
+                logger.error("group \(applier.group): closing the database failed: \(error)")
+            }
+        }
+    }
+}
+
+extension ClusterNode {
+    /// Whether the node can serve: every group it holds has a leader, nothing fails, and the cluster's map is known.
+    package func isReady(_ replicas: [ReplicaStatus]) -> Bool {
+        directory.snapshot.map != nil && !isRestoring && !replicas.isEmpty
+            && replicas.allSatisfy { $0.leader != nil && $0.applyFailure == nil }
+    }
+}

@@ -1,0 +1,58 @@
+package import Directory
+package import PeerTransport
+
+/// What a node must be told to run.
+package struct NodeSettings: Sendable {
+    package var nodeID: NodeID
+    /// Random, the same on every node of a cluster.
+    package var clusterID: String
+    /// The folder that holds everything this node keeps.
+    package var dataPath: String
+    /// Every node of the cluster, this one among them.
+    package var nodes: [ClusterMap.Node]
+    /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
+    package var peerListenHost: String
+    package var tls: PeerTLS
+    /// Counts only when the cluster is made.
+    package var shardCount = 16
+    package var replicasPerShard = 3
+    package var electionTimeoutMilliseconds: UInt64 = 600
+    package var heartbeatIntervalMilliseconds: UInt64 = 100
+    package var apply = ApplySettings()
+    package var checkpoint = CheckpointSettings()
+    /// How long a request is tried before its client is told to try again, in milliseconds.
+    package var requestDeadlineMilliseconds: UInt64 = 2_700
+
+    package init(
+        nodeID: NodeID, clusterID: String, dataPath: String, nodes: [ClusterMap.Node], peerListenHost: String,
+        tls: PeerTLS
+    ) {
+        self.nodeID = nodeID
+        self.clusterID = clusterID
+        self.dataPath = dataPath
+        self.nodes = nodes
+        self.peerListenHost = peerListenHost
+        self.tls = tls
+    }
+}
+
+/// How committed entries are applied.
+package struct ApplySettings: Sendable {
+    /// Threads that apply; each shard belongs to one.
+    package var workers = 2
+    /// How far a follower may stay behind in order to apply in larger transactions.
+    package var followerDelayMilliseconds: UInt64 = 100
+    package var followerEntriesMax: UInt64 = 2_000
+    /// Entries of one SQLite transaction.
+    package var entriesPerTransactionMax = 2_000
+}
+
+/// When shard databases are checkpointed.
+package struct CheckpointSettings: Sendable {
+    /// How often the databases are looked at.
+    package var intervalMilliseconds: Int64 = 1_000
+    /// A write-ahead log above this many bytes is checkpointed at once.
+    package var walBytesMax = 8 * 1_048_576
+    /// A database with anything to checkpoint is, after this long.
+    package var ageMilliseconds: UInt64 = 30_000
+}

@@ -1,0 +1,91 @@
+import Directory
+import GRDB
+import Logging
+import RaftCore
+import Storage
+import Synchronization
+
+/// Opens one replica: its database, and what the log knows of it, brought together.
+struct ReplicaOpening {
+    var group: GroupID
+    var machine: any StateMachine
+    var map: ClusterMap
+    var settings: NodeSettings
+    var log: RaftLog
+    var recovered: RecoveredGroup
+    var logger: Logger
+
+    func open(worker: ApplyWorker) async throws -> Replica {
+        let path = databasePath
+        let initial = map.initialConfiguration(of: group)
+        let options = ShardDatabaseOptions()
+        let database = try ShardDatabase.open(path: path, options: options) { [machine] db in
+            try AppliedState.create(in: db, configuration: initial)
+            try machine.createTables(in: db)
+        }
+        let applied = try await database.read { [machine] db in
+            try machine.didReplace(db)
+            return try AppliedState.mark(of: db)
+        }
+        let restored = try await restoredState(applied: applied)
+        let now = MonotonicTime.current
+        let applier = Applier(
+            group: group, machine: machine, database: database, path: path, options: options, log: log,
+            settings: settings.apply, logger: logger)
+        let raft = Raft(
+            id: ReplicaID(node: settings.nodeID), settings: raftSettings, seed: UInt64.random(in: 0 ... .max),
+            restored: restored, now: now)
+        return Replica(raft: raft, applier: applier, worker: worker, restored: restored, now: now)
+    }
+
+    private var databasePath: String {
+        guard let shard = group.shard else { return settings.dataPath + "/directory.sqlite" }
+        let number = String(shard)
+        return "\(settings.dataPath)/shards/\(String(repeating: "0", count: max(0, 4 - number.count)))\(number).sqlite"
+    }
+
+    /// The preferred leader of a group campaigns first, so that leaders spread over the nodes.
+    private var raftSettings: RaftSettings {
+        var settings = RaftSettings()
+        settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds
+        settings.heartbeatIntervalMilliseconds = self.settings.heartbeatIntervalMilliseconds
+        if map.preferredLeader(of: group) != self.settings.nodeID {
+            settings.electionTimeoutMilliseconds = settings.electionTimeoutMilliseconds * 3 / 2
+        }
+        return settings
+    }
+
+    /// What the core is restored from. The database may be ahead of the log's snapshot mark: that is what a checkpoint is for. It
+    /// is ahead of the log's end only where a crash came between the installing of a snapshot and its mark in the log; then the
+    /// mark is written now.
+    private func restoredState(applied: SnapshotMark) async throws -> RestoredState {
+        var recovered = recovered
+        if applied.position.index > recovered.lastLog.index {
+            logger.notice(
+                "group \(group): the database stands at \(applied.position), the log ends at \(recovered.lastLog)")
+            try await write(LogWrite(group: group, snapshotMark: applied))
+            recovered = RecoveredGroup(hardState: recovered.hardState, snapshot: applied)
+        }
+        let snapshot =
+            recovered.snapshot
+            ?? SnapshotMark(position: .zero, configuration: map.initialConfiguration(of: group))
+        guard applied.position.index >= snapshot.position.index else {
+            throw NodeStartError(
+                "the database of group \(group) stands at \(applied.position), but the log keeps only what comes after "
+                    + "\(snapshot.position): the file was replaced by an older one. Put the newest one back")
+        }
+        var restored = RestoredState(
+            hardState: recovered.hardState, snapshot: snapshot, lastLog: recovered.lastLog, terms: recovered.terms,
+            configurations: recovered.configurations.map {
+                ConfigurationAt(index: $0.index, configuration: $0.configuration)
+            })
+        restored.applied = applied.position.index
+        return restored
+    }
+
+    private func write(_ write: LogWrite) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            log.submit([write]) { continuation.resume(with: $0.mapError { $0 }) }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import RaftCore
+import Wire
+
+/// What one node asks another, beside Raft's own messages.
+enum NodeRequest: Sendable {
+    /// Append a command, if you lead the group.
+    case propose(GroupID, command: [UInt8])
+    /// Answer a read, if you lead the group.
+    case read(GroupID, request: [UInt8])
+    case snapshot(SnapshotChunk)
+}
+
+/// The answer.
+enum NodeReply: Sendable {
+    case done([UInt8])
+    case notLeader(hint: ReplicaID?)
+    case overloaded
+    case diskFull
+    case superseded
+    case outcomeUnknown(String)
+    case failed(String)
+
+    init(_ result: Result<[UInt8], ReplicaError>) {
+        switch result {
+        case .success(let bytes): self = .done(bytes)
+        case .failure(.notLeader(let hint)): self = .notLeader(hint: hint)
+        case .failure(.overloaded): self = .overloaded
+        case .failure(.diskFull): self = .diskFull
+        case .failure(.superseded): self = .superseded
+        case .failure(.outcomeUnknown(let reason)): self = .outcomeUnknown(reason)
+        case .failure(.failed(let reason)): self = .failed(reason)
+        }
+    }
+
+    var result: Result<[UInt8], ReplicaError> {
+        switch self {
+        case .done(let bytes): .success(bytes)
+        case .notLeader(let hint): .failure(.notLeader(hint: hint))
+        case .overloaded: .failure(.overloaded)
+        case .diskFull: .failure(.diskFull)
+        case .superseded: .failure(.superseded)
+        case .outcomeUnknown(let reason): .failure(.outcomeUnknown(reason))
+        case .failed(let reason): .failure(.failed(reason))
+        }
+    }
+}
+
+extension NodeRequest: WireCodable {
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .propose(let group, let command):
+            writer.field(1, group.rawValue)
+            writer.field(2, command)
+        case .read(let group, let request):
+            writer.field(1, group.rawValue)
+            writer.field(3, request)
+        case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var group = GroupID(0)
+        var request: NodeRequest?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: group = GroupID(try reader.unsigned())
+            case 2: request = .propose(group, command: try reader.array())
+            case 3: request = .read(group, request: try reader.array())
+            case 4: request = .snapshot(try reader.message())
+            default: try reader.skip()
+            }
+        }
+        guard let request else { throw .missingField(2) }
+        self = request
+    }
+}
+
+extension NodeReply: WireCodable {
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .done(let bytes): writer.field(1, bytes)
+        case .notLeader(let hint): writer.field(2, hint?.rawValue ?? 0)
+        case .overloaded: writer.field(3, true)
+        case .superseded: writer.field(4, true)
+        case .outcomeUnknown(let reason): writer.field(5, reason)
+        case .failed(let reason): writer.field(6, reason)
+        case .diskFull: writer.field(7, true)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var reply: NodeReply?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: reply = .done(try reader.array())
+            case 2:
+                let hint = try reader.unsigned()
+                reply = .notLeader(hint: hint == 0 ? nil : ReplicaID(hint))
+            case 3: reply = try reader.bool() ? .overloaded : nil
+            case 4: reply = try reader.bool() ? .superseded : nil
+            case 5: reply = .outcomeUnknown(try reader.string())
+            case 6: reply = .failed(try reader.string())
+            case 7: reply = try reader.bool() ? .diskFull : nil
+            default: try reader.skip()
+            }
+        }
+        guard let reply else { throw .missingField(1) }
+        self = reply
+    }
+}

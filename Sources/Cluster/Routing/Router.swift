@@ -1,0 +1,162 @@
+import Logging
+import NIOCore
+import NIOPosix
+import PeerTransport
+package import RaftCore
+import Wire
+
+/// Why the cluster did not do what it was asked.
+package enum ClusterError: Error, Hashable, Sendable {
+    /// Nothing was done; the same request may be sent again.
+    case unavailable(String)
+    /// The command may or may not have been done.
+    case outcomeUnknown(String)
+    /// Nothing was done, and asking again does not help before somebody mends what the reason says.
+    case failed(String)
+}
+
+/// The time by which a client is answered, whatever becomes of its request.
+package struct Deadline: Sendable {
+    let time: MonotonicTime
+
+    package init(milliseconds: UInt64) { time = MonotonicTime.current.adding(milliseconds: milliseconds) }
+
+    var isPast: Bool { time <= .current }
+    var nanosecondsLeft: Int64 {
+        let now = MonotonicTime.current
+        return time <= now ? 1 : Int64(clamping: time.nanoseconds - now.nanoseconds)
+    }
+}
+
+/// Brings a request to the node that leads its group: this one, or another over one hop. Tries again by itself only where it is
+/// sure that nothing was appended, and never beyond the deadline.
+package final class Router: Sendable {
+    private let nodeID: NodeID
+    private let lane: Lane
+    private let transport: PeerTransport
+    private let leaders: LeaderTable
+    private let members: @Sendable (GroupID) -> [NodeID]
+
+    init(
+        nodeID: NodeID, lane: Lane, transport: PeerTransport, leaders: LeaderTable,
+        members: @escaping @Sendable (GroupID) -> [NodeID]
+    ) {
+        self.nodeID = nodeID
+        self.lane = lane
+        self.transport = transport
+        self.leaders = leaders
+        self.members = members
+    }
+
+    /// Has a command applied by the group and returns its outcome, encoded.
+    ///
+    /// When it returns, the command is durable on a majority and applied on the leader.
+    package func submit(_ command: GroupCommand, to group: GroupID, by deadline: Deadline) async throws(ClusterError)
+        -> [UInt8]
+    {
+        let encoded = command.encoded()
+        return try await route(group, isWrite: true, by: deadline) { node in
+            node == self.nodeID
+                ? await self.propose(encoded, to: group, by: deadline)
+                : await self.ask(node, .propose(group, command: encoded), by: deadline)
+        }
+    }
+
+    /// Reads from the group's state as it is after everything acknowledged before this call.
+    package func read(_ request: [UInt8], from group: GroupID, by deadline: Deadline) async throws(ClusterError)
+        -> [UInt8]
+    {
+        try await route(group, isWrite: false, by: deadline) { node in
+            node == self.nodeID
+                ? await self.readHere(request, from: group, by: deadline)
+                : await self.ask(node, .read(group, request: request), by: deadline)
+        }
+    }
+
+    /// What one try came to.
+    private enum Attempt {
+        case answered(Result<[UInt8], ReplicaError>)
+        /// Nothing was sent.
+        case notSent
+        /// Sent, and no answer came.
+        case noAnswer
+    }
+
+    private func route(
+        _ group: GroupID, isWrite: Bool, by deadline: Deadline, _ attempt: (NodeID) async -> Attempt
+    ) async throws(ClusterError) -> [UInt8] {
+        var tries = 0
+        var lastReason = "the group has no leader"
+        while !deadline.isPast {
+            let node = target(of: group, try: tries)
+            tries += 1
+            switch await attempt(node) {
+            case .answered(.success(let bytes)): return bytes
+            case .answered(.failure(.notLeader(let hint))):
+                lastReason = "group \(group) has no leader at the moment"
+                if node != nodeID { leaders.forget(node, of: group) }
+                if let hint, hint.node != node {
+                    if node != nodeID { leaders.set(hint.node, of: group) }
+                    if tries % 4 != 0 { continue }
+                }
+            case .answered(.failure(.superseded)): continue
+            case .answered(.failure(.overloaded)):
+                throw .unavailable("group \(group) has as much work as it may; slow down")
+            case .answered(.failure(.diskFull)):
+                throw .unavailable("the disk of node \(node), which leads group \(group), is full")
+            case .answered(.failure(.failed(let reason))): throw .failed(reason)
+            case .answered(.failure(.outcomeUnknown(let reason))):
+                if isWrite { throw .outcomeUnknown(reason) }
+            case .notSent:
+                lastReason = "node \(node) cannot be reached"
+                leaders.forget(node, of: group)
+            case .noAnswer:
+                lastReason = "node \(node) did not answer"
+                leaders.forget(node, of: group)
+                if isWrite { throw .outcomeUnknown("node \(node) did not answer") }
+            }
+            try? await Task.sleep(for: .milliseconds(min(10 * tries, 50)))
+        }
+        throw .unavailable(lastReason)
+    }
+
+    /// The known leader; otherwise each member in turn, this node first.
+    private func target(of group: GroupID, try attempt: Int) -> NodeID {
+        if let leader = leaders.leader(of: group) { return leader }
+        let members = members(group)
+        guard !members.isEmpty else { return nodeID }
+        let start = members.firstIndex(of: nodeID) ?? 0
+        return members[(start + attempt) % members.count]
+    }
+
+    private func propose(_ command: [UInt8], to group: GroupID, by deadline: Deadline) async -> Attempt {
+        await withCheckedContinuation { continuation in
+            lane.eventLoop.execute { [lane] in
+                lane.propose(command, to: group, until: deadline.time) { continuation.resume(returning: .answered($0)) }
+            }
+        }
+    }
+
+    private func readHere(_ request: [UInt8], from group: GroupID, by deadline: Deadline) async -> Attempt {
+        await withCheckedContinuation { continuation in
+            lane.eventLoop.execute { [lane] in
+                lane.read(request, from: group, until: deadline.time) { continuation.resume(returning: .answered($0)) }
+            }
+        }
+    }
+
+    private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {
+        let payload = request.encoded()
+        let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft)
+        do {
+            let reply = try await lane.eventLoop.flatSubmit { [transport] in
+                transport.request(payload, to: node, channel: .request, timeout: timeout)
+            }.get()
+            return .answered(try NodeReply(decoding: reply).result)
+        } catch let error as PeerTransportError {
+            return error.isOutcomeUnknown ? .noAnswer : .notSent
+        } catch {
+            return .noAnswer
+        }
+    }
+}

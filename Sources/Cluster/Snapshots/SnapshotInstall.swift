@@ -1,0 +1,40 @@
+import Foundation
+import GRDB
+import RaftCore
+import Storage
+
+/// Puts a received database in the place of a group's own.
+enum SnapshotInstall {
+    /// Closes the old database, renames the new file over it and opens that. Once the rename is durable the old state is gone;
+    /// the log's mark follows, and a crash between the two is made good at the next start, which trusts the database.
+    ///
+    /// Calling it again after a failure half-way is safe.
+    static func replaceDatabase(
+        at path: String, by newPath: String, old: ShardDatabase, options: ShardDatabaseOptions
+    ) throws -> ShardDatabase {
+        let files = FileManager.default
+        try? old.close()
+        if files.fileExists(atPath: newPath) {
+            // The write-ahead log belongs to the old file: with the new one it would corrupt it, so it goes first.
+            for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
+                try files.removeItem(atPath: path + suffix)
+            }
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            try fsyncFolder(at: folder)
+            try renameFile(at: newPath, to: path)
+            try fsyncFolder(at: folder)
+        }
+        return try ShardDatabase.open(path: path, options: options) { _ in
+            throw StorageMismatch("the installed snapshot at \(path) is an empty database")
+        }
+    }
+
+    /// Reads where a database file stands.
+    static func mark(ofFileAt path: String) throws -> SnapshotMark {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read { try AppliedState.mark(of: $0) }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+package import GRDB
+import RecordModel
+import Wire
+
+extension KeyValueTables {
+    /// Begins another life of every store of the shard, after a restore: tokens and versions that were given before,
+    /// and may be of changes that the restore undid, are told from those given from now on.
+    ///
+    /// - Returns: false, and nothing is changed, if the value is not above every incarnation the shard has had.
+    package static func startNewIncarnation(_ value: UInt64, in db: Database) throws -> Bool {
+        guard value > (try StoreRow.shardIncarnation(in: db)) else { return false }
+        let column = Int64(bitPattern: value)
+        try db.execute(sql: "UPDATE kv_shard SET incarnation = ?", arguments: [column])
+        try db.execute(sql: "UPDATE kv_store SET incarnation = ?", arguments: [column])
+        return true
+    }
+
+    /// Forgets deletions from before a time and raises the floor of their stores to the last one forgotten.
+    ///
+    /// Part of the state machine: to be done by a command, with the same arguments on every replica.
+    /// - Parameter limit: rows to remove at most; call again while it returns as many.
+    /// - Returns: how many were removed.
+    package static func forgetTombstones(before time: Int64, limit: Int, in db: Database) throws -> Int {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, store, sequence FROM kv_pair WHERE value IS NULL AND modified < ?
+                ORDER BY modified, store, sequence LIMIT ?
+                """)
+        let rows = try Row.fetchAll(statement, arguments: [time, limit])
+        let removal = try db.cachedStatement(sql: "DELETE FROM kv_pair WHERE id = ?")
+        let floor = try db.cachedStatement(
+            sql: "UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?) WHERE id = ?")
+        for row in rows {
+            try removal.execute(arguments: [row[0] as Int64])
+            try floor.execute(arguments: [row[2] as Int64, row[1] as Int64])
+        }
+        return rows.count
+    }
+
+    /// Forgets answers to idempotency keys from before a time; see `forgetTombstones`.
+    package static func forgetAnswers(before time: Int64, limit: Int, in db: Database) throws -> Int {
+        let statement = try db.cachedStatement(
+            sql: """
+                DELETE FROM kv_answer WHERE id IN
+                    (SELECT id FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?)
+                """)
+        try statement.execute(arguments: [time, limit])
+        return db.changesCount
+    }
+
+    /// Gives every row to a hash function, in one order on every replica. Replicas that applied the same commands
+    /// give it the same bytes.
+    package static func stateHash(in db: Database, into hash: (UnsafeRawBufferPointer) -> Void) throws {
+        let queries = [
+            "SELECT id, incarnation FROM kv_shard ORDER BY id",
+            """
+            SELECT id, container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified
+            FROM kv_store ORDER BY id
+            """,
+            """
+            SELECT id, store, key, incarnation, sequence, modified, bytes, device, value FROM kv_pair
+            ORDER BY store, sequence
+            """,
+            "SELECT id, store, key, time, digest, outcome FROM kv_answer ORDER BY id",
+        ]
+        for (table, sql) in queries.enumerated() {
+            let rows = try Row.fetchCursor(try db.cachedStatement(sql: sql))
+            while let row = try rows.next() {
+                var writer = WireWriter(capacity: 256)
+                writer.varint(UInt64(table))
+                for (_, value) in row { writer.column(value) }
+                writer.bytes.withUnsafeBytes(hash)
+            }
+        }
+    }
+}
+
+extension WireWriter {
+    /// A column's value such that different ones have different bytes.
+    fileprivate mutating func column(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: varint(0)
+        case .int64(let number): field(1, signed: number)
+        case .double(let number): field(2, double: number)
+        case .string(let text): field(3, text)
+        case .blob(let data): field(4, data)
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import NIOCore
+import NIOSSL
+import Wire
+
+/// What a connection tells whoever keeps it. Called on the event loop.
+protocol PeerConnectionOwner: AnyObject {
+    /// The peer has proved who it is. Called once, before any frame.
+    func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel)
+    /// A frame of kind raft, request or response.
+    func connection(_ connection: PeerConnection, received frame: Frame) throws(PeerProtocolError)
+    /// The connection is gone. Called once, whether or not it was ready.
+    func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd)
+}
+
+/// One TLS connection to or from a peer: greets, cuts bytes into frames, gathers frames into writes, notices silence.
+///
+/// Bound to its channel's event loop. The owner decides what frames mean.
+final class PeerConnection: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Phase {
+        case greeting
+        case ready(PeerIdentity, PeerChannel)
+        /// A goodbye is on its way out; nothing that comes in matters any more.
+        case closing
+        case closed
+    }
+
+    /// Whom this node dialled; nil on an incoming connection.
+    let dialled: (node: NodeID, channel: PeerChannel)?
+    let configuration: PeerTransportConfiguration
+    let counters: CounterBox
+    /// Held until the end is told, so that an owner that is being let go still hears of it.
+    private(set) var owner: (any PeerConnectionOwner)?
+    private let tls: NIOSSLHandler
+    private let processor: NIOSingleStepByteToMessageProcessor<FrameDecoder>
+    var context: ChannelHandlerContext?
+    var phase = Phase.greeting
+    /// Set by the first thing that went wrong, and by what this node wants.
+    var end: ConnectionEnd? {
+        didSet { if case .refused = end { counters.update { $0.connectionsRefused += 1 } } }
+    }
+    var outbound: OutboundBuffer
+    /// Bytes handed to the channel and not yet written to the socket.
+    var unwrittenBytes = 0
+    var isFlushScheduled = false
+    /// Whether a byte came since the last look at the clock.
+    var hasHeard = false
+    var silentIntervals = 0
+    var timer: Scheduled<Void>?
+    /// Requests being served; emptied when the connection ends, so that late replies find nothing.
+    var serving: Set<UInt64> = []
+
+    init(
+        dialled: (node: NodeID, channel: PeerChannel)?, configuration: PeerTransportConfiguration, tls: NIOSSLHandler,
+        counters: CounterBox, owner: any PeerConnectionOwner
+    ) {
+        self.dialled = dialled
+        self.configuration = configuration
+        self.tls = tls
+        self.counters = counters
+        self.owner = owner
+        outbound = OutboundBuffer(frameBytesMax: configuration.frameBytesMax)
+        processor = NIOSingleStepByteToMessageProcessor(FrameDecoder(frameBytesMax: configuration.frameBytesMax))
+    }
+
+    /// Who the peer is, once it has proved it; kept after the end.
+    private(set) var peer: PeerIdentity?
+    /// The other end's address, for logs.
+    private(set) var remote: SocketAddress?
+
+    var isEnded: Bool {
+        if case .closed = phase { true } else { false }
+    }
+
+    // MARK: Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive { begin(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        hasHeard = true
+        counters.update { $0.bytesReceived += UInt64(buffer.readableBytes) }
+        guard isListening else { return }
+        do {
+            try processor.process(buffer: buffer) { frame in try received(frame) }
+        } catch {
+            refuse(String(describing: error))
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if end == nil { end = ConnectionEnd(error) }
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        finish()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        finish()
+        self.context = nil
+    }
+
+    // MARK: Greeting
+
+    private func begin(_ context: ChannelHandlerContext) {
+        guard timer == nil, case .greeting = phase else { return }
+        remote = context.channel.remoteAddress
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: configuration.handshakeTimeout) { [weak self] in
+            self?.giveUp("no TLS handshake and hello within \(self?.configuration.handshakeTimeout ?? .zero)")
+        }
+        // NIOSSL holds it back until the handshake is done, the other side's certificate verified.
+        if let dialled { write(.hello) { Hello(self.configuration, channel: dialled.channel).encode(to: &$0) } }
+    }
+
+    private var isListening: Bool {
+        switch phase {
+        case .greeting, .ready: true
+        case .closing, .closed: false
+        }
+    }
+
+    private func received(_ frame: Frame) throws(PeerProtocolError) {
+        guard isListening else { return }
+        counters.update { $0.framesReceived += 1 }
+        if frame.kind == .goodbye {
+            let reason = (try? Goodbye(decoding: frame.payload))?.reason ?? "it gave no reason"
+            close(.refusedByPeer(reason))
+            return
+        }
+        guard case .ready = phase else {
+            guard frame.kind == .hello else { throw .unexpected("a \(frame.kind) frame before its hello") }
+            return try greeted(frame.payload)
+        }
+        switch frame.kind {
+        case .ping: write(.pong)
+        case .pong: break
+        case .hello: throw .unexpected("a second hello")
+        default: try owner?.connection(self, received: frame)
+        }
+    }
+
+    private func greeted(_ payload: [UInt8]) throws(PeerProtocolError) {
+        let hello: Hello
+        do { hello = try Hello(decoding: payload) } catch { throw .malformed("hello (\(error))") }
+        let nodes = tls.peerCertificate.map(PeerCertificate.nodes) ?? []
+        let greeting = Greeting(node: configuration.nodeID, clusterID: configuration.clusterID, dialled: dialled)
+        if let reason = greeting.refusal(of: hello, certificateNodes: nodes) { return refuse(reason) }
+        if dialled == nil { write(.hello) { Hello(self.configuration, channel: hello.channel).encode(to: &$0) } }
+        phase = .ready(hello.identity, hello.channel)
+        peer = hello.identity
+        timer?.cancel()
+        watch()
+        owner?.connectionReady(self, peer: hello.identity, channel: hello.channel)
+    }
+
+    private func finish() {
+        if case .closed = phase { return }
+        phase = .closed
+        timer?.cancel()
+        serving = []
+        owner?.connectionEnded(self, end: end ?? .broken("the other side closed the connection"))
+        owner = nil
+    }
+}

@@ -1,0 +1,143 @@
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Wire
+
+/// The incoming side: listens, authenticates, and hands raft messages and requests to the delegate.
+///
+/// Bound to the event loop.
+final class PeerAcceptor: PeerConnectionOwner {
+    private struct Key: Hashable {
+        var node: NodeID
+        var channel: PeerChannel
+    }
+
+    let shared: TransportShared
+    private let logger: Logger
+    private var listener: (any Channel)?
+    private var connections: [ObjectIdentifier: PeerConnection] = [:]
+    /// One connection per peer and channel: a newer one takes the place of the older, which is half-open or a leftover.
+    private var authenticated: [Key: PeerConnection] = [:]
+    private var unauthenticatedCount = 0
+    private var quietLog = QuietLog()
+
+    init(shared: TransportShared) {
+        self.shared = shared
+        logger = shared.logger
+    }
+
+    /// Listens. The future has the port.
+    func listen() -> EventLoopFuture<Int> {
+        let configuration = shared.configuration
+        let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
+        return ServerBootstrap(group: shared.eventLoop)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
+            }
+            .bind(host: configuration.listenHost, port: configuration.listenPort)
+            .flatMapThrowing { channel in
+                bound.value.listener = channel
+                return channel.localAddress?.port ?? configuration.listenPort
+            }
+            .flatMapErrorThrowing { error in
+                throw PeerTransportError.cannotListen(
+                    host: configuration.listenHost, port: configuration.listenPort,
+                    problem: ListenProblem.describe(error))
+            }
+    }
+
+    private func accept(_ channel: any Channel) throws {
+        guard unauthenticatedCount < shared.configuration.unauthenticatedMax else {
+            shared.counters.update { $0.connectionsOverLimit += 1 }
+            quietLog.log(
+                logger, .warning,
+                "closed an incoming connection: \(unauthenticatedCount) others have not authenticated yet",
+                key: "over limit")
+            return channel.close(promise: nil)
+        }
+        try PeerSocket.apply(to: channel)
+        let tls = NIOSSLServerHandler(context: shared.tls.server)
+        let connection = PeerConnection(
+            dialled: nil, configuration: shared.configuration, tls: tls, counters: shared.counters, owner: self)
+        connections[ObjectIdentifier(connection)] = connection
+        unauthenticatedCount += 1
+        do { try channel.pipeline.syncOperations.addHandlers([tls, connection]) } catch {
+            connectionEnded(connection, end: .broken(String(describing: error)))
+            throw error
+        }
+    }
+
+    // MARK: Connection events
+
+    func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel) {
+        unauthenticatedCount -= 1
+        let key = Key(node: peer.node, channel: channel)
+        authenticated.updateValue(connection, forKey: key)?.close(saying: "a newer connection took its place")
+        logger.debug(
+            "node \(peer.node) connected from \(connection.remote.map { String(describing: $0) } ?? "somewhere")",
+            metadata: ["channel": "\(channel)"])
+        shared.delegate?.peerIntroduced(peer, channel: channel)
+    }
+
+    func connection(_ connection: PeerConnection, received frame: Frame) throws(PeerProtocolError) {
+        guard case .ready(let peer, let channel) = connection.phase else { return }
+        switch (frame.kind, channel) {
+        case (.raft, .raft):
+            let messages: [PeerMessage]
+            do { messages = try RaftFrame.read(frame.payload) } catch { throw .malformed("raft frame (\(error))") }
+            shared.counters.update { $0.messagesReceived += UInt64(messages.count) }
+            shared.delegate?.receiveRaft(messages, from: peer.node)
+        case (.request, .request), (.request, .bulk):
+            let request: RequestFrame
+            do { request = try RequestFrame(decoding: frame.payload) } catch { throw .malformed("request (\(error))") }
+            try serve(request, on: connection, peer.node, channel)
+        default:
+            throw .unexpected("a \(frame.kind) frame on a \(channel) connection")
+        }
+    }
+
+    func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
+        guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        if connection.peer == nil { unauthenticatedCount -= 1 }
+        authenticated = authenticated.filter { $0.value !== connection }
+        log(end, of: connection)
+    }
+
+    private func log(_ end: ConnectionEnd, of connection: PeerConnection) {
+        let address = connection.remote.map { String(describing: $0) } ?? "an unknown address"
+        let name = connection.peer.map { "node \($0.node) at \(address)" } ?? address
+        // A source that comes back from another port with the same fault is the same news.
+        let source = connection.peer?.node.description ?? connection.remote?.ipAddress ?? ""
+        switch end {
+        case .refused(let reason):
+            quietLog.log(
+                logger, .warning, "refused a peer connection from \(name): \(reason)", key: "\(source) \(reason)")
+        case .refusedByPeer(let reason) where connection.peer == nil:
+            quietLog.log(
+                logger, .warning, "the peer at \(name) closed the connection, saying: \(reason)",
+                key: "\(source) \(reason)")
+        case .wanted(let reason), .refusedByPeer(let reason), .broken(let reason):
+            logger.debug("the connection from \(name) ended: \(reason)")
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Stops listening and closes every connection.
+    /// - Returns: the channels whose end can be waited for.
+    func stop(saying reason: String) -> [any Channel] {
+        var channels: [any Channel] = []
+        if let listener {
+            channels.append(listener)
+            listener.close(promise: nil)
+        }
+        for connection in connections.values {
+            if let channel = connection.context?.channel { channels.append(channel) }
+            connection.close(saying: reason)
+        }
+        return channels
+    }
+}

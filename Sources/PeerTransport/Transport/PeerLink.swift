@@ -1,0 +1,149 @@
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Wire
+
+/// The outgoing side of one (peer, channel): dials for ever, sends, and keeps the requests that wait for answers.
+///
+/// Bound to the event loop.
+final class PeerLink: PeerConnectionOwner {
+    let address: PeerAddress
+    let channel: PeerChannel
+    let shared: TransportShared
+    var logger: Logger
+    private var backoff = Backoff()
+    private var redial: Scheduled<Void>?
+    private var isDialling = false
+    private var isStopped = false
+    /// The connection, ready or not.
+    private var connection: PeerConnection?
+    /// The connection once the peer has proved who it is.
+    private(set) var ready: PeerConnection?
+    var nextRequestID: UInt64 = 1
+    var waiting: [UInt64: WaitingRequest] = [:]
+    private var quietLog = QuietLog()
+
+    init(address: PeerAddress, channel: PeerChannel, shared: TransportShared) {
+        self.address = address
+        self.channel = channel
+        self.shared = shared
+        logger = shared.logger
+        logger[metadataKey: "peer"] = "\(address.node)"
+        logger[metadataKey: "channel"] = "\(channel)"
+    }
+
+    // MARK: Dialling
+
+    /// Dials now, unless a connection is there or on its way.
+    func dial() {
+        guard !isStopped, !isDialling, connection == nil else { return }
+        redial?.cancel()
+        redial = nil
+        isDialling = true
+        shared.counters.update { $0.dials += 1 }
+        let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
+        let bootstrap = ClientBootstrap(group: shared.eventLoop)
+            .connectTimeout(shared.configuration.handshakeTimeout)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel) }
+            }
+        let connected: EventLoopFuture<any Channel>
+        if let literal = try? SocketAddress(ipAddress: address.host, port: address.port) {
+            connected = bootstrap.connect(to: literal)
+        } else {
+            connected = bootstrap.connect(host: address.host, port: address.port)
+        }
+        connected.assumeIsolated().whenComplete { self.dialled($0) }
+    }
+
+    private func prepare(_ channel: any Channel) throws {
+        try PeerSocket.apply(to: channel)
+        let tls = try NIOSSLClientHandler(context: shared.tls.client, serverHostname: nil)
+        let connection = PeerConnection(
+            dialled: (address.node, self.channel), configuration: shared.configuration, tls: tls,
+            counters: shared.counters, owner: self)
+        try channel.pipeline.syncOperations.addHandlers([tls, connection])
+    }
+
+    private func dialled(_ result: Result<any Channel, any Error>) {
+        isDialling = false
+        do {
+            let channel = try result.get()
+            let connection = try channel.pipeline.syncOperations.handler(type: PeerConnection.self)
+            guard !isStopped else { return connection.close(saying: "the node stops") }
+            // A name may resolve to several addresses, each tried with a connection of its own; this one has won.
+            self.connection = connection
+            if connection.isEnded { connectionEnded(connection, end: connection.end ?? .broken("it closed at once")) }
+        } catch {
+            log(.broken("it cannot be reached (\(error))"))
+            dialLater()
+        }
+    }
+
+    private func dialLater() {
+        guard !isStopped, redial == nil else { return }
+        var generator = SystemRandomNumberGenerator()
+        let delay = backoff.next(using: &generator)
+        redial = shared.eventLoop.assumeIsolated().scheduleTask(in: delay) { [weak self] in
+            self?.redial = nil
+            self?.dial()
+        }
+    }
+
+    // MARK: Connection events
+
+    func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel) {
+        guard connection === self.connection else { return }
+        backoff.reset()
+        quietLog.forget()
+        ready = connection
+        logger.info("connected to node \(peer.node) at \(address.host):\(address.port)")
+        shared.delegate?.peerConnected(peer, channel: channel)
+    }
+
+    func connection(_ connection: PeerConnection, received frame: Frame) throws(PeerProtocolError) {
+        guard frame.kind == .response, channel != .raft else {
+            throw .unexpected("a \(frame.kind) frame on a \(channel) connection that it did not dial")
+        }
+        let response: ResponseFrame
+        do { response = try ResponseFrame(decoding: frame.payload) } catch { throw .malformed("response (\(error))") }
+        finish(response.id, response.result)
+    }
+
+    func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
+        // One of several attempts that lost, or ended before it was known to have won.
+        guard connection === self.connection else { return }
+        self.connection = nil
+        let wasReady = ready != nil
+        ready = nil
+        log(end)
+        failWaiting(.disconnected)
+        if wasReady { shared.delegate?.peerDisconnected(address.node, channel: channel) }
+        dialLater()
+    }
+
+    // MARK: Stopping
+
+    /// Stops dialling and closes the connection.
+    func stop(saying reason: String) {
+        isStopped = true
+        redial?.cancel()
+        connection?.close(saying: reason)
+    }
+
+    /// Where the connection's end can be waited for.
+    var openChannel: (any Channel)? { connection?.context?.channel }
+
+    private func log(_ end: ConnectionEnd) {
+        let name = "node \(address.node) at \(address.host):\(address.port)"
+        switch end {
+        case .wanted(let reason): logger.debug("closed the connection to \(name): \(reason)")
+        case .refused(let reason):
+            quietLog.log(logger, .warning, "refused \(name): \(reason)")
+        case .refusedByPeer(let reason):
+            quietLog.log(logger, .warning, "\(name) closed the connection, saying: \(reason)")
+        case .broken(let reason): quietLog.log(logger, .info, "no connection to \(name): \(reason); trying again")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Logging
+import NIOCore
+
+/// What links and the acceptor have in common. Bound to the event loop.
+final class TransportShared {
+    let configuration: PeerTransportConfiguration
+    let eventLoop: any EventLoop
+    let logger: Logger
+    let counters: CounterBox
+    /// The owner of the transport owns the delegate too, so the transport must not.
+    weak var delegate: (any PeerTransportDelegate)?
+    /// Replaced when certificates are read again; connections that stand keep theirs.
+    var tls: TLSContexts
+
+    init(
+        configuration: PeerTransportConfiguration, eventLoop: any EventLoop, delegate: (any PeerTransportDelegate)?,
+        logger: Logger, counters: CounterBox, tls: TLSContexts
+    ) {
+        self.configuration = configuration
+        self.eventLoop = eventLoop
+        self.delegate = delegate
+        self.logger = logger
+        self.counters = counters
+        self.tls = tls
+    }
+}
+
+/// The transport's state. Bound to the event loop.
+final class TransportCore {
+    private struct Key: Hashable {
+        var node: NodeID
+        var channel: PeerChannel
+    }
+
+    let shared: TransportShared
+    private let acceptor: PeerAcceptor
+    private var links: [Key: PeerLink] = [:]
+    private var isStarted = false
+    private var isStopped = false
+
+    init(shared: TransportShared) {
+        self.shared = shared
+        acceptor = PeerAcceptor(shared: shared)
+    }
+
+    /// Listens, then dials every peer. The future has the port.
+    func start() -> EventLoopFuture<Int> {
+        precondition(!isStarted, "a transport is started once")
+        isStarted = true
+        let bound = NIOLoopBound(self, eventLoop: shared.eventLoop)
+        return acceptor.listen().map { port in
+            bound.value.update(peers: bound.value.shared.configuration.peers)
+            return port
+        }
+    }
+
+    /// Dials peers that are new or moved and lets go of those that are gone.
+    func update(peers: [PeerAddress]) {
+        guard !isStopped else { return }
+        let wanted = peers.filter { $0.node != shared.configuration.nodeID }
+        for (key, link) in links where !wanted.contains(link.address) {
+            links.removeValue(forKey: key)
+            link.stop(saying: "the node is no longer a peer at this address")
+        }
+        for address in wanted {
+            for channel in PeerChannel.allCases {
+                let key = Key(node: address.node, channel: channel)
+                guard links[key] == nil else { continue }
+                let link = PeerLink(address: address, channel: channel, shared: shared)
+                links[key] = link
+                link.dial()
+            }
+        }
+    }
+
+    func send(_ messages: [PeerMessage], to node: NodeID) {
+        guard let link = links[Key(node: node, channel: .raft)] else {
+            return shared.counters.update { $0.messagesDroppedNotConnected += UInt64(messages.count) }
+        }
+        for message in messages { link.send(message) }
+    }
+
+    func request(
+        _ payload: [UInt8], to node: NodeID, channel: PeerChannel, timeout: TimeAmount
+    ) -> EventLoopFuture<[UInt8]> {
+        precondition(channel != .raft, "requests go over the request or the bulk channel")
+        guard let link = links[Key(node: node, channel: channel)] else {
+            return shared.eventLoop.makeFailedFuture(PeerTransportError.notConnected)
+        }
+        return link.request(payload, timeout: timeout)
+    }
+
+    func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool {
+        links[Key(node: node, channel: channel)]?.ready != nil
+    }
+
+    /// Closes everything. The future succeeds when every channel is closed.
+    func shutdown() -> EventLoopFuture<Void> {
+        isStopped = true
+        var channels = acceptor.stop(saying: "the node stops")
+        for link in links.values {
+            if let channel = link.openChannel { channels.append(channel) }
+            link.stop(saying: "the node stops")
+        }
+        let ends = channels.map(\.closeFuture)
+        return EventLoopFuture.andAllComplete(ends, on: shared.eventLoop)
+    }
+}

@@ -1,0 +1,108 @@
+/// What the shell must do after an event, in the order the fields allow.
+///
+/// 1. Persist `hardState` and `append` together, then call `Raft.persisted`. Persists may overlap but must become
+///    durable in the order of the events.
+/// 2. Send `sendNow` whenever it likes; send `sendAfterPersist` only when the persist of *these* effects is durable.
+/// 3. The rest in any order. Every `loads` is answered by `Raft.loaded`, every `snapshots` by `Raft.snapshotSent`.
+public struct Effects: Hashable, Sendable {
+    /// To persist together with, and not after, `append`.
+    public var hardState: HardState?
+    /// To persist. The entries have no gap; the first replaces everything in the log at and above its index.
+    public var append: [Entry] = []
+    /// May go out before the persist.
+    public var sendNow: [Message] = []
+    /// May go out only when `hardState` and `append` of these effects are durable; then one of them
+    /// is there.
+    public var sendAfterPersist: [Message] = []
+    /// Entries up to here may be applied: they are committed, and durable on this replica, so that the state machine
+    /// never gets ahead of the log on disk. Nil if unchanged.
+    public var commitIndex: LogIndex?
+    /// Reads that may run when their index is applied.
+    public var reads: [ReadReady] = []
+    /// Reads that will get no index.
+    public var failedReads: [FailedRead] = []
+    /// Entries to read from the log on disk and hand to `Raft.loaded`.
+    public var loads: [LoadRequest] = []
+    /// Followers to send a snapshot of the state machine, mark included; then call `Raft.snapshotSent`.
+    public var snapshots: [ReplicaID] = []
+    /// Replace the state machine by the received snapshot and the whole log by its mark, durably and after all earlier
+    /// persists; apply nothing meanwhile; then call `Raft.snapshotInstalled`.
+    public var install: SnapshotMark?
+    /// Set if role, term or leader changed.
+    public var roleChange: RoleChange?
+    /// When to call `Raft.tick` at the latest, unless later effects say otherwise.
+    public var wakeAt: MonotonicTime = .zero
+
+    public init() {}
+}
+
+/// What a replica is doing (dissertation figure 3.3; section 9.6 for the pre-candidate).
+public enum Role: Hashable, Sendable {
+    case follower, preCandidate, candidate, leader
+}
+
+/// A replica's part in its group from now on.
+public struct RoleChange: Hashable, Sendable {
+    public var role: Role
+    public var term: Term
+    /// Nil while none is known.
+    public var leader: ReplicaID?
+
+    public init(role: Role, term: Term, leader: ReplicaID?) {
+        self.role = role
+        self.term = term
+        self.leader = leader
+    }
+}
+
+/// A read that is linearizable once `index` is applied (dissertation section 6.4).
+public struct ReadReady: Hashable, Sendable {
+    public var id: UInt64
+    public var index: LogIndex
+
+    public init(id: UInt64, index: LogIndex) {
+        self.id = id
+        self.index = index
+    }
+}
+
+/// A read that this replica cannot give an index. A retry helps: at `leader` if there is one, else later.
+public struct FailedRead: Hashable, Sendable {
+    public var id: UInt64
+    /// Who may know better; nil while no leader is known.
+    public var leader: ReplicaID?
+    public var reason: Reason
+
+    public enum Reason: Hashable, Sendable {
+        /// Another replica leads, or none, or this one ceased to lead while the read waited.
+        case notLeader
+        /// `RaftSettings.pendingReadsMax` reads wait already.
+        case overloaded
+    }
+
+    public init(id: UInt64, leader: ReplicaID?, reason: Reason) {
+        self.id = id
+        self.leader = leader
+        self.reason = reason
+    }
+}
+
+/// Entries that a follower needs and that are in the leader's log on disk only.
+public struct LoadRequest: Hashable, Sendable {
+    public var follower: ReplicaID
+    public var from: LogIndex
+    /// The last entry of interest. Fewer may be loaded, but at least one unless `from` is compacted away.
+    public var through: LogIndex
+    /// Load no more than this, except that one entry is always loaded.
+    public var bytesMax: Int
+    /// The leader's term: a later term makes the answer void.
+    public var term: Term
+
+    public init(follower: ReplicaID, from: LogIndex, through: LogIndex, bytesMax: Int, term: Term) {
+        self.follower = follower
+        self.from = from
+        self.through = through
+        self.bytesMax = bytesMax
+        self.term = term
+    }
+}

@@ -1,0 +1,97 @@
+/// What a leader knows of one other replica (`nextIndex` and `matchIndex` of dissertation figure 3.1, and flow
+/// control).
+///
+/// Invariants: `match < next`; only a replicating follower has appends under way; at most one load is.
+struct Progress: Hashable, Sendable {
+    let id: ReplicaID
+    private(set) var state = FollowerState.probe
+    /// The follower has durably what the leader has up to here.
+    private(set) var match = LogIndex.zero
+    /// The first entry to send next.
+    private(set) var next: LogIndex
+    /// Whether a probe waits for its answer, or for a heartbeat's.
+    private(set) var isPaused = false
+    private(set) var inflights = Inflights()
+    /// Entries that are being read from disk.
+    var load: LoadRequest?
+    /// When the follower last answered; the start of the reign if it has not.
+    var lastHeard: MonotonicTime
+    /// When `match` last grew, or the first append of an empty window went out.
+    private(set) var lastProgress: MonotonicTime
+    /// The latest round of heartbeats that it answered.
+    var confirmedRound: UInt64 = 0
+
+    init(id: ReplicaID, next: LogIndex, now: MonotonicTime) {
+        precondition(next > .zero, "next index \(next)")
+        self.id = id
+        self.next = next
+        lastHeard = now
+        lastProgress = now
+    }
+
+    /// Whether another append may go out now.
+    func mayReceive(_ settings: RaftSettings) -> Bool {
+        if load != nil { return false }
+        switch state {
+        case .probe: return !isPaused
+        case .replicate: return !inflights.isFull(settings)
+        case .snapshot: return false
+        }
+    }
+
+    /// Notes an append of entries that end at `last`.
+    mutating func sent(last: LogIndex, bytes: Int, now: MonotonicTime) {
+        switch state {
+        case .probe:
+            isPaused = true
+        case .replicate:
+            precondition(last >= next, "an append to \(last) when \(next) is next")
+            if inflights.isEmpty { lastProgress = now }
+            inflights.add(last: last, bytes: bytes)
+            next = last.next
+        case .snapshot:
+            preconditionFailure("an append to \(id), which waits for a snapshot")
+        }
+    }
+
+    /// Notes what the follower has. Returns whether that is more than was known.
+    mutating func acknowledged(_ index: LogIndex, now: MonotonicTime) -> Bool {
+        inflights.acknowledge(through: index)
+        guard index > match else { return false }
+        match = index
+        if next <= index {
+            next = index.next
+            // What is being read from disk has come by another way.
+            load = nil
+        }
+        lastProgress = now
+        return true
+    }
+
+    mutating func becomeProbe(next: LogIndex) {
+        precondition(next > match, "probing \(id) at \(next), which has everything up to \(match)")
+        state = .probe
+        self.next = next
+        isPaused = false
+        inflights = Inflights()
+        load = nil
+    }
+
+    mutating func becomeReplicate() {
+        state = .replicate
+        next = match.next
+        isPaused = false
+        inflights = Inflights()
+        load = nil
+    }
+
+    mutating func becomeSnapshot() {
+        precondition(state != .snapshot, "\(id) is already sent a snapshot")
+        state = .snapshot
+        inflights = Inflights()
+        load = nil
+    }
+
+    mutating func pause() { isPaused = true }
+    mutating func resume() { isPaused = false }
+}

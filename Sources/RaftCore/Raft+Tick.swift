@@ -1,0 +1,45 @@
+extension Raft {
+    /// Time went by. To be called at or after the `wakeAt` of the latest effects; calling it more often does no harm.
+    public mutating func tick(now: MonotonicTime) -> Effects {
+        begin(now)
+        if role == .leader {
+            if self.now >= quorumDeadline {
+                becomeFollower(term: term, leader: nil)
+            } else if self.now >= heartbeatDeadline {
+                startRound()
+            }
+        } else if self.now >= electionDeadline {
+            if isPromotable {
+                startElection()
+            } else {
+                resetElectionTimer()
+            }
+        }
+        return finish()
+    }
+
+    /// When a leader that hears nothing more gives up: one election timeout after a majority was last heard
+    /// (dissertation section 6.2).
+    var quorumDeadline: MonotonicTime {
+        let heard = Quorum.reached(configuration) { voter in
+            voter == id ? now : followers.first { $0.id == voter }?.lastHeard ?? .zero
+        }
+        return (heard ?? .zero).adding(milliseconds: settings.electionTimeoutMilliseconds)
+    }
+
+    /// Draws the next election timeout from `[t, 2t)`.
+    mutating func resetElectionTimer() {
+        let least = settings.electionTimeoutNanoseconds
+        electionDeadline = now.adding(nanoseconds: least + UInt64.random(in: 0..<least, using: &generator))
+    }
+
+    /// Whether this replica may campaign.
+    var isPromotable: Bool { configuration.isVoter(id) && pendingInstall == nil }
+
+    /// Whether a leader was heard less than the least election timeout ago, so that no other may be elected.
+    var hasLiveLeader: Bool {
+        if role == .leader { return true }
+        guard let contact = lastLeaderContact else { return false }
+        return now < contact.adding(milliseconds: settings.electionTimeoutMilliseconds)
+    }
+}

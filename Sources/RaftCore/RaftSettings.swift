@@ -1,0 +1,41 @@
+/// Times and limits of a replica. All replicas of a group should have the same times.
+public struct RaftSettings: Hashable, Sendable {
+    /// The least time without a leader after which a replica campaigns; each wait is drawn from `[t, 2t)`.
+    public var electionTimeoutMilliseconds: UInt64 = 1000
+    /// How often a leader that has nothing to say says so. At most half of the election timeout.
+    public var heartbeatIntervalMilliseconds: UInt64 = 100
+    /// The most bytes of entries in one append; one entry always fits.
+    public var appendBytesMax = 1 << 20
+    /// The most bytes of entries in one append to a follower whose log is not known to agree; one entry always fits.
+    public var probeBytesMax = 64 << 10
+    /// The most appends under way to one follower.
+    public var inflightAppendsMax = 64
+    /// The most bytes of entries under way to one follower; one append is always allowed.
+    public var inflightBytesMax = 8 << 20
+    /// The most bytes proposed and not yet committed; beyond it proposals are refused. One proposal is always allowed.
+    public var uncommittedBytesMax = 16 << 20
+    /// Recent entries kept in memory. Entries that are not durable and committed are kept on top of it; entries that
+    /// are not applied are kept up to four times of it.
+    public var cacheBytesMax = 4 << 20
+    /// The most reads waiting for their index; beyond it reads are refused.
+    public var pendingReadsMax = 65536
+
+    public init() {}
+
+    /// The least election timeout, in nanoseconds.
+    var electionTimeoutNanoseconds: UInt64 { electionTimeoutMilliseconds * 1_000_000 }
+
+    /// Traps unless the settings make sense together.
+    func check() {
+        precondition(heartbeatIntervalMilliseconds > 0, "the heartbeat interval is 0")
+        precondition(
+            electionTimeoutMilliseconds >= 2 * heartbeatIntervalMilliseconds,
+            "an election timeout of \(electionTimeoutMilliseconds) ms is less than two heartbeat intervals of "
+                + "\(heartbeatIntervalMilliseconds) ms")
+        precondition(electionTimeoutMilliseconds <= 3_600_000, "election timeout \(electionTimeoutMilliseconds) ms")
+        precondition(appendBytesMax > 0 && probeBytesMax > 0, "appends of \(appendBytesMax), \(probeBytesMax) bytes")
+        precondition(inflightAppendsMax > 0, "a window of \(inflightAppendsMax) appends")
+        precondition(inflightBytesMax > 0, "a window of \(inflightBytesMax) bytes")
+        precondition(cacheBytesMax >= 0 && uncommittedBytesMax > 0 && pendingReadsMax > 0, "limits must be positive")
+    }
+}

@@ -1,0 +1,155 @@
+package import Wire
+
+/// The field numbers of values. A value is one field, its number says the type; so the same numbers serve alone, as
+/// members of a list and (moved up by `Fields.valueBase`) in a record's body.
+private enum Tag {
+    static let string = 1
+    static let int64 = 2
+    static let double = 3
+    static let timestamp = 4
+    static let bytes = 5
+    static let location = 6
+    static let reference = 7
+    static let list = 8
+    /// Inside a list: the type of its members, so that an empty list keeps it.
+    static let element = 15
+}
+
+extension FieldValue: WireCodable {
+    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list.
+    package func encode(to writer: inout WireWriter) {
+        encode(to: &writer, base: 0)
+    }
+
+    /// Reads the first value there is; fields of unknown numbers are skipped.
+    /// - Throws: `WireError` if there is no value, or a malformed one; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var value: FieldValue?
+        while let field = try reader.nextField() {
+            if let known = try FieldValue(tag: field, from: &reader) { value = known } else { try reader.skip() }
+        }
+        self = try required(value, 0)
+    }
+
+    /// Writes the value as one field whose number is its tag plus `base`.
+    func encode(to writer: inout WireWriter, base: Int) {
+        switch self {
+        case .string(let text): writer.field(base + Tag.string, text)
+        case .int64(let number): writer.field(base + Tag.int64, signed: number)
+        case .double(let number): writer.field(base + Tag.double, double: number)
+        case .timestamp(let milliseconds): writer.field(base + Tag.timestamp, signed: milliseconds)
+        case .bytes(let bytes): writer.field(base + Tag.bytes, bytes)
+        case .location(let location): writer.field(base + Tag.location) { location.encode(to: &$0) }
+        case .reference(let reference): writer.field(base + Tag.reference) { reference.encode(to: &$0) }
+        case .list(let element, let members):
+            writer.field(base + Tag.list) { nested in
+                nested.field(Tag.element, element.wireCode)
+                for member in members { member.encode(to: &nested, base: 0) }
+            }
+        }
+    }
+
+    /// Reads the current field as the value that its tag (without base) says; nil, with nothing read, if it is unknown.
+    init?(tag: Int, from reader: inout WireReader) throws(WireError) {
+        if tag == Tag.list {
+            var nested = try reader.nested()
+            self = try Self.list(from: &nested)
+        } else if let scalar = try Self.scalar(tag: tag, from: &reader) {
+            self = scalar
+        } else {
+            return nil
+        }
+    }
+
+    private static func scalar(tag: Int, from reader: inout WireReader) throws(WireError) -> FieldValue? {
+        switch tag {
+        case Tag.string: .string(try reader.string())
+        case Tag.int64: .int64(try reader.signed())
+        case Tag.double: .double(try reader.double())
+        case Tag.timestamp: .timestamp(try reader.signed())
+        case Tag.bytes: .bytes(try reader.array())
+        case Tag.location: .location(try reader.message())
+        case Tag.reference: .reference(try reader.message())
+        default: nil
+        }
+    }
+
+    /// Members are scalars only, so that hostile bytes cannot nest without end.
+    private static func list(from reader: inout WireReader) throws(WireError) -> FieldValue {
+        var element: ScalarType?
+        var members: [FieldValue] = []
+        while let field = try reader.nextField() {
+            if field == Tag.element {
+                element = try reader.code(field)
+            } else if let member = try scalar(tag: field, from: &reader) {
+                guard member.type.scalar == element else { throw .invalidValue(field: field) }
+                members.append(member)
+            } else {
+                // A member of a type from the future cannot be left out silently.
+                throw .invalidValue(field: field)
+            }
+        }
+        return .list(try required(element, Tag.element), members)
+    }
+}
+
+extension Location: WireCodable {
+    /// 1 latitude, 2 longitude, 3 horizontal, 4 vertical accuracy, 5 altitude, 6 speed, 7 course, 8 timestamp.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, double: latitude)
+        writer.field(2, double: longitude)
+        if let horizontalAccuracy { writer.field(3, double: horizontalAccuracy) }
+        if let verticalAccuracy { writer.field(4, double: verticalAccuracy) }
+        if let altitude { writer.field(5, double: altitude) }
+        if let speed { writer.field(6, double: speed) }
+        if let course { writer.field(7, double: course) }
+        if let timestamp { writer.field(8, signed: timestamp) }
+    }
+
+    /// - Throws: `WireError` if latitude or longitude is missing; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var location = Location(latitude: .nan, longitude: .nan)
+        var seen = (latitude: false, longitude: false)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: (location.latitude, seen.latitude) = (try reader.double(), true)
+            case 2: (location.longitude, seen.longitude) = (try reader.double(), true)
+            case 3: location.horizontalAccuracy = try reader.double()
+            case 4: location.verticalAccuracy = try reader.double()
+            case 5: location.altitude = try reader.double()
+            case 6: location.speed = try reader.double()
+            case 7: location.course = try reader.double()
+            case 8: location.timestamp = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard seen.latitude else { throw .missingField(1) }
+        guard seen.longitude else { throw .missingField(2) }
+        self = location
+    }
+}
+
+extension Reference: WireCodable {
+    /// 1 record name, 2 zone, 3 action (left out for `none`).
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, recordName)
+        if let zone { writer.field(2) { zone.encode(to: &$0) } }
+        if action != .none { writer.field(3, action.wireCode) }
+    }
+
+    /// - Throws: `WireError` if the name is missing or the action unknown; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var recordName: String?
+        var zone: ZoneID?
+        var action = Action.none
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: recordName = try reader.string()
+            case 2: zone = try reader.message()
+            case 3: action = try reader.code(field)
+            default: try reader.skip()
+            }
+        }
+        self.init(recordName: try required(recordName, 1), zone: zone, action: action)
+    }
+}

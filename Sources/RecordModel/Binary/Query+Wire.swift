@@ -1,0 +1,102 @@
+package import Wire
+
+extension Query: WireCodable {
+    /// 1 record type, 2 filters, 3 sorts.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, recordType)
+        for filter in filters { writer.field(2) { filter.encode(to: &$0) } }
+        for sort in sorts { writer.field(3) { sort.encode(to: &$0) } }
+    }
+
+    /// - Throws: `WireError` if a part is missing or unknown; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var recordType: String?
+        var filters: [Filter] = []
+        var sorts: [Sort] = []
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: recordType = try reader.string()
+            case 2: filters.append(try reader.message())
+            case 3: sorts.append(try reader.message())
+            default: try reader.skip()
+            }
+        }
+        self.init(recordType: try required(recordType, 1), filters: filters, sorts: sorts)
+    }
+}
+
+extension Filter: WireCodable {
+    /// 1 field, 2 comparator (CloudKit's name), 3 value.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, field)
+        writer.field(2, comparator.rawValue)
+        writer.field(3) { value.encode(to: &$0) }
+    }
+
+    /// - Throws: `WireError` if a part is missing or the comparator unknown; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var name: String?
+        var comparator: Comparator?
+        var value: FieldValue?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: name = try reader.string()
+            case 2:
+                guard let known = Comparator(rawValue: try reader.string()) else { throw .invalidValue(field: 2) }
+                comparator = known
+            case 3: value = try reader.message()
+            default: try reader.skip()
+            }
+        }
+        self.init(field: try required(name, 1), comparator: try required(comparator, 2), value: try required(value, 3))
+    }
+}
+
+extension Sort: WireCodable {
+    /// 1 field, 2 whether descending (left out when ascending).
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, field)
+        if !isAscending { writer.field(2, true) }
+    }
+
+    /// - Throws: `WireError` if the field is missing; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var name: String?
+        var isDescending = false
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: name = try reader.string()
+            case 2: isDescending = try reader.bool()
+            default: try reader.skip()
+            }
+        }
+        self.init(field: try required(name, 1), isAscending: !isDescending)
+    }
+}
+
+extension ServiceError: WireCodable {
+    /// 1 code (CloudKit's name), 2 reason, 3 seconds until a retry may help.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, code.rawValue)
+        writer.field(2, reason)
+        if let retryAfterSeconds { writer.field(3, signed: Int64(retryAfterSeconds)) }
+    }
+
+    /// - Throws: `WireError` if a part is missing or the code unknown; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var code: ErrorCode?
+        var reason: String?
+        var retryAfterSeconds: Int?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1:
+                guard let known = ErrorCode(rawValue: try reader.string()) else { throw .invalidValue(field: 1) }
+                code = known
+            case 2: reason = try reader.string()
+            case 3: retryAfterSeconds = Int(try reader.signed())
+            default: try reader.skip()
+            }
+        }
+        self.init(try required(code, 1), try required(reason, 2), retryAfterSeconds: retryAfterSeconds)
+    }
+}

@@ -1,0 +1,62 @@
+/// What a client looks for: records of one type for which every filter holds, in an order.
+package struct Query: Hashable, Sendable {
+    package var recordType: String
+    package var filters: [Filter]
+    package var sorts: [Sort]
+
+    package init(recordType: String, filters: [Filter] = [], sorts: [Sort] = []) {
+        self.recordType = recordType
+        self.filters = filters
+        self.sorts = sorts
+    }
+}
+
+/// One condition. System fields go by their schema names (`___recordID`, `___createTime`, ...).
+package struct Filter: Hashable, Sendable {
+    package var field: String
+    package var comparator: Comparator
+    /// A scalar; a list for `in` and `notIn`.
+    package var value: FieldValue
+
+    package init(field: String, comparator: Comparator, value: FieldValue) {
+        self.field = field
+        self.comparator = comparator
+        self.value = value
+    }
+}
+
+/// CloudKit's comparators; the raw value is the one on the wire.
+package enum Comparator: String, Hashable, Sendable, CaseIterable {
+    case equals = "EQUALS"
+    case notEquals = "NOT_EQUALS"
+    case lessThan = "LESS_THAN"
+    case lessThanOrEquals = "LESS_THAN_OR_EQUALS"
+    case greaterThan = "GREATER_THAN"
+    case greaterThanOrEquals = "GREATER_THAN_OR_EQUALS"
+    case near = "NEAR"
+    case `in` = "IN"
+    case notIn = "NOT_IN"
+    case beginsWith = "BEGINS_WITH"
+    case notBeginsWith = "NOT_BEGINS_WITH"
+    case containsAllTokens = "CONTAINS_ALL_TOKENS"
+    case containsAnyTokens = "CONTAINS_ANY_TOKENS"
+    case listContains = "LIST_CONTAINS"
+    case notListContains = "NOT_LIST_CONTAINS"
+    case listContainsAll = "LIST_CONTAINS_ALL"
+    case notListContainsAll = "NOT_LIST_CONTAINS_ALL"
+    case listContainsAny = "LIST_CONTAINS_ANY"
+    case notListContainsAny = "NOT_LIST_CONTAINS_ANY"
+    case listMemberBeginsWith = "LIST_MEMBER_BEGINS_WITH"
+    case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
+}
+
+/// One key of an order; records without the field come first when ascending.
+package struct Sort: Hashable, Sendable {
+    package var field: String
+    package var isAscending: Bool
+
+    package init(field: String, isAscending: Bool = true) {
+        self.field = field
+        self.isAscending = isAscending
+    }
+}

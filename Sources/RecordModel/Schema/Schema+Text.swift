@@ -1,0 +1,57 @@
+extension IndexOptions {
+    /// Each option by its word, in the order in which the exporter prints them.
+    package static let named: [(word: String, option: IndexOptions)] = [
+        ("QUERYABLE", .queryable), ("SEARCHABLE", .searchable), ("SORTABLE", .sortable),
+    ]
+
+    /// The words of the options that are set, in the exporter's order.
+    package var words: [String] { Self.named.filter { contains($0.option) }.map(\.word) }
+}
+
+extension Permissions {
+    /// Each permission by its word, in the order in which the exporter prints them.
+    package static let named: [(word: String, permission: Permissions)] = [
+        ("READ", .read), ("CREATE", .create), ("WRITE", .write),
+    ]
+
+    /// The words of the permissions that are set, in the exporter's order.
+    package var words: [String] { Self.named.filter { contains($0.permission) }.map(\.word) }
+}
+
+extension FieldType {
+    /// The type as the schema language writes it, such as `LIST<ENCRYPTED STRING>`.
+    package var schemaText: String {
+        var text = isEncrypted ? "ENCRYPTED " + scalar.rawValue : scalar.rawValue
+        if let preferred { text += " PREFERRED AS " + preferred.rawValue }
+        return isList ? "LIST<" + text + ">" : text
+    }
+}
+
+extension Schema {
+    /// The same schema in the one form in which equal schemas are equal values: everything sorted by name, one grant
+    /// a role, no grant of nothing, system fields only where they carry an index.
+    package var normalized: Schema {
+        Schema(roles: roles, types: types.map(\.normalized))
+    }
+}
+
+extension RecordType {
+    /// See `Schema.normalized`.
+    package var normalized: RecordType {
+        let kept = fields.filter { SystemField(rawValue: $0.name) == nil || !$0.indexes.isEmpty }
+        var merged: [Grant] = []
+        for grant in grants.sorted(by: { $0.role < $1.role }) where !grant.permissions.isEmpty {
+            if merged.last?.role == grant.role {
+                merged[merged.count - 1].permissions.formUnion(grant.permissions)
+            } else {
+                merged.append(grant)
+            }
+        }
+        return RecordType(name: name, fields: kept, grants: merged)
+    }
+
+    /// What a role may do; nothing if no grant names it.
+    package func permissions(of role: String) -> Permissions {
+        grants.reduce(into: []) { if $1.role == role { $0.formUnion($1.permissions) } }
+    }
+}

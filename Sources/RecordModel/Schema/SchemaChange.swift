@@ -1,0 +1,83 @@
+/// One step from one schema to another. Steps carry what is needed to perform them and to say them.
+package enum SchemaChange: Hashable, Sendable {
+    case addRole(String)
+    /// The whole type, normalized: its fields, indexes and grants are part of this step.
+    case addType(RecordType)
+    /// The field with its indexes.
+    case addField(type: String, FieldDefinition)
+    /// One option, on a field that was there; its rows must be built before queries may use it.
+    case addIndex(type: String, field: String, IndexOptions)
+    /// Permissions that the role did not have.
+    case addGrant(type: String, Grant)
+    /// The kind of a `NUMBER` is settled.
+    case preferNumber(type: String, field: String, ScalarType)
+    case removeIndex(type: String, field: String, IndexOptions)
+    /// Permissions that the role no longer has.
+    case removeGrant(type: String, Grant)
+    /// The field and its value in every record.
+    case removeField(type: String, FieldDefinition)
+    /// The type and every record of it.
+    case removeType(String)
+    case removeRole(String)
+
+    /// Whether the step takes something away: data, an index or a permission.
+    package var isRemoval: Bool {
+        switch self {
+        case .addRole, .addType, .addField, .addIndex, .addGrant, .preferNumber: false
+        case .removeIndex, .removeGrant, .removeField, .removeType, .removeRole: true
+        }
+    }
+
+    /// Whether the step destroys what records hold.
+    package var losesData: Bool {
+        switch self {
+        case .removeField, .removeType: true
+        default: false
+        }
+    }
+}
+
+extension SchemaChange: CustomStringConvertible {
+    /// The step in words, as a plan prints it.
+    package var description: String {
+        switch self {
+        case .addRole(let name): "add role \(name)"
+        case .addType(let type): "add record type \(type.name)\(Self.contents(of: type))"
+        case .addField(let type, let field):
+            "add field \(type).\(field.name) " + ([field.type.schemaText] + field.indexes.words).joined(separator: " ")
+        case .addIndex(let type, let field, let index):
+            "add index \(index.words.joined(separator: " ")) on \(type).\(field)"
+        case .addGrant(let type, let grant):
+            "grant \(grant.permissions.words.joined(separator: ", ")) on \(type) to \(grant.role)"
+        case .preferNumber(let type, let field, let scalar): "prefer \(scalar.rawValue) for \(type).\(field)"
+        case .removeIndex(let type, let field, let index):
+            "remove index \(index.words.joined(separator: " ")) from \(type).\(field)"
+        case .removeGrant(let type, let grant):
+            "revoke \(grant.permissions.words.joined(separator: ", ")) on \(type) from \(grant.role)"
+        case .removeField(let type, let field): "remove field \(type).\(field.name) and its value in every record"
+        case .removeType(let name): "remove record type \(name) and all records of it"
+        case .removeRole(let name): "remove role \(name)"
+        }
+    }
+
+    private static func contents(of type: RecordType) -> String {
+        let fields = type.fields.filter { !$0.isSystem }.map(\.name)
+        if fields.isEmpty { return " without fields" }
+        return " with " + (fields.count == 1 ? "field " : "fields ") + fields.joined(separator: ", ")
+    }
+}
+
+/// A difference between two schemas that no step bridges, and why.
+package struct SchemaRefusal: Hashable, Sendable, CustomStringConvertible {
+    /// `Type` or `Type.field`.
+    package var subject: String
+    /// What is wrong and what to do.
+    package var reason: String
+
+    package init(subject: String, reason: String) {
+        self.subject = subject
+        self.reason = reason
+    }
+
+    package var description: String { "\(subject): \(reason)" }
+}

@@ -1,0 +1,131 @@
+/// What has to happen to a schema so that it becomes another one.
+///
+/// A plan with refusals must not be performed in part: an import changes everything or nothing. Steps are in an order
+/// in which each is possible when its turn comes: what others need is added first, what others used is removed last.
+package struct SchemaPlan: Hashable, Sendable {
+    /// What becomes of things that the wanted schema does not mention.
+    package enum Mode: Hashable, Sendable {
+        /// The wanted schema is the whole truth: they are removed. This is what an import does.
+        case replace
+        /// They stay. This is what a deploy to production does, and an import with `--additive`.
+        case additive
+    }
+
+    package private(set) var changes: [SchemaChange] = []
+    package private(set) var refusals: [SchemaRefusal] = []
+
+    /// Whether the two schemas mean the same.
+    package var isEmpty: Bool { changes.isEmpty && refusals.isEmpty }
+
+    /// Compares two schemas.
+    /// - Parameters:
+    ///   - production: what was deployed. Its types and fields, and their types, may not go: records hold them.
+    package init(
+        from current: Schema, to wanted: Schema, mode: Mode = .replace, protecting production: Schema = Schema()
+    ) {
+        let current = current.normalized
+        let wanted = wanted.normalized
+        var removals: [SchemaChange] = []
+        for role in wanted.roles where !current.roles.contains(role) { changes.append(.addRole(role)) }
+        for type in wanted.types where current.type(named: type.name) == nil { changes.append(.addType(type)) }
+        for type in current.types {
+            guard let next = wanted.type(named: type.name) else {
+                removals.append(.removeType(type.name))
+                continue
+            }
+            compareFields(of: type, with: next, removals: &removals)
+            compareGrants(of: type, with: next, removals: &removals)
+        }
+        for role in current.roles where !wanted.roles.contains(role) { removals.append(.removeRole(role)) }
+        if mode == .additive { return }
+        for removal in removals { refuseIfDeployed(removal, production: production) }
+        // Fields go before types only by their place in the list; roles must come after the grants that name them.
+        changes += removals
+    }
+
+    private mutating func compareFields(of type: RecordType, with next: RecordType, removals: inout [SchemaChange]) {
+        for field in next.fields where type.field(named: field.name) == nil {
+            if field.isSystem {
+                addIndexes(field.indexes, type: type.name, field: field.name)
+            } else {
+                changes.append(.addField(type: type.name, field))
+            }
+        }
+        for field in type.fields {
+            let wanted = next.field(named: field.name)
+            if wanted == nil, !field.isSystem {
+                removals.append(.removeField(type: type.name, field))
+                continue
+            }
+            // A system field that is not mentioned stays and loses its indexes.
+            let indexes = wanted?.indexes ?? []
+            compareTypes(field, with: wanted ?? field, in: type.name)
+            addIndexes(indexes.subtracting(field.indexes), type: type.name, field: field.name)
+            for named in IndexOptions.named where field.indexes.subtracting(indexes).contains(named.option) {
+                removals.append(.removeIndex(type: type.name, field: field.name, named.option))
+            }
+        }
+    }
+
+    private mutating func addIndexes(_ indexes: IndexOptions, type: String, field: String) {
+        for named in IndexOptions.named where indexes.contains(named.option) {
+            changes.append(.addIndex(type: type, field: field, named.option))
+        }
+    }
+
+    private mutating func compareTypes(_ field: FieldDefinition, with wanted: FieldDefinition, in type: String) {
+        if field.type == wanted.type { return }
+        var unsettled = wanted.type
+        unsettled.preferred = nil
+        if field.type == unsettled, let preferred = wanted.type.preferred {
+            changes.append(.preferNumber(type: type, field: field.name, preferred))
+            return
+        }
+        let difference = "\(field.type.schemaText) to \(wanted.type.schemaText)"
+        let rule =
+            if field.type.isEncrypted != wanted.type.isEncrypted {
+                "whether a field is encrypted never changes"
+            } else if field.type.isList != wanted.type.isList {
+                "a field never becomes a list or ceases to be one"
+            } else if field.type.scalar == .number, wanted.type.scalar == .number {
+                "the preferred kind of a number, once stated, never changes"
+            } else {
+                "the type of a field never changes"
+            }
+        refusals.append(
+            SchemaRefusal(
+                subject: "\(type).\(field.name)",
+                reason:
+                    "\(difference) is not possible: \(rule); add a field with another name, or reset the development "
+                    + "environment"))
+    }
+
+    private mutating func compareGrants(of type: RecordType, with next: RecordType, removals: inout [SchemaChange]) {
+        for grant in next.grants {
+            let added = grant.permissions.subtracting(type.permissions(of: grant.role))
+            if added.isEmpty { continue }
+            changes.append(.addGrant(type: type.name, Grant(role: grant.role, permissions: added)))
+        }
+        for grant in type.grants {
+            let removed = grant.permissions.subtracting(next.permissions(of: grant.role))
+            if removed.isEmpty { continue }
+            removals.append(.removeGrant(type: type.name, Grant(role: grant.role, permissions: removed)))
+        }
+    }
+
+    private mutating func refuseIfDeployed(_ removal: SchemaChange, production: Schema) {
+        switch removal {
+        case .removeType(let name) where production.type(named: name) != nil:
+            refusals.append(
+                SchemaRefusal(
+                    subject: name,
+                    reason: "this record type is in production and cannot be removed; keep it in the schema"))
+        case .removeField(let type, let field) where production.type(named: type)?.field(named: field.name) != nil:
+            refusals.append(
+                SchemaRefusal(
+                    subject: "\(type).\(field.name)",
+                    reason: "this field is in production and cannot be removed; keep it in the schema"))
+        default: break
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// CloudKit Web Services' error codes; the raw value is the one on the wire. Clients know these and no others.
+package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
+    case accessDenied = "ACCESS_DENIED"
+    case atomicError = "ATOMIC_ERROR"
+    case authenticationFailed = "AUTHENTICATION_FAILED"
+    case authenticationRequired = "AUTHENTICATION_REQUIRED"
+    case badRequest = "BAD_REQUEST"
+    case conflict = "CONFLICT"
+    case exists = "EXISTS"
+    case internalError = "INTERNAL_ERROR"
+    case notFound = "NOT_FOUND"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    case throttled = "THROTTLED"
+    case tryAgainLater = "TRY_AGAIN_LATER"
+    case validatingReferenceError = "VALIDATING_REFERENCE_ERROR"
+    case zoneNotFound = "ZONE_NOT_FOUND"
+
+    /// The HTTP status of a whole request that fails with this code.
+    package var httpStatus: Int {
+        switch self {
+        case .atomicError, .badRequest: 400
+        case .authenticationFailed: 401
+        case .accessDenied: 403
+        case .notFound, .zoneNotFound: 404
+        case .conflict, .exists: 409
+        case .validatingReferenceError: 412
+        case .quotaExceeded: 413
+        case .authenticationRequired: 421
+        case .throttled: 429
+        case .internalError: 500
+        case .tryAgainLater: 503
+        }
+    }
+}
+
+/// An error as a client sees it: a code it knows, and a reason that says what was wrong, where, and what to do.
+package struct ServiceError: Error, Hashable, Sendable {
+    package var code: ErrorCode
+    package var reason: String
+    /// Seconds after which a retry may help; nil where it does not.
+    package var retryAfterSeconds: Int?
+
+    package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Int? = nil) {
+        self.code = code
+        self.reason = reason
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+}

@@ -1,0 +1,125 @@
+extension JSONWriter {
+    /// A record, with a type on every field and every key that clients insist on.
+    /// - Parameters:
+    ///   - desiredKeys: the fields to write; nil is all.
+    ///   - numbersAsStrings: whether INT64, DOUBLE and TIMESTAMP values are written as strings.
+    ///   - zone: the record's zone, for results from more than one.
+    package mutating func record(
+        _ record: Record, desiredKeys: [String]? = nil, numbersAsStrings: Bool = false, zone: ZoneID? = nil
+    ) {
+        beginObject()
+        member("recordName", record.name)
+        member("recordType", record.type)
+        key("fields")
+        fields(record.fields, DesiredKeys(desiredKeys), numbersAsStrings: numbersAsStrings)
+        key("pluginFields")
+        object { _ in }
+        member("recordChangeTag", record.changeTag.description)
+        stamp("created", record.created)
+        stamp("modified", record.modified)
+        member("deleted", false)
+        if let zone {
+            key("zoneID")
+            zoneID(zone)
+        }
+        endObject()
+    }
+
+    /// What is left of a deleted record: the result of a deletion (without tag) or an entry of a change feed.
+    package mutating func tombstone(recordName: String, changeTag: ChangeTag? = nil) {
+        beginObject()
+        member("recordName", recordName)
+        member("deleted", true)
+        if let changeTag { member("recordChangeTag", changeTag.description) }
+        endObject()
+    }
+
+    private mutating func fields(_ fields: Fields, _ desired: DesiredKeys, numbersAsStrings: Bool) {
+        beginObject()
+        for field in fields.all where desired.contains(field.name) {
+            key(field.name)
+            beginObject()
+            key("value")
+            value(field.value, numbersAsStrings: numbersAsStrings)
+            member("type", field.value.webTypeName)
+            endObject()
+        }
+        endObject()
+    }
+
+    private mutating func stamp(_ name: String, _ stamp: Stamp) {
+        key(name)
+        beginObject()
+        member("timestamp", integer: stamp.timestamp)
+        member("userRecordName", stamp.user)
+        // Clients drop a stamp without a device; this is what CloudKit says of writes over Web Services.
+        member("deviceID", "2")
+        endObject()
+    }
+
+    /// The value of a field, without its type.
+    package mutating func value(_ value: FieldValue, numbersAsStrings: Bool) {
+        switch value {
+        case .string(let text): string(text)
+        case .int64(let number), .timestamp(let number):
+            if numbersAsStrings { string(String(number)) } else { integer(number) }
+        case .double(let number):
+            if numbersAsStrings { string(number.description) } else { self.number(number) }
+        case .bytes(let bytes): base64(bytes)
+        case .location(let location): self.location(location)
+        case .reference(let reference): self.reference(reference)
+        case .list(_, let members):
+            beginArray()
+            for member in members { self.value(member, numbersAsStrings: numbersAsStrings) }
+            endArray()
+        }
+    }
+
+    private mutating func location(_ location: Location) {
+        beginObject()
+        member("latitude", number: location.latitude)
+        member("longitude", number: location.longitude)
+        if let metres = location.horizontalAccuracy { member("horizontalAccuracy", number: metres) }
+        if let metres = location.verticalAccuracy { member("verticalAccuracy", number: metres) }
+        if let metres = location.altitude { member("altitude", number: metres) }
+        if let speed = location.speed { member("speed", number: speed) }
+        if let degrees = location.course { member("course", number: degrees) }
+        if let milliseconds = location.timestamp { member("timestamp", integer: milliseconds) }
+        endObject()
+    }
+
+    private mutating func reference(_ reference: Reference) {
+        beginObject()
+        member("recordName", reference.recordName)
+        member("action", reference.action.rawValue)
+        if let zone = reference.zone {
+            key("zoneID")
+            zoneID(zone)
+        }
+        endObject()
+    }
+}
+
+extension FieldValue {
+    /// The type as responses state it. An empty list is `UNKNOWN_LIST`, as in CloudKit.
+    var webTypeName: String {
+        if case .list(_, let members) = self, members.isEmpty { return "UNKNOWN_LIST" }
+        return type.webName
+    }
+}
+
+/// Which fields to write; a set once there are many keys, so that no request costs keys times fields.
+private struct DesiredKeys {
+    private let few: [String]?
+    private let many: Set<String>
+
+    init(_ keys: [String]?) {
+        few = keys.map { $0.count <= 8 ? $0 : [] }
+        many = keys.map { $0.count <= 8 ? [] : Set($0) } ?? []
+    }
+
+    func contains(_ name: String) -> Bool {
+        guard let few else { return true }
+        return few.contains(name) || many.contains(name)
+    }
+}

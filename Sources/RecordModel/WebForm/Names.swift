@@ -1,0 +1,87 @@
+/// The rules for names that clients choose.
+enum Names {
+    /// 1 to 255 printable ASCII characters.
+    static func checkPrintable(_ name: String) throws(FormError) {
+        guard !name.isEmpty else { throw FormError("is empty; a name has 1 to \(Limits.nameLengthMax) characters") }
+        let count = name.utf8.count
+        guard count <= Limits.nameLengthMax else {
+            throw FormError("has \(count) bytes; a name has 1 to \(Limits.nameLengthMax) characters")
+        }
+        guard name.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
+            throw FormError("has characters other than printable ASCII")
+        }
+    }
+
+    /// A record name; only records of the system begin with an underscore, so none is made under such a name.
+    static func checkRecord(_ name: String, mayCreate: Bool) throws(FormError) {
+        try checkPrintable(name)
+        if mayCreate, name.hasPrefix("_") {
+            throw FormError("'\(name)' begins with an underscore, which only names of the system do")
+        }
+    }
+
+    /// A zone name: no underscore at the start, but for the default zone's.
+    static func checkZone(_ name: String) throws(FormError) {
+        try checkPrintable(name)
+        if name.hasPrefix("_"), name != ZoneKey.defaultZoneName {
+            throw FormError("'\(name)' begins with an underscore, which only '\(ZoneKey.defaultZoneName)' does")
+        }
+    }
+
+    /// A record type or field: a letter, then letters, digits and underscores.
+    static func checkIdentifier(_ name: String) throws(FormError) {
+        try checkPrintable(name)
+        let isWellFormed = name.utf8.enumerated().allSatisfy { index, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): index > 0
+            default: false
+            }
+        }
+        guard isWellFormed else {
+            throw FormError("'\(name)' is no name here: a letter, then letters, digits and underscores")
+        }
+    }
+}
+
+extension ZoneID {
+    /// Reads `{zoneName, ownerRecordName}`; whatever else clients echo, such as `zoneType`, is ignored.
+    init(form json: JSONValue) throws(FormError) {
+        let form = try Form(json)
+        let name = try form.string("zoneName") ?? ZoneKey.defaultZoneName
+        try at("zoneName") { () throws(FormError) in try Names.checkZone(name) }
+        var owner = try form.string("ownerRecordName")
+        if let given = owner { try at("ownerRecordName") { () throws(FormError) in try Names.checkPrintable(given) } }
+        // The SDKs' word for the caller.
+        if owner == "__defaultOwner__" { owner = nil }
+        self.init(name: name, owner: owner)
+    }
+}
+
+extension Form {
+    /// `zoneID`, by default the default zone.
+    func zoneID() throws(FormError) -> ZoneID {
+        try nested("zoneID") { json throws(FormError) in try ZoneID(form: json) } ?? ZoneID()
+    }
+
+    /// Keys in one `desiredKeys`.
+    static let desiredKeysMax = 1000
+
+    /// `desiredKeys`: nil is every field, empty is none.
+    func desiredKeys() throws(FormError) -> [String]? {
+        guard let given = self["desiredKeys"] else { return nil }
+        if let count = given.array?.count, count > Self.desiredKeysMax {
+            throw FormError("\(count) given, at most \(Self.desiredKeysMax)", at: "desiredKeys")
+        }
+        return try array("desiredKeys") { json throws(FormError) in
+            guard case .string(let key) = json else { throw .expected("a string", json) }
+            return key
+        }
+    }
+
+    /// `numbersAsStrings`, which one page of the reference spells `numberAsStrings`.
+    func numbersAsStrings() throws(FormError) -> Bool? {
+        if let flag = try bool("numbersAsStrings") { return flag }
+        return try bool("numberAsStrings")
+    }
+}

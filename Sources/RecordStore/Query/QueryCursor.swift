@@ -1,0 +1,67 @@
+import RecordModel
+import Wire
+
+/// A position in a query's order.
+///
+/// Opaque to clients, but not secret: it only says where to go on, and every record after it is judged as on the first
+/// page.
+struct QueryCursor: Hashable {
+    /// What the query was; a cursor for another one is refused.
+    var queryHash: UInt64
+    var incarnation: UInt64
+    /// The sort keys at the position, nil for a missing value; fewer than the query has sorts: after all records with
+    /// these.
+    var keys: [IndexKey?]
+    /// The record at the position; nil where `keys` are fewer.
+    var recordID: Int64?
+
+    /// FNV-1a of the query and its zone: stable across nodes and versions.
+    static func hash(_ query: Query, zone: ZoneKey) -> UInt64 {
+        (zone.encoded() + query.encoded()).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
+
+extension QueryCursor: WireEncodable, WireDecodable {
+    /// 1 query hash, 2 incarnation, 3 key (nested: 1 number, 2 bytes, nothing for a missing value), 4 record id.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, queryHash)
+        writer.field(2, incarnation)
+        for key in keys {
+            writer.field(3) { nested in
+                switch key {
+                case .number(let number): nested.field(1, signed: number)
+                case .bytes(let bytes): nested.field(2, bytes)
+                case nil: break
+                }
+            }
+        }
+        if let recordID { writer.field(4, signed: recordID) }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(queryHash: 0, incarnation: 0, keys: [], recordID: nil)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: queryHash = try reader.unsigned()
+            case 2: incarnation = try reader.unsigned()
+            case 3: keys.append(try Self.key(from: try reader.nested()))
+            case 4: recordID = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard keys.count <= Limits.sortsMax + 1 else { throw .invalidValue(field: 3) }
+    }
+
+    private static func key(from reader: WireReader) throws(WireError) -> IndexKey? {
+        var reader = reader
+        var key: IndexKey?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: key = .number(try reader.signed())
+            case 2: key = .bytes(try reader.array())
+            default: try reader.skip()
+            }
+        }
+        return key
+    }
+}

@@ -1,0 +1,46 @@
+package import GRDB
+import Synchronization
+
+/// The record tables of one shard database: deterministic apply, and reads.
+///
+/// One value belongs to one open database file, and holds nothing but a cache of schemas that the tables also hold.
+/// Apply runs inside the caller's transaction, which also records the applied index; reads run on any connection, in a
+/// snapshot. Every decodable command has an outcome; only I/O errors and corruption throw, and stop the replica.
+package final class RecordTables: Sendable {
+    /// Schemas by row and version; a version's content never changes.
+    private let schemas = Mutex<[SchemaVersion: InstalledSchema]>([:])
+    /// Schemas kept at once; beyond that the cache starts again.
+    private static let cachedSchemasMax = 256
+
+    private struct SchemaVersion: Hashable {
+        var schemaID: Int64
+        var version: UInt64
+    }
+
+    package init() {}
+
+    /// Starts a run of commands inside the current write transaction; `finish` must be called before it ends.
+    package func begin(in db: Database) throws -> RecordTransaction {
+        try RecordTransaction(tables: self, db: db)
+    }
+
+    /// Applies one command by itself inside the current write transaction.
+    package func apply(_ command: RecordCommand, in db: Database) throws -> RecordOutcome {
+        let transaction = try begin(in: db)
+        let outcome = try transaction.apply(command)
+        try transaction.finish()
+        return outcome
+    }
+
+    func installedSchema(id: Int64, version: UInt64, in db: Database) throws -> InstalledSchema {
+        let key = SchemaVersion(schemaID: id, version: version)
+        if let known = schemas.withLock({ $0[key] }) { return known }
+        let loaded =
+            try InstalledSchema.load(schemaID: id, in: db) ?? InstalledSchema(version: 0, byName: [:], byID: [:])
+        schemas.withLock { schemas in
+            if schemas.count >= Self.cachedSchemasMax { schemas.removeAll() }
+            schemas[key] = loaded
+        }
+        return loaded
+    }
+}

@@ -1,0 +1,91 @@
+import RecordModel
+
+/// A value as an index row holds it; the order of keys is the order of values.
+///
+/// Two classes: numbers (INT64, TIMESTAMP, DOUBLE in an order-keeping form, and the sequence behind `___etag`) and
+/// bytes (STRING and REFERENCE as UTF-8, BYTES). Bytes compare as unsigned bytes, which for UTF-8 is the order of code
+/// points.
+enum IndexKey: Hashable, Comparable {
+    case number(Int64)
+    case bytes([UInt8])
+
+    static func < (left: IndexKey, right: IndexKey) -> Bool {
+        switch (left, right) {
+        case (.number(let left), .number(let right)): left < right
+        case (.bytes(let left), .bytes(let right)): left.lexicographicallyPrecedes(right)
+        case (.number, .bytes): true
+        case (.bytes, .number): false
+        }
+    }
+
+    var value: SQLValue {
+        switch self {
+        case .number(let number): .integer(number)
+        case .bytes(let bytes): .blob(bytes)
+        }
+    }
+
+    /// Doubles in order as integers: -0 is 0, all NaN are one, above every number. SQLite's own REAL would turn NaN
+    /// into NULL.
+    static func number(ordering double: Double) -> Int64 {
+        if double.isNaN { return Int64.max }
+        let bits = Int64(bitPattern: (double == 0 ? 0 : double).bitPattern)
+        return bits >= 0 ? bits : bits ^ Int64.max
+    }
+}
+
+/// The table that holds a field's rows.
+enum IndexClass: Hashable {
+    case number
+    case bytes
+
+    /// Nil for types that have no ordinary index.
+    init?(_ type: FieldType) {
+        if type.isEncrypted { return nil }
+        switch type.scalar {
+        case .int64, .timestamp, .double: self = .number
+        case .string, .reference, .bytes: self = .bytes
+        case .number: self = .number
+        case .location, .asset: return nil
+        }
+    }
+}
+
+extension FieldType {
+    /// The kind of number that a field of an open kind holds.
+    var settledScalar: ScalarType { scalar == .number ? (preferred ?? .double) : scalar }
+
+    /// The key of one value under this type; nil where the value is of another kind.
+    func indexKey(_ value: FieldValue) -> IndexKey? {
+        switch (settledScalar, value) {
+        case (.int64, .int64(let number)), (.int64, .timestamp(let number)), (.timestamp, .timestamp(let number)),
+            (.timestamp, .int64(let number)):
+            .number(number)
+        case (.double, .double(let number)): .number(IndexKey.number(ordering: number))
+        case (.double, .int64(let number)): .number(IndexKey.number(ordering: Double(number)))
+        case (.string, .string(let text)): .bytes(Array(text.utf8))
+        case (.reference, .reference(let reference)): .bytes(Array(reference.recordName.utf8))
+        case (.reference, .string(let text)): .bytes(Array(text.utf8))
+        case (.bytes, .bytes(let bytes)): .bytes(bytes)
+        default: nil
+        }
+    }
+
+    /// The keys of a stored value, ascending and without repetition; none means that the record counts as missing the
+    /// field.
+    func indexKeys(_ value: FieldValue?) -> [IndexKey] {
+        guard let value else { return [] }
+        guard isList else { return indexKey(value).map { [$0] } ?? [] }
+        guard case .list(_, let members) = value else { return [] }
+        return Set(members.compactMap(indexKey)).sorted()
+    }
+
+    /// Whether a field of this type may hold the value. An encrypted field holds what sealing made of the value.
+    func accepts(_ value: FieldValue) -> Bool {
+        if isEncrypted, case .bytes = value { return true }
+        guard case .list(let element, let members) = value else { return !isList && value.type.scalar == settledScalar }
+        guard isList else { return false }
+        return members.isEmpty
+            || (element == settledScalar && members.allSatisfy { $0.type.scalar == element && !$0.type.isList })
+    }
+}

@@ -1,0 +1,69 @@
+package import GRDB
+
+extension RecordTables {
+    /// Creates the record tables in a new shard database.
+    ///
+    /// Everything but names and bodies is an integer given in apply. Row numbers follow from the tables' contents
+    /// (greatest + 1), so replicas that applied the same commands hold the same rows.
+    package static func create(in db: Database) throws {
+        try db.execute(sql: statements)
+    }
+
+    /// Every table and the columns that order its rows.
+    static let allTables: [(name: String, order: String)] = [
+        ("record_state", "id"), ("schema", "id"), ("record_type", "id"), ("field", "id"), ("user", "id"),
+        ("database", "id"), ("zone", "id"), ("record", "id"), ("idempotency", "id"),
+        ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
+        ("index_missing", "field, zone, record"),
+    ]
+
+    private static let statements = """
+        CREATE TABLE record_state (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, incarnation_floor INTEGER NOT NULL);
+        INSERT INTO record_state VALUES (1, 0, 1);
+        CREATE TABLE schema (
+            id INTEGER PRIMARY KEY, container TEXT NOT NULL, environment INTEGER NOT NULL, version INTEGER NOT NULL,
+            body BLOB NOT NULL, UNIQUE (container, environment));
+        CREATE TABLE record_type (
+            id INTEGER PRIMARY KEY, schema INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (schema, name));
+        CREATE TABLE field (
+            id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
+            UNIQUE (type, name));
+        CREATE TABLE user (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+        CREATE TABLE database (
+            id INTEGER PRIMARY KEY, schema INTEGER NOT NULL, scope INTEGER NOT NULL, owner TEXT NOT NULL,
+            UNIQUE (schema, scope, owner));
+        CREATE TABLE zone (
+            id INTEGER PRIMARY KEY, database INTEGER NOT NULL, name TEXT NOT NULL, incarnation INTEGER NOT NULL,
+            sequence INTEGER NOT NULL, created_at INTEGER NOT NULL, state INTEGER NOT NULL,
+            UNIQUE (database, name, incarnation));
+        CREATE INDEX zone_retired ON zone (id) WHERE state = 1;
+        CREATE TABLE record (
+            id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, name TEXT NOT NULL, type INTEGER NOT NULL,
+            sequence INTEGER NOT NULL, created_at INTEGER NOT NULL, created_by INTEGER NOT NULL,
+            modified_at INTEGER NOT NULL, modified_by INTEGER NOT NULL, deleted INTEGER NOT NULL, body BLOB);
+        CREATE UNIQUE INDEX record_name ON record (zone, name);
+        CREATE UNIQUE INDEX record_feed ON record (zone, sequence);
+        CREATE TABLE idempotency (
+            id INTEGER PRIMARY KEY, database INTEGER NOT NULL, caller TEXT NOT NULL, key BLOB NOT NULL,
+            hash BLOB NOT NULL, outcome BLOB NOT NULL, expires INTEGER NOT NULL, UNIQUE (database, caller, key));
+        CREATE INDEX idempotency_expires ON idempotency (expires);
+        CREATE TABLE index_number (
+            field INTEGER NOT NULL, zone INTEGER NOT NULL, value INTEGER NOT NULL, record INTEGER NOT NULL,
+            PRIMARY KEY (field, zone, value, record)) WITHOUT ROWID;
+        CREATE TABLE index_bytes (
+            field INTEGER NOT NULL, zone INTEGER NOT NULL, value BLOB NOT NULL, record INTEGER NOT NULL,
+            PRIMARY KEY (field, zone, value, record)) WITHOUT ROWID;
+        CREATE TABLE index_missing (
+            field INTEGER NOT NULL, zone INTEGER NOT NULL, record INTEGER NOT NULL,
+            PRIMARY KEY (field, zone, record)) WITHOUT ROWID;
+        """
+}
+
+/// The life of a zone row.
+enum ZoneLife {
+    static let live: Int64 = 0
+    /// Deleted; its records and index rows are still to be reclaimed.
+    static let retired: Int64 = 1
+    /// Deleted and empty; kept so that the next zone of the name gets a greater incarnation.
+    static let tombstone: Int64 = 2
+}

@@ -1,0 +1,77 @@
+package import GRDB
+package import RecordModel
+
+extension RecordTables {
+    /// The zones of a database that live in this shard and were written to or created, by name in byte order.
+    package static func zones(of database: DatabaseKey, in db: Database) throws -> [ZoneState] {
+        let rows = Rows(db: db)
+        guard let schema = try rows.schema(database),
+            let databaseID = try rows.databaseID(database, schemaID: schema.id)
+        else { return [] }
+        return try SQLStatement(
+            cached: """
+                SELECT id, incarnation, sequence, state, name FROM zone WHERE database = ? AND state = 0 ORDER BY name
+                """, in: db
+        ).all(.integer(databaseID)) {
+            ZoneRow(id: $0.integer(0), incarnation: $0.integer(1), sequence: $0.integer(2), state: $0.integer(3))
+                .described(as: $0.text(4))
+        }
+    }
+
+    /// One zone; nil if it does not live here. A default zone always lives.
+    package static func zone(_ key: ZoneKey, in db: Database) throws -> ZoneState? {
+        let rows = Rows(db: db)
+        if let schema = try rows.schema(key.database),
+            let databaseID = try rows.databaseID(key.database, schemaID: schema.id),
+            let zone = try rows.latestZone(databaseID: databaseID, name: key.name), zone.state == ZoneLife.live
+        {
+            return zone.described(as: key.name)
+        }
+        return key.isDefault ? ZoneState(name: key.name, incarnation: 0, sequence: 0) : nil
+    }
+
+    /// Gives every zone of a restored database a new incarnation, so that tags, tokens and cursors of the lost future
+    /// are recognised. `value` must be above every incarnation that the lost future may have given.
+    package static func startNewIncarnation(_ value: UInt64, in db: Database) throws {
+        // Leaves room above for zones that are recreated.
+        let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
+        try SQLStatement(
+            cached: "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)", in: db
+        ).run(floor)
+        try SQLStatement(
+            cached: "UPDATE zone SET incarnation = max(incarnation + 1, ?) WHERE state = 0", in: db
+        ).run(floor)
+    }
+
+    /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands
+    /// feed the same bytes, whatever their pages look like.
+    package static func stateHash(in db: Database, into hash: ([UInt8]) -> Void) throws {
+        for table in allTables {
+            hash(Array(table.name.utf8))
+            let select = try SQLStatement(cached: "SELECT * FROM \(table.name) ORDER BY \(table.order)", in: db)
+            try select.forEach([]) { row in
+                var bytes: [UInt8] = []
+                for column in 0..<row.columnCount { row.appendValue(column, to: &bytes) }
+                hash(bytes)
+                return true
+            }
+        }
+    }
+}
+
+extension SQLRow {
+    /// A kind, a length for text and bytes, and the value.
+    fileprivate func appendValue(_ column: Int32, to output: inout [UInt8]) {
+        if isNull(column) {
+            output.append(0)
+        } else if isInteger(column) {
+            output.append(1)
+            withUnsafeBytes(of: integer(column).littleEndian) { output.append(contentsOf: $0) }
+        } else {
+            let value = bytes(column)
+            output.append(2)
+            withUnsafeBytes(of: UInt64(value.count).littleEndian) { output.append(contentsOf: $0) }
+            output.append(contentsOf: value)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Glibc
+
+/// The calls that the log makes on the disk, so that tests can count them and make them fail.
+///
+/// Every requirement has the real call as its default.
+package protocol LogDisk: Sendable {
+    /// Opens a file for reading and writing.
+    func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile
+    /// One write, which may be short.
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int
+    /// Reads up to the buffer's size; fewer bytes only at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int) throws(DiskError) -> Int
+    /// Makes the file's content durable.
+    func sync(_ file: DiskFile) throws(DiskError)
+    func rename(_ path: String, to newPath: String) throws(DiskError)
+    func remove(_ path: String) throws(DiskError)
+    /// Makes the folder's names durable.
+    func syncFolder(_ path: String) throws(DiskError)
+}
+
+extension LogDisk {
+    package func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
+        try DiskFile(path: path, flags: O_RDWR | (creating ? O_CREAT | O_TRUNC : 0))
+    }
+    package func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        try file.write(bytes, at: offset)
+    }
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        try file.read(into: buffer, at: offset)
+    }
+    package func sync(_ file: DiskFile) throws(DiskError) { try file.syncData() }
+    package func rename(_ path: String, to newPath: String) throws(DiskError) { try renameFile(at: path, to: newPath) }
+    package func remove(_ path: String) throws(DiskError) { try removeFile(at: path) }
+    package func syncFolder(_ path: String) throws(DiskError) { try fsyncFolder(at: path) }
+}
+
+/// The real disk.
+package struct PosixDisk: LogDisk {
+    package init() {}
+}
+
+extension LogDisk {
+    /// Writes all of `bytes`, going on after short writes.
+    func writeAll(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) {
+        var done = 0
+        while done < bytes.count {
+            let count = try write(UnsafeRawBufferPointer(rebasing: bytes[done...]), to: file, at: offset + done)
+            guard count > 0 else { throw DiskError(operation: "pwrite", path: file.path, code: EIO) }
+            done += count
+        }
+    }
+
+    /// Writes all of an array.
+    func writeAll(_ bytes: [UInt8], to file: DiskFile, at offset: Int) throws(DiskError) {
+        var failure: DiskError?
+        bytes.withUnsafeBytes { raw in
+            do throws(DiskError) { try writeAll(raw, to: file, at: offset) } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+    func bytes(of file: DiskFile, at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
+        var failure: DiskError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(DiskError) {
+                initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), of: file, at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Writes zeros over a range, 256 KiB at a time.
+    func zero(_ file: DiskFile, from start: Int, to end: Int) throws(DiskError) {
+        let zeros = [UInt8](repeating: 0, count: min(262_144, max(0, end - start)))
+        var offset = start
+        while offset < end {
+            let count = min(zeros.count, end - offset)
+            try writeAll(count == zeros.count ? zeros : Array(zeros[..<count]), to: file, at: offset)
+            offset += count
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import RaftCore
+import Wire
+
+/// Reads a log back when it is opened.
+///
+/// Nothing on the disk is changed before everything was read and judged sound.
+struct LogRecovery {
+    let folder: String
+    let options: RaftLogOptions
+    let logID: UInt64
+    private var table = LogIndexTable()
+    private var disk: any LogDisk { options.disk }
+    private var seed: UInt32 { RecordHeader.seed(logID: logID) }
+
+    /// A segment's file with what its header says.
+    private struct Found {
+        var number: UInt64
+        var file: DiskFile
+        var sizeBytes: Int
+        var header: SegmentHeader?
+    }
+
+    init(folder: String, options: RaftLogOptions, logID: UInt64) {
+        self.folder = folder
+        self.options = options
+        self.logID = logID
+    }
+
+    /// - Returns: the index and the place to go on, synced; no tail if the log has no segment yet.
+    mutating func run(_ names: [String]) throws(RaftLogError) -> (table: LogIndexTable, tail: LogTail?) {
+        let found = try disked { () throws(DiskError) in try self.find(names) }
+        guard let last = found.lastIndex(where: { $0.header != nil }) else {
+            try checkUnused(found[...], after: .start)
+            try removeUnused(found[...])
+            return (table, nil)
+        }
+        try checkSequence(found[...last])
+        for index in 0..<last {
+            guard let next = found[index + 1].header else { preconditionFailure("checked above") }
+            try readComplete(found[index], end: next.watermark)
+        }
+        let reader = try readLast(found[last], unused: found[(last + 1)...])
+        if let (group, detail) = table.settle() {
+            throw .corrupt(segment: Segment.name(found[0].number), position: 0, detail: "group \(group): \(detail)")
+        }
+        try removeUnused(found[(last + 1)...])
+        let tail = try seal(found[last], reader)
+        return (table, tail)
+    }
+
+    private func find(_ names: [String]) throws(DiskError) -> [Found] {
+        var found: [Found] = []
+        for number in names.compactMap(Segment.number(ofName:)).sorted() {
+            let file = try disk.open("\(folder)/\(Segment.name(number))", creating: false)
+            let bytes = try disk.bytes(of: file, at: 0, count: SegmentHeader.sizeBytes)
+            let header = SegmentHeader(bytes, logID: logID, number: number)
+            found.append(Found(number: number, file: file, sizeBytes: try file.size(), header: header))
+        }
+        return found
+    }
+
+    /// Up to the last header that is sound there must be no hole and no damaged header.
+    private func checkSequence(_ found: ArraySlice<Found>) throws(RaftLogError) {
+        for (index, segment) in found.enumerated() {
+            if segment.header == nil {
+                throw .corrupt(
+                    segment: Segment.name(segment.number), position: 0,
+                    detail: "header damaged; later segments are sound")
+            }
+            if index > 0, segment.number != found[index - 1].number + 1 {
+                throw .corrupt(
+                    segment: Segment.name(found[index - 1].number + 1), position: 0, detail: "segment missing")
+            }
+        }
+    }
+
+    /// Reads a segment all of which was durable before the next one began.
+    private mutating func readComplete(_ segment: Found, end: LogAddress) throws(RaftLogError) {
+        let (_, reader) = try read(segment, until: end)
+        guard reader.address == end else {
+            throw .corrupt(
+                segment: Segment.name(segment.number), position: reader.offset,
+                detail: "record damaged; the next segment says that everything up to \(end) was durable")
+        }
+    }
+
+    /// Reads the segment that was written to last, and tells a torn write from damage.
+    private mutating func readLast(_ segment: Found, unused: ArraySlice<Found>) throws(RaftLogError) -> SegmentReader {
+        let (bytes, reader) = try read(segment, until: LogAddress(segment: segment.number + 1, offset: 0))
+        let later = SegmentReader.greatestWatermark(
+            number: segment.number, bytes: bytes, from: reader.offset, seed: seed)
+        if later > reader.address {
+            throw .corrupt(
+                segment: Segment.name(segment.number), position: reader.offset,
+                detail: "record damaged; a later one says that everything up to \(later) was durable")
+        }
+        try checkUnused(unused, after: reader.address)
+        return reader
+    }
+
+    private mutating func read(
+        _ segment: Found, until end: LogAddress
+    ) throws(RaftLogError) -> (bytes: [UInt8], reader: SegmentReader) {
+        guard let header = segment.header else { preconditionFailure("segment \(segment.number) has no header") }
+        let bytes = try disked { () throws(DiskError) in
+            try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
+        }
+        var reader = SegmentReader(
+            number: segment.number, bytes: bytes, seed: seed, headerChecksum: header.encoded().checksum)
+        table.add(Segment(number: segment.number, file: segment.file, sizeBytes: segment.sizeBytes))
+        do throws(WireError) {
+            while reader.address < end, let operation = try reader.next() { table.apply(operation) }
+        } catch {
+            throw .corrupt(
+                segment: Segment.name(segment.number), position: reader.offset,
+                detail: "record not understood: \(error)")
+        }
+        return (bytes, reader)
+    }
+
+    /// Segments without a header were prepared, or begun by a write that never became durable.
+    private func checkUnused(_ unused: ArraySlice<Found>, after end: LogAddress) throws(RaftLogError) {
+        for segment in unused {
+            let bytes = try disked { () throws(DiskError) in
+                try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
+            }
+            let later = SegmentReader.greatestWatermark(number: segment.number, bytes: bytes, from: 0, seed: seed)
+            if later > max(end, LogAddress(segment: segment.number, offset: 0)) {
+                throw .corrupt(
+                    segment: Segment.name(segment.number), position: 0,
+                    detail: "header damaged; a record says that everything up to \(later) was durable")
+            }
+        }
+    }
+
+    /// Their numbers are used again, so nothing that a write began may stay in them.
+    private func removeUnused(_ unused: ArraySlice<Found>) throws(RaftLogError) {
+        try disked { () throws(DiskError) in
+            for segment in unused { try self.disk.remove("\(self.folder)/\(Segment.name(segment.number))") }
+            try self.disk.syncFolder(self.folder)
+        }
+    }
+
+    /// Zeroes what a torn write left, and makes durable what was read: the caller is told that it is.
+    private func seal(_ segment: Found, _ reader: SegmentReader) throws(RaftLogError) -> LogTail {
+        let isClean = reader.bytes[reader.offset...].allSatisfy { $0 == 0 }
+        try disked { () throws(DiskError) in
+            if !isClean { try self.disk.zero(segment.file, from: reader.offset, to: segment.sizeBytes) }
+            try self.disk.sync(segment.file)
+        }
+        guard let last = table.segments.last else { preconditionFailure("the last segment was read") }
+        return LogTail(
+            segment: last, offset: reader.offset, previous: reader.previous, watermark: reader.address)
+    }
+
+    private func disked<Result>(_ body: () throws(DiskError) -> Result) throws(RaftLogError) -> Result {
+        do throws(DiskError) { return try body() } catch { throw RaftLogError(error) }
+    }
+}

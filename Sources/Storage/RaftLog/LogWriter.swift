@@ -1,0 +1,201 @@
+import RaftCore
+import Synchronization
+import Wire
+
+/// The one thread that writes: encodes what waits, writes it, syncs it once, and tells the callers.
+///
+/// Used on its own thread only, but for `table` and `counters`.
+final class LogWriter {
+    let logID: UInt64
+    let folder: String
+    let options: RaftLogOptions
+    let shared: LogShared
+    let supply: SegmentSupply
+    private(set) var tail: LogTail
+    private var buffer: [UInt8] = []
+    /// Up to here the tail's segment holds remains of a failed write, to be overwritten by the next one.
+    private var dirtyEnd = 0
+    private(set) var poison: RaftLogError?
+
+    init(
+        logID: UInt64, folder: String, options: RaftLogOptions, shared: LogShared, supply: SegmentSupply, tail: LogTail
+    ) {
+        self.logID = logID
+        self.folder = folder
+        self.options = options
+        self.shared = shared
+        self.supply = supply
+        self.tail = tail
+    }
+
+    /// The body of the thread: ends when the queue is refused and empty.
+    func run(_ queue: SubmissionQueue) {
+        while let items = queue.takeAll() {
+            var waiting: [Submission] = []
+            for item in items {
+                switch item {
+                case .write(let submission):
+                    if submission.hasMark { write(&waiting) }
+                    waiting.append(submission)
+                case .collect(let completion):
+                    write(&waiting)
+                    completion(collect())
+                }
+            }
+            write(&waiting)
+            if let poison { queue.refuse(poison) }
+        }
+        if poison == nil { writeWatermark() }
+    }
+
+    /// Writes these submissions with one sync (more only where they fill a segment) and completes them in order.
+    private func write(_ submissions: inout [Submission]) {
+        let batch = submissions
+        submissions.removeAll(keepingCapacity: true)
+        if batch.isEmpty { return }
+        var results: [Result<Void, RaftLogError>] = []
+        results.reserveCapacity(batch.count)
+        if let poison {
+            results = batch.map { _ in .failure(poison) }
+        } else {
+            var encoder = makeEncoder()
+            var order = shared.table.withLock { WriteOrder($0, batch) }
+            for submission in batch { results.append(encode(submission, into: &encoder, &order)) }
+            if case .failure(let error) = commit(encoder) {
+                results = results.map { result in
+                    if case .success = result { .failure(error) } else { result }
+                }
+            }
+            count(results)
+        }
+        for (submission, result) in zip(batch, results) { submission.completion(result) }
+    }
+
+    private func count(_ results: [Result<Void, RaftLogError>]) {
+        let durable = results.count { if case .success = $0 { true } else { false } }
+        guard durable > 0 else { return }
+        shared.counters.withLock {
+            $0.appends += durable
+            $0.batches += 1
+        }
+    }
+
+    /// An encoder that goes on at the tail, in the room of the last one.
+    func makeEncoder() -> BatchEncoder {
+        let encoder = BatchEncoder(logID: logID, tail: tail, supply: supply, buffer: buffer)
+        buffer = []
+        return encoder
+    }
+
+    private func encode(
+        _ submission: Submission, into encoder: inout BatchEncoder, _ order: inout WriteOrder
+    ) -> Result<Void, RaftLogError> {
+        let checkpoint = encoder.checkpoint
+        do throws(RaftLogError) {
+            if !submission.writes.allSatisfy(\.isEssential) { try checkRoom(encoder.tail) }
+            var next = order.changes(by: submission)
+            for write in submission.writes { try encoder.append(write, in: &next) }
+            order.accept(next)
+            return .success(())
+        } catch {
+            encoder.restore(checkpoint)
+            return .failure(error)
+        }
+    }
+
+    /// Keeps the reserve for the writes that may use it, once it is in use.
+    private func checkRoom(_ tail: LogTail) throws(RaftLogError) {
+        guard tail.segment.wasReserve, !supply.hasReserve else { return }
+        do throws(DiskError) { try supply.restoreReserve() } catch { throw RaftLogError(error) }
+    }
+
+    /// Makes the encoder's chunks durable, then takes their records into the index.
+    func commit(_ encoder: BatchEncoder) -> Result<Void, RaftLogError> {
+        guard !encoder.operations.isEmpty else { return .success(()) }
+        for index in encoder.chunks.indices {
+            do throws(DiskError) { try writeChunk(encoder.chunks[index], isFirst: index == 0) } catch {
+                return .failure(fail(error, encoder, chunk: index))
+            }
+        }
+        finish(encoder)
+        return .success(())
+    }
+
+    private func finish(_ encoder: BatchEncoder) {
+        dirtyEnd = 0
+        tail = encoder.tail
+        tail.watermark = tail.address
+        let begun = encoder.chunks.dropFirst().map(\.segment)
+        shared.table.withLock { table in
+            for segment in begun { table.add(segment) }
+            for operation in encoder.operations { table.apply(operation) }
+        }
+        if !begun.isEmpty {
+            shared.counters.withLock { $0.segmentsUsed += begun.count }
+            supply.prepare(tail.segment.number + 1)
+        }
+        // Keeps the room, unless one large batch made it larger than is worth keeping.
+        buffer = encoder.chunks[0].writer.bytes
+        if buffer.capacity > 4 << 20 { buffer = [] } else { buffer.removeAll(keepingCapacity: true) }
+    }
+
+    private func writeChunk(_ chunk: BatchEncoder.Chunk, isFirst: Bool) throws(DiskError) {
+        let size = chunk.writer.bytes.count
+        if size == 0 { return }
+        if isFirst, dirtyEnd > chunk.offset + size {
+            try options.disk.zero(chunk.segment.file, from: chunk.offset + size, to: dirtyEnd)
+        }
+        try options.disk.writeAll(chunk.writer.bytes, to: chunk.segment.file, at: chunk.offset)
+        do throws(DiskError) { try options.disk.sync(chunk.segment.file) } catch {
+            poison = .failed(errno: error.code, operation: "fdatasync \(chunk.segment.name)")
+            throw error
+        }
+        shared.counters.withLock {
+            $0.syncs += 1
+            $0.bytesWritten += size
+        }
+    }
+
+    /// What a failed write means. Only a full disk in the first chunk is survived: a later one may have left the header
+    /// of a segment that says where this one ends.
+    private func fail(_ error: DiskError, _ encoder: BatchEncoder, chunk: Int) -> RaftLogError {
+        if let poison { return poison }
+        guard error.isDiskFull, chunk == 0 else { return stop(error) }
+        dirtyEnd = max(dirtyEnd, tail.offset + encoder.chunks[0].writer.bytes.count)
+        for chunk in encoder.chunks.dropFirst() { supply.give(back: chunk.segment) }
+        return .diskFull
+    }
+
+    /// A folder that cannot be changed any more: which segments are there is no longer known.
+    func stop(_ error: DiskError) -> RaftLogError {
+        let failure = RaftLogError.failed(errno: error.code, operation: "\(error.operation) \(error.path)")
+        poison = poison ?? failure
+        return failure
+    }
+
+    /// Says at an orderly end that everything is durable, so that damage to the last batch is found at the next start.
+    private func writeWatermark() {
+        guard tail.watermark == tail.address, tail.offset > SegmentHeader.sizeBytes else { return }
+        var encoder = makeEncoder()
+        do throws(RaftLogError) {
+            try encoder.append(.watermark, .watermark, of: GroupID(0), mayUseReserve: true) { _ in }
+            _ = commit(encoder)
+        } catch {
+            // Everything acknowledged is durable without it.
+        }
+    }
+}
+
+/// What the writer and its readers share.
+final class LogShared: Sendable {
+    let table: Mutex<LogIndexTable>
+    let counters = Mutex(RaftLogCounters())
+
+    /// The seed of the log's checksums.
+    let seed: UInt32
+
+    init(_ table: LogIndexTable, logID: UInt64) {
+        self.table = Mutex(table)
+        seed = RecordHeader.seed(logID: logID)
+    }
+}

@@ -1,0 +1,112 @@
+package import RaftCore
+import Synchronization
+
+/// The log of all Raft groups of a node: the only thing that is synced for each write.
+///
+/// Everything that waits is written together by one thread, with one write and one fdatasync. Any thread may call any
+/// method. Format, recovery and reasons: `Sources/Storage/DESIGN.md`.
+package final class RaftLog: Sendable {
+    private let options: RaftLogOptions
+    private let shared: LogShared
+    private let queue: SubmissionQueue
+    private let supply: SegmentSupply
+    private let running: Mutex<Running?>
+
+    /// What ends with `close`.
+    private struct Running: Sendable {
+        var threads: [SystemThread]
+        var lock: FolderLock
+    }
+
+    private init(_ opened: consuming OpenedLog, options: RaftLogOptions) {
+        self.options = options
+        let shared = opened.shared
+        let supply = opened.supply
+        let queue = SubmissionQueue(bytesMax: options.queueBytesMax)
+        self.shared = shared
+        self.supply = supply
+        self.queue = queue
+        let (logID, folder, tail) = (opened.logID, opened.folder, opened.tail)
+        let writing = SystemThread {
+            LogWriter(logID: logID, folder: folder, options: options, shared: shared, supply: supply, tail: tail).run(
+                queue)
+        }
+        let preparing = SystemThread { supply.runPreparation() }
+        supply.prepare(tail.segment.number + 1)
+        running = Mutex(Running(threads: [writing, preparing], lock: opened.lock))
+    }
+
+    deinit { close() }
+
+    /// Opens the log in a folder of its own, creating it if there is none.
+    ///
+    /// What is returned is durable. A torn write at the end is cut off.
+    /// - Throws: `.locked`; `.corrupt` if anything that was durable is damaged, in which case nothing was changed;
+    ///   `.diskFull` or `.failed`.
+    package static func open(
+        directory: String, options: RaftLogOptions
+    ) throws(RaftLogError) -> (log: RaftLog, groups: [GroupID: RecoveredGroup]) {
+        let opened = try OpenedLog(folder: directory, options: options)
+        let groups = opened.shared.table.withLock { $0.groups.mapValues(\.recovered) }
+        return (RaftLog(opened, options: options), groups)
+    }
+
+    /// Makes writes durable, all or none being acknowledged, in the order of submission.
+    ///
+    /// `completion` is called on the log's thread, in order of submission, and must not block nor call `close`; when
+    /// the log refuses at once (`.overloaded`, `.closed`, `.failed`) it is called on the caller's before this returns.
+    /// After success the writes survive any crash. After a failure none of them is visible; after `.failed` they may
+    /// reappear when the log is opened again, as a write without an answer may.
+    package func submit(_ batch: [LogWrite], completion: @escaping @Sendable (Result<Void, RaftLogError>) -> Void) {
+        if let refusal = queue.add(.write(Submission(writes: batch, completion: completion))) {
+            completion(.failure(refusal))
+        }
+    }
+
+    /// Entries from the disk, contiguous from `first`; durable ones only.
+    ///
+    /// As many as fit in `bytesMax` bytes of log, at least one if there is one, none after `last` or the log's end.
+    /// - Returns: nil if `first` is not in the log any more, or the group is unknown.
+    /// - Throws: `.corrupt` or `.failed`; a retry does not help.
+    package func entries(
+        of group: GroupID, from first: LogIndex, through last: LogIndex, bytesMax: Int
+    ) throws(RaftLogError) -> [Entry]? {
+        let reader = EntryReader(shared: shared, disk: options.disk)
+        return try reader.entries(of: group, from: first, through: last, bytesMax: bytesMax)
+    }
+
+    /// Says that the group's state machine has durably everything up to the mark, so that entries at or before it may
+    /// be collected. A mark beyond the log counts once the log reaches it; an older mark than the last changes nothing.
+    package func setDurableIndex(_ mark: SnapshotMark, of group: GroupID) {
+        shared.table.withLock { $0.setDurable(mark, of: group) }
+    }
+
+    /// Drops the oldest segments that no group needs, in the background.
+    ///
+    /// What only they hold of hard states, configurations and marks is made durable again first.
+    /// - Parameter completion: called on the log's thread with the number of segments that went.
+    package func collect(completion: @escaping @Sendable (Result<Int, RaftLogError>) -> Void = { _ in }) {
+        if let refusal = queue.add(.collect(completion)) { completion(.failure(refusal)) }
+    }
+
+    /// The groups that keep the log above its target size: they need a checkpoint, or their followers a snapshot.
+    /// Sorted; empty while the log is small enough.
+    package var pinningGroups: [GroupID] {
+        shared.table.withLock { $0.pinningGroups(sizeBytesTarget: options.sizeBytesTarget) }
+    }
+
+    /// The size of the segments that hold records, in bytes.
+    package var sizeBytes: Int { shared.table.withLock { $0.sizeBytes } }
+
+    package var counters: RaftLogCounters { shared.counters.withLock { $0 } }
+
+    /// Writes what waits, ends the threads, and unlocks the folder. Later submissions are refused with `.closed`.
+    /// Blocks; neither call it from a completion nor let the last reference to the log go there.
+    package func close() {
+        guard let running = running.withLock({ $0.take() }) else { return }
+        queue.refuse(.closed)
+        running.threads[0].join()
+        supply.close()
+        running.threads[1].join()
+    }
+}

@@ -1,0 +1,103 @@
+package import RaftCore
+
+/// One group's part of a submission, written in the order: mark, hard state, entries.
+package struct LogWrite: Sendable {
+    package var group: GroupID
+    /// Replaces the group's term and vote.
+    package var hardState: HardState?
+    /// Contiguous entries. The first index is at most one above the group's last, and above its snapshot's; entries
+    /// from it on are replaced.
+    package var entries: [Entry]
+    /// A snapshot that was installed or taken: nothing at or before it is needed. If the log does not hold the entry at
+    /// its position, the whole log of the group is replaced by the mark. A mark at or before the present one changes
+    /// nothing. A submission names a group with a mark once.
+    package var snapshotMark: SnapshotMark?
+    /// Forgets the group; the other fields must then be empty.
+    package var removeGroup: Bool
+    /// May go into the reserve segment when the disk is full. Set it for commands that free space; writes without
+    /// entries may always.
+    package var mayUseReserve: Bool
+
+    package init(
+        group: GroupID, hardState: HardState? = nil, entries: [Entry] = [], snapshotMark: SnapshotMark? = nil,
+        removeGroup: Bool = false
+    ) {
+        self.group = group
+        self.hardState = hardState
+        self.entries = entries
+        self.snapshotMark = snapshotMark
+        self.removeGroup = removeGroup
+        mayUseReserve = false
+    }
+}
+
+/// What the log held of a group when it was opened.
+package struct RecoveredGroup: Hashable, Sendable {
+    package var hardState: HardState
+    /// Where the retained log begins: nil if it begins at index 1.
+    package var snapshot: SnapshotMark?
+    /// The first index that is retained (one above the snapshot's), or would be if the log is empty.
+    package var firstIndex: LogIndex
+    /// The last entry, or the snapshot's position if there is none.
+    package var lastLog: LogPosition
+    /// The first position of each run of equal terms in the retained log, ascending.
+    package var terms: [LogPosition]
+    /// The configuration entries in the retained log, ascending.
+    package var configurations: [PlacedConfiguration]
+
+    package init(hardState: HardState = HardState(), snapshot: SnapshotMark? = nil) {
+        self.hardState = hardState
+        self.snapshot = snapshot
+        firstIndex = snapshot?.position.index.next ?? LogIndex(1)
+        lastLog = snapshot?.position ?? .zero
+        terms = []
+        configurations = []
+    }
+}
+
+/// A configuration and the index of the entry that brought it.
+package struct PlacedConfiguration: Hashable, Sendable {
+    package var index: LogIndex
+    package var configuration: Configuration
+
+    package init(index: LogIndex, configuration: Configuration) {
+        self.index = index
+        self.configuration = configuration
+    }
+}
+
+/// What can be set about the log.
+package struct RaftLogOptions: Sendable {
+    /// The size of a segment file; bounds the size of one entry. At most 2 GiB.
+    package var segmentBytes = 16 << 20
+    /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded.
+    package var sizeBytesTarget = 256 << 20
+    /// What may wait for the writer; beyond it `submit` answers `.overloaded`.
+    package var queueBytesMax = 64 << 20
+    /// How many entries below a group's durable index are kept for followers that lag a little.
+    package var keepEntries = 1_000
+    /// How many collected segments are kept for another use; more are removed.
+    package var spareSegmentsMax = 4
+    /// The disk's calls.
+    package var disk: any LogDisk = PosixDisk()
+
+    package init() {}
+}
+
+/// What the log has done since it was opened.
+package struct RaftLogCounters: Hashable, Sendable {
+    /// Calls of fdatasync for writes.
+    package var syncs = 0
+    /// Bytes of records and segment headers written.
+    package var bytesWritten = 0
+    /// Submissions that became durable.
+    package var appends = 0
+    /// Groups of submissions that were written together.
+    package var batches = 0
+    /// Segments taken into use.
+    package var segmentsUsed = 0
+    /// Segments collected.
+    package var segmentsCollected = 0
+
+    package init() {}
+}

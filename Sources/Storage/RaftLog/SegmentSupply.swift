@@ -1,0 +1,172 @@
+/// Has the next segment ready before it is needed, out of collected files or new ones filled with zeros.
+///
+/// Files: `spare-N.free` wait for another use, `reserve.free` is only used when the disk is full, `*.tmp` are being
+/// made. A file gets its segment name only when it is filled and synced, and the folder is synced before it is handed
+/// out.
+final class SegmentSupply: Sendable {
+    private struct State {
+        /// Named and durable, ascending by number.
+        var ready: [Segment] = []
+        var spares: [String] = []
+        var spareCounter = 0
+        var hasReserve = false
+        /// The greatest number that a file was named with: never named again, for it may be in use.
+        var named: UInt64 = 0
+        /// Someone makes or takes files; one at a time.
+        var isBusy = false
+        /// The number to make ready, while the thread should.
+        var wanted: UInt64?
+        var isClosed = false
+    }
+
+    private let folder: String
+    private let options: RaftLogOptions
+    private let monitor = Monitor(State())
+    private var disk: any LogDisk { options.disk }
+
+    /// - Parameter leftovers: the names of spare files found when the log was opened.
+    init(folder: String, options: RaftLogOptions, spares: [String], hasReserve: Bool) {
+        self.folder = folder
+        self.options = options
+        monitor.withLock { state in
+            state.spares = spares
+            state.spareCounter = (spares.compactMap { Int($0.dropFirst(6).dropLast(5)) }.max() ?? 0) + 1
+            state.hasReserve = hasReserve
+        }
+    }
+
+    /// Whether the reserve is there, so that ordinary writes may have the rest.
+    var hasReserve: Bool { monitor.withLock { $0.hasReserve } }
+
+    /// Asks for a segment to be made ready in the background.
+    func prepare(_ number: UInt64) { monitor.update { $0.wanted = max($0.wanted ?? 0, number) } }
+
+    /// The body of the background thread.
+    func runPreparation() {
+        while let number = nextWanted() {
+            // A failure is found again, and reported, by whoever takes the segment.
+            try? exclusively { () throws(DiskError) in
+                if self.monitor.withLock({ $0.named < number }) { self.give(back: try self.make(number)) }
+            }
+            if !hasReserve { try? restoreReserve() }
+        }
+    }
+
+    func close() { monitor.update { $0.isClosed = true } }
+
+    /// The segment of this number, ready to be written to.
+    /// - Throws: `DiskError`; with a full disk the reserve is used instead if `mayUseReserve`.
+    func take(_ number: UInt64, mayUseReserve: Bool) throws(DiskError) -> Segment {
+        if let segment = takeReady(number) { return segment }
+        return try exclusively { () throws(DiskError) in
+            if let segment = self.takeReady(number, whileBusy: true) { return segment }
+            do throws(DiskError) { return try self.make(number) } catch {
+                guard error.isDiskFull, mayUseReserve, self.hasReserve else { throw error }
+                self.monitor.withLock { $0.hasReserve = false }
+                return try self.adopt("reserve.free", as: number, wasReserve: true)
+            }
+        }
+    }
+
+    /// Returns a segment that was taken and not written to, or keeps one that was made.
+    func give(back segment: Segment) {
+        monitor.update { state in
+            state.ready.append(segment)
+            state.ready.sort { $0.number < $1.number }
+        }
+    }
+
+    /// Takes a collected segment's file for another use, or removes it. The folder is synced.
+    func recycle(_ segment: Segment) throws(DiskError) {
+        let isUsable = segment.sizeBytes == options.segmentBytes
+        let path = "\(folder)/\(segment.name)"
+        let fate = monitor.withLock { state -> String? in
+            if isUsable, !state.hasReserve {
+                state.hasReserve = true
+                return "reserve.free"
+            }
+            guard isUsable, state.spares.count < options.spareSegmentsMax else { return nil }
+            state.spareCounter += 1
+            return "spare-\(state.spareCounter).free"
+        }
+        guard let fate else {
+            try disk.remove(path)
+            return try disk.syncFolder(folder)
+        }
+        try disk.rename(path, to: "\(folder)/\(fate)")
+        try disk.syncFolder(folder)
+        if fate != "reserve.free" { monitor.withLock { $0.spares.append(fate) } }
+    }
+
+    /// Makes the reserve again if it was used.
+    func restoreReserve() throws(DiskError) {
+        try exclusively { () throws(DiskError) in try self.makeReserve() }
+    }
+
+    private func makeReserve() throws(DiskError) {
+        if hasReserve { return }
+        try fill("reserve.tmp")
+        try disk.rename("\(folder)/reserve.tmp", to: "\(folder)/reserve.free")
+        try disk.syncFolder(folder)
+        monitor.withLock { $0.hasReserve = true }
+    }
+
+    private func nextWanted() -> UInt64? {
+        monitor.wait { state -> UInt64?? in
+            if state.isClosed { return .some(nil) }
+            guard let wanted = state.wanted, !state.isBusy else { return nil }
+            state.wanted = nil
+            return wanted
+        }
+    }
+
+    private func takeReady(_ number: UInt64, whileBusy: Bool = false) -> Segment? {
+        monitor.withLock { state in
+            guard whileBusy || !state.isBusy, let first = state.ready.firstIndex(where: { $0.number == number }) else {
+                return nil
+            }
+            return state.ready.remove(at: first)
+        }
+    }
+
+    private func exclusively<Result>(_ body: () throws(DiskError) -> Result) throws(DiskError) -> Result {
+        monitor.wait { state -> Void? in
+            if state.isBusy { return nil }
+            state.isBusy = true
+            return ()
+        }
+        defer { monitor.update { $0.isBusy = false } }
+        return try body()
+    }
+
+    private func make(_ number: UInt64) throws(DiskError) -> Segment {
+        if let spare = monitor.withLock({ $0.spares.popLast() }) {
+            return try adopt(spare, as: number, wasReserve: false)
+        }
+        try fill("segment.tmp")
+        return try adopt("segment.tmp", as: number, wasReserve: false)
+    }
+
+    /// Gives a free file a segment's name. Its old records stay: they carry other addresses.
+    private func adopt(_ free: String, as number: UInt64, wasReserve: Bool) throws(DiskError) -> Segment {
+        let path = "\(folder)/\(Segment.name(number))"
+        try disk.rename("\(folder)/\(free)", to: path)
+        monitor.withLock { $0.named = max($0.named, number) }
+        try disk.syncFolder(folder)
+        let file = try disk.open(path, creating: false)
+        return Segment(number: number, file: file, sizeBytes: try file.size(), wasReserve: wasReserve)
+    }
+
+    /// A new file full of zeros, so that later writes change no metadata.
+    private func fill(_ name: String) throws(DiskError) {
+        let path = "\(folder)/\(name)"
+        let file = try disk.open(path, creating: true)
+        do throws(DiskError) {
+            try disk.zero(file, from: 0, to: options.segmentBytes)
+            try disk.sync(file)
+        } catch {
+            try? disk.remove(path)
+            throw error
+        }
+    }
+}

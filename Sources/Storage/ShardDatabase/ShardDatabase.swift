@@ -1,0 +1,161 @@
+package import GRDB
+import GRDBSQLite
+import Synchronization
+
+/// One SQLite file: the state of one shard.
+///
+/// WAL with `synchronous=NORMAL`: a commit is not synced, so after a power cut the file is consistent but may be
+/// behind, and the raft log replays what is missing. What was applied is durable once a `checkpoint` that began later
+/// has returned true. One writer (the apply thread), up to `readersMax` readers on snapshots, and a connection of its
+/// own for checkpoints, which never blocks the writer.
+package final class ShardDatabase: Sendable {
+    package let path: String
+    private let pool: DatabasePool
+    /// Checkpoints and copies take turns on this connection's queue, so that no checkpoint runs while a file is copied.
+    private let checkpointer: DatabaseQueue
+    private let walFrames: WALFrames
+
+    /// The format of the file as a whole; the tables inside have versions of their own.
+    private static let format = "1"
+
+    private init(path: String, pool: DatabasePool, checkpointer: DatabaseQueue, walFrames: WALFrames) {
+        self.path = path
+        self.pool = pool
+        self.checkpointer = checkpointer
+        self.walFrames = walFrames
+    }
+
+    /// Opens a shard's file, and makes it where it is not there yet or its making was cut short.
+    /// - Parameter create: makes the tables of a new file, in the transaction that makes the file's own.
+    /// - Throws: `ShardDatabaseError.unknownFormat`, or `DatabaseError` on an I/O error or a file that is no database.
+    package static func open(
+        path: String, options: ShardDatabaseOptions = ShardDatabaseOptions(),
+        create: @Sendable (Database) throws -> Void
+    ) throws -> ShardDatabase {
+        let pool = try DatabasePool(path: path, configuration: configuration(options, isPool: true))
+        let walFrames = WALFrames()
+        try pool.writeWithoutTransaction { db in
+            // GRDB sets `synchronous` behind one's back when it turns WAL on; say it last, and believe only what is
+            // read back.
+            try db.execute(sql: "PRAGMA synchronous = NORMAL")
+            try db.execute(sql: "PRAGMA journal_size_limit = \(options.walKeptBytes)")
+            let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
+            let journal = try String.fetchOne(db, sql: "PRAGMA journal_mode")
+            precondition(synchronous == 1 && journal == "wal", "\(path): \(String(describing: (synchronous, journal)))")
+            walFrames.observe(db)
+        }
+        try pool.write { db in
+            guard try !db.tableExists("meta") else {
+                let format = try String.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'format'")
+                guard format == Self.format else { throw ShardDatabaseError.unknownFormat(format ?? "none") }
+                return
+            }
+            try db.execute(sql: "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) WITHOUT ROWID")
+            try db.execute(sql: "INSERT INTO meta VALUES ('format', ?)", arguments: [Self.format])
+            try create(db)
+        }
+        let checkpointer = try DatabaseQueue(path: path, configuration: configuration(options, isPool: false))
+        return ShardDatabase(path: path, pool: pool, checkpointer: checkpointer, walFrames: walFrames)
+    }
+
+    private static func configuration(_ options: ShardDatabaseOptions, isPool: Bool) -> Configuration {
+        var configuration = Configuration()
+        configuration.foreignKeysEnabled = false
+        configuration.maximumReaderCount = options.readersMax
+        configuration.persistentReadOnlyConnections = true
+        configuration.label = "shard"
+        // Half for the writer, which touches a page of every index on every save.
+        let halfKibibytes = options.cacheBytes / 2048
+        let readerKibibytes = max(halfKibibytes / options.readersMax, 64)
+        let writerKibibytes = isPool ? max(halfKibibytes, 64) : 64
+        configuration.prepareDatabase { db in
+            if !db.configuration.readonly {
+                try db.execute(sql: "PRAGMA page_size = \(ShardDatabaseOptions.pageSizeBytes)")
+                try db.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+                try db.execute(sql: "PRAGMA synchronous = NORMAL")
+            }
+            let kibibytes = db.configuration.readonly ? readerKibibytes : writerKibibytes
+            try db.execute(sql: "PRAGMA cache_size = -\(kibibytes)")
+            try db.execute(sql: "PRAGMA temp_store = MEMORY")
+        }
+        return configuration
+    }
+
+    /// Runs `body` in one transaction and commits it; any error rolls back. Called on the shard's apply thread.
+    /// - Throws: what `body` throws, or `DatabaseError` on an I/O error. A commit that failed must not be tried again.
+    package func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try pool.write(body)
+    }
+
+    /// Runs `body` on a reader, in a snapshot taken at its first statement; waits while all readers are busy.
+    package func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try pool.read(body)
+    }
+
+    /// Runs `body` on a reader without blocking the caller's thread.
+    package func read<Result: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await pool.read(body)
+    }
+
+    /// Bytes of the WAL that a checkpoint would have to move or has moved since it started over.
+    package var walBytes: Int {
+        walFrames.count * (ShardDatabaseOptions.pageSizeBytes + WALFrames.headerBytes)
+    }
+
+    /// Moves what the WAL holds into the file and syncs it, without blocking the writer.
+    ///
+    /// When the whole WAL was moved, the next write starts it over.
+    /// - Returns: true when everything committed before the call is in the file and durable; false when a reader's
+    /// snapshot held   some of it back, and a later call is needed.
+    package func checkpoint() throws -> Bool {
+        try checkpointer.writeWithoutTransaction { db in try passiveCheckpoint(db) }
+    }
+
+    /// As `checkpoint`, then cuts the WAL file to nothing. Blocks the writer and waits for readers: for idle or huge
+    /// ones.
+    package func truncateWAL() throws -> Bool {
+        try checkpointer.writeWithoutTransaction { db in
+            guard try passiveCheckpoint(db) else { return false }
+            var (total, moved): (CInt, CInt) = (-1, -1)
+            let code = sqlite3_wal_checkpoint_v2(
+                db.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, &total, &moved)
+            if code == SQLITE_BUSY { return false }
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            walFrames.reset(from: walFrames.count)
+            return true
+        }
+    }
+
+    private func passiveCheckpoint(_ db: Database) throws -> Bool {
+        let before = walFrames.count
+        var (total, moved): (CInt, CInt) = (-1, -1)
+        let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &moved)
+        if code == SQLITE_BUSY { return false }
+        guard code == SQLITE_OK else {
+            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: "checkpoint of \(path)")
+        }
+        guard total == moved else { return false }
+        walFrames.reset(from: before)
+        return true
+    }
+
+    /// Writes a consistent copy of the database, as of a commit after the call began, to a new file and syncs it.
+    ///
+    /// Neither blocks the writer nor holds a read transaction: the file is complete after a full checkpoint, and
+    /// nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
+    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system` and `.damagedCopy`.
+    package func copy(to destination: String) throws {
+        try checkpointer.writeWithoutTransaction { db in
+            guard try passiveCheckpoint(db) else { throw ShardDatabaseError.heldByReaders }
+            try DatabaseFileCopy.copy(from: path, to: destination)
+        }
+    }
+
+    /// Closes all connections; reads and writes afterwards fail.
+    package func close() throws {
+        try checkpointer.close()
+        try pool.close()
+    }
+}

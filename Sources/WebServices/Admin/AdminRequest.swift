@@ -1,0 +1,100 @@
+import Cluster
+import Directory
+import RecordModel
+import Wire
+
+/// A request under `/admin/1`, whose sender has shown the administrator's token.
+struct AdminRequest: Sendable {
+    var context: WebContext
+    var method: String
+    var url: RequestURL
+    var body: [UInt8]
+    var deadline: Deadline
+
+    var json: JSONValue {
+        get throws(RequestFailure) {
+            do throws(JSONError) {
+                return body.isEmpty ? .object([]) : try JSONParser.parse(body)
+            } catch {
+                throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
+            }
+        }
+    }
+
+    /// A string of the body that must be there.
+    func text(_ key: String) throws(RequestFailure) -> String {
+        guard let text = try json[key]?.string, !text.isEmpty else {
+            throw RequestFailure(.badRequest, "\(key): a string is expected")
+        }
+        return text
+    }
+
+    /// A query parameter that must be there.
+    func parameter(_ name: String) throws(RequestFailure) -> String {
+        guard let value = url[name], !value.isEmpty else {
+            throw RequestFailure(.badRequest, "the parameter '\(name)' is missing")
+        }
+        return value
+    }
+
+    /// The container and environment that the parameters name.
+    func schemaKey() throws(RequestFailure) -> SchemaKey {
+        let container = try parameter("container")
+        return SchemaKey(container: container, environment: try Self.environment(url["environment"] ?? "development"))
+    }
+
+    static func environment(_ text: String) throws(RequestFailure) -> Environment {
+        guard let environment = Environment(rawValue: text) else {
+            throw RequestFailure(.badRequest, "environment: 'development' or 'production' is expected, not '\(text)'")
+        }
+        return environment
+    }
+
+    /// Has the directory changed, and waits until this node knows it.
+    /// - Returns: the new version, where the command gives one.
+    func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
+        let outcome: DirectoryOutcome
+        do throws(ClusterError) {
+            outcome = try decoded(
+                try await context.node.router.submit(.machine(command.encoded()), to: .directory, by: deadline))
+        } catch {
+            throw RequestFailure(error)
+        }
+        switch outcome {
+        case .refused(let error): throw RequestFailure(error)
+        case .done(let version):
+            try await context.refreshDirectory(by: deadline)
+            return version
+        }
+    }
+
+    /// The directory as it is now.
+    func directory() async throws(RequestFailure) -> DirectorySnapshot {
+        try await context.refreshDirectory(by: deadline)
+        return context.node.directory.snapshot
+    }
+
+    func respond() async throws(RequestFailure) -> Reply {
+        let route = url.segments.dropFirst(2).joined(separator: "/")
+        switch (method, route) {
+        case ("GET", "containers"): return try await containers()
+        case ("POST", "containers"): return try await createContainer()
+        case ("GET", "schema"): return try await exportSchema()
+        case ("POST", "schema"): return try await importSchema()
+        case ("GET", "users"): return try await users()
+        case ("POST", "users"): return try await createUser()
+        case ("DELETE", "users"): return try await deleteUser()
+        case ("GET", "tokens"): return try await tokens()
+        case ("POST", "tokens"): return try await createToken()
+        case ("DELETE", "tokens"): return try await revokeToken()
+        case ("GET", "status"): return try await status()
+        case ("GET", "leader"): return try await leader()
+        case ("POST", "state-hash"): return try await hashState()
+        case ("GET", "state-hash"): return try await stateHashes()
+        case ("GET", "metrics"):
+            return Reply(
+                body: Array(context.metrics.text(of: context.node).utf8), contentType: "text/plain; version=0.0.4")
+        default: throw RequestFailure(.notFound, "no administration route '\(method) \(route)'")
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Cluster
+import RecordModel
+
+/// `POST records/lookup`: up to 200 records of one zone by name.
+struct RecordsLookup {
+    var context: WebContext
+    var request: DatabaseRequest
+
+    func respond() async throws(RequestFailure) -> Reply {
+        let form = try request.form(LookupRecordsRequest.self)
+        let zone = try request.zone(form.zoneID)
+        let items = form.records.map { item in
+            (
+                item.recordName,
+                ShardRead.Rendering(
+                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+            )
+        }
+        let lookup = ShardRead.lookup(ShardRead.RecordLookup(zone: zone, caller: request.caller, items: items))
+        let (records, _) = try await context.readUnderSchema(
+            request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
+        ) { _ in lookup }
+        return Reply { writer in
+            writer.key("records")
+            writer.raw(records)
+        }
+    }
+}

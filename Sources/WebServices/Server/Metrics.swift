@@ -1,0 +1,45 @@
+import Cluster
+import Foundation
+import Glibc
+import Storage
+import Synchronization
+
+/// What this node counted since its start.
+package final class Metrics: Sendable {
+    private let requests = Mutex<[Key: Int]>([:])
+
+    private struct Key: Hashable {
+        var route: String
+        var status: Int
+    }
+
+    func count(route: String, status: Int) {
+        requests.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
+    }
+
+    /// The Prometheus text form.
+    func text(of node: ClusterNode) -> String {
+        let log = node.logCounters
+        var lines = [
+            "# TYPE zonekeeper_log_syncs_total counter", "zonekeeper_log_syncs_total \(log.syncs)",
+            "# TYPE zonekeeper_log_written_bytes_total counter",
+            "zonekeeper_log_written_bytes_total \(log.bytesWritten)",
+            "# TYPE zonekeeper_log_appends_total counter", "zonekeeper_log_appends_total \(log.appends)",
+            "# TYPE zonekeeper_cpu_seconds_total counter", "zonekeeper_cpu_seconds_total \(Self.cpuSeconds())",
+            "# TYPE zonekeeper_requests_total counter",
+        ]
+        let counts = requests.withLock { $0 }
+        for (key, count) in counts.sorted(by: { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }) {
+            lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// User and system time of this process so far.
+    private static func cpuSeconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1_000_000
+    }
+}

@@ -1,0 +1,51 @@
+import RecordModel
+
+/// An answer on its way to the client.
+struct Reply: Sendable {
+    var status: Int
+    var body: [UInt8]
+    var contentType = "application/json; charset=UTF-8"
+    /// Seconds, for the `Retry-After` header.
+    var retryAfterSeconds: Int?
+
+    init(status: Int = 200, body: [UInt8], contentType: String = "application/json; charset=UTF-8") {
+        self.status = status
+        self.body = body
+        self.contentType = contentType
+    }
+
+    /// A JSON object.
+    init(status: Int = 200, _ write: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        writer.object(write)
+        self.init(status: status, body: writer.bytes)
+    }
+
+    /// A request that failed as a whole.
+    init(_ error: ServiceError, status: Int? = nil, uuid: String, more: (inout JSONWriter) -> Void = { _ in }) {
+        var writer = JSONWriter()
+        writer.requestError(uuid: uuid, error, more: more)
+        self.init(status: status ?? error.code.httpStatus, body: writer.bytes)
+        retryAfterSeconds = error.retryAfterSeconds
+    }
+}
+
+/// A request whose whole answer is an error, sometimes under another status than its code has.
+struct RequestFailure: Error {
+    var error: ServiceError
+    var status: Int?
+
+    init(_ error: ServiceError, status: Int? = nil) {
+        self.error = error
+        self.status = status
+    }
+
+    init(_ code: ErrorCode, _ reason: String, status: Int? = nil) {
+        self.init(ServiceError(code, reason), status: status)
+    }
+
+    /// Something CloudKit has and this server does not have yet.
+    static func notBuilt(_ what: String) -> RequestFailure {
+        RequestFailure(.badRequest, "\(what) is not built yet in this version of Zonekeeper", status: 501)
+    }
+}

@@ -1,0 +1,139 @@
+/// Why bytes are not what they should be. The bytes are at fault, so a retry does not help.
+package enum WireError: Error, Hashable, Sendable {
+    /// The bytes end inside a value.
+    case truncated
+    /// A varint of more than 10 bytes, or a key of an unknown kind.
+    case malformed
+    /// A string that is not UTF-8.
+    case invalidUTF8
+    /// A field that the message cannot do without is not there.
+    case missingField(Int)
+    /// A value outside what the message allows.
+    case invalidValue(field: Int)
+}
+
+/// Reads tagged fields (see `WireWriter`) from bytes it shares with their owner: nested messages and payloads are slices,
+/// never copies, until the caller makes one.
+package struct WireReader: Sendable {
+    @usableFromInline let bytes: ArraySlice<UInt8>
+    @usableFromInline var position: Int
+    /// The kind of the field that `nextField` returned last.
+    @usableFromInline var kind: UInt8 = 0
+
+    package init(_ bytes: some Collection<UInt8>) {
+        if let slice = bytes as? ArraySlice<UInt8> {
+            self.bytes = slice
+        } else if let array = bytes as? [UInt8] {
+            self.bytes = array[...]
+        } else {
+            self.bytes = Array(bytes)[...]
+        }
+        position = self.bytes.startIndex
+    }
+
+    /// Whether everything was read.
+    @inlinable package var isAtEnd: Bool { position >= bytes.endIndex }
+
+    /// The number of the next field, or nil at the end. The value must be read, or skipped by `skip()`, before the next call.
+    @inlinable
+    package mutating func nextField() throws(WireError) -> Int? {
+        if isAtEnd { return nil }
+        let key = try varint()
+        kind = UInt8(key & 7)
+        guard kind <= 2, key >> 3 <= 0xFFFF else { throw .malformed }
+        return Int(key >> 3)
+    }
+
+    /// A bare varint.
+    @inlinable
+    package mutating func varint() throws(WireError) -> UInt64 {
+        var result: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            guard position < bytes.endIndex else { throw .truncated }
+            let byte = bytes[position]
+            position += 1
+            if shift == 63, byte > 1 { throw .malformed }
+            result |= UInt64(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { return result }
+            shift += 7
+            if shift > 63 { throw .malformed }
+        }
+    }
+
+    /// The current field as an unsigned number.
+    @inlinable
+    package mutating func unsigned() throws(WireError) -> UInt64 {
+        guard kind == 0 else { throw .malformed }
+        return try varint()
+    }
+
+    /// The current field as a zigzag-coded signed number.
+    @inlinable
+    package mutating func signed() throws(WireError) -> Int64 {
+        let raw = try unsigned()
+        return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
+    }
+
+    @inlinable
+    package mutating func bool() throws(WireError) -> Bool { try unsigned() != 0 }
+
+    @inlinable
+    package mutating func double() throws(WireError) -> Double {
+        guard kind == 1 else { throw .malformed }
+        return Double(bitPattern: try fixed64())
+    }
+
+    /// Eight bytes, little-endian, without a key.
+    @inlinable
+    package mutating func fixed64() throws(WireError) -> UInt64 {
+        guard bytes.endIndex - position >= 8 else { throw .truncated }
+        var value: UInt64 = 0
+        for offset in 0..<8 { value |= UInt64(bytes[position + offset]) << UInt64(8 * offset) }
+        position += 8
+        return value
+    }
+
+    /// The current field's bytes, shared.
+    @inlinable
+    package mutating func slice() throws(WireError) -> ArraySlice<UInt8> {
+        guard kind == 2 else { throw .malformed }
+        let length = try varint()
+        guard length <= UInt64(bytes.endIndex - position) else { throw .truncated }
+        let end = position + Int(length)
+        defer { position = end }
+        return bytes[position..<end]
+    }
+
+    /// The current field's bytes, copied.
+    @inlinable
+    package mutating func array() throws(WireError) -> [UInt8] { Array(try slice()) }
+
+    /// The current field as UTF-8 text; text that is not UTF-8 is refused.
+    @inlinable
+    package mutating func string() throws(WireError) -> String {
+        guard let text = String(validating: try slice(), as: UTF8.self) else { throw .invalidUTF8 }
+        return text
+    }
+
+    /// The current field as a nested message.
+    @inlinable
+    package mutating func nested() throws(WireError) -> WireReader { WireReader(try slice()) }
+
+    /// The current field as a nested value.
+    @inlinable
+    package mutating func message<Value: WireDecodable>(_: Value.Type = Value.self) throws(WireError) -> Value {
+        var reader = try nested()
+        return try Value(from: &reader)
+    }
+
+    /// Steps over the current field.
+    @inlinable
+    package mutating func skip() throws(WireError) {
+        switch kind {
+        case 0: _ = try varint()
+        case 1: _ = try fixed64()
+        default: _ = try slice()
+        }
+    }
+}

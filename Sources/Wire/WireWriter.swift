@@ -1,0 +1,111 @@
+/// Appends tagged fields in Zonekeeper's binary form to a byte array.
+///
+/// A field is a key (`number << 3 | kind`, as a varint) followed by its value. Kind 0 is a varint, kind 1 eight bytes
+/// little-endian, kind 2 a length (varint) and that many bytes. A reader skips fields whose number it does not know, so a
+/// message may gain fields without breaking older nodes. Fields equal to their default may be left out by the writer.
+package struct WireWriter: Sendable {
+    /// What was written so far.
+    package var bytes: [UInt8]
+
+    /// A writer with room for `capacity` bytes before it has to grow.
+    package init(capacity: Int = 64) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// A bare varint: 7 bits a byte, least significant first; at most 10 bytes.
+    @inlinable
+    package mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    @inlinable
+    package mutating func field(_ number: Int, _ value: UInt64) {
+        varint(UInt64(number) << 3)
+        varint(value)
+    }
+
+    /// A signed number, zigzag-coded so that small negative ones stay short.
+    @inlinable
+    package mutating func field(_ number: Int, signed value: Int64) {
+        field(number, UInt64(bitPattern: (value << 1) ^ (value >> 63)))
+    }
+
+    @inlinable
+    package mutating func field(_ number: Int, _ value: Bool) {
+        field(number, UInt64(value ? 1 : 0))
+    }
+
+    @inlinable
+    package mutating func field(_ number: Int, double value: Double) {
+        varint(UInt64(number) << 3 | 1)
+        fixed64(value.bitPattern)
+    }
+
+    /// Eight bytes, little-endian, without a key.
+    @inlinable
+    package mutating func fixed64(_ value: UInt64) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    @inlinable
+    package mutating func field(_ number: Int, _ value: some Collection<UInt8>) {
+        varint(UInt64(number) << 3 | 2)
+        varint(UInt64(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    @inlinable
+    package mutating func field(_ number: Int, _ value: String) {
+        var value = value
+        value.withUTF8 { utf8 in
+            varint(UInt64(number) << 3 | 2)
+            varint(UInt64(utf8.count))
+            bytes.append(contentsOf: utf8)
+        }
+    }
+
+    /// A nested message; its fields are whatever `body` writes.
+    @inlinable
+    package mutating func field(_ number: Int, _ body: (inout WireWriter) -> Void) {
+        var nested = WireWriter(capacity: 64)
+        body(&nested)
+        field(number, nested.bytes)
+    }
+}
+
+/// A value with a binary form of its own.
+package protocol WireEncodable {
+    func encode(to writer: inout WireWriter)
+}
+
+extension WireEncodable {
+    /// The value's binary form.
+    package func encoded() -> [UInt8] {
+        var writer = WireWriter()
+        encode(to: &writer)
+        return writer.bytes
+    }
+}
+
+/// A value that can be read back from its binary form.
+package protocol WireDecodable {
+    init(from reader: inout WireReader) throws(WireError)
+}
+
+extension WireDecodable {
+    /// Reads a value from exactly these bytes.
+    /// - Throws: `WireError` if the bytes are cut short or malformed; a retry does not help.
+    package init(decoding bytes: some Collection<UInt8>) throws(WireError) {
+        var reader = WireReader(bytes)
+        try self.init(from: &reader)
+    }
+}
+
+/// A value with a binary form in both directions.
+package typealias WireCodable = WireDecodable & WireEncodable

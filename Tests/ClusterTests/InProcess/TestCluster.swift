@@ -1,0 +1,163 @@
+import Authorization
+import Certificates
+import Cluster
+import Directory
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import PeerTransport
+import RaftCore
+import RecordModel
+import RecordStore
+import Testing
+import Wire
+
+/// Nodes of a cluster in this process: real logs, databases, TLS and TCP, in a folder that goes with the value.
+final class TestCluster {
+    let folder: String
+    var nodes: [UInt64: ClusterNode] = [:]
+    private let settings: [NodeSettings]
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    init(nodeCount: Int) async throws {
+        folder = NSTemporaryDirectory() + "zonekeeper-cluster-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let certificates = try CertificateFolder.create(path: folder + "/certs", commonName: "test", now: Date())
+        let ports = try FreePorts.take(nodeCount)
+        let members = ports.enumerated().map { offset, port in
+            ClusterMap.Node(
+                id: UInt64(offset + 1), peerHost: "127.0.0.1", peerPort: port,
+                clientURL: "https://127.0.0.1:\(offset + 1)")
+        }
+        var settings: [NodeSettings] = []
+        for member in members {
+            try certificates.issueNode(nodeID: member.id, hosts: [], now: Date())
+            let paths = certificates.node(member.id)
+            var node = NodeSettings(
+                nodeID: NodeID(member.id), clusterID: "test", dataPath: folder + "/node-\(member.id)", nodes: members,
+                peerListenHost: "127.0.0.1",
+                tls: PeerTLS(
+                    authorityPath: certificates.path + "/peer-ca.pem", certificatePath: paths.peerCertificatePath,
+                    keyPath: paths.peerKeyPath))
+            node.shardCount = 4
+            settings.append(node)
+        }
+        self.settings = settings
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// Opens and starts a node, or all.
+    func start(_ ids: [UInt64]? = nil) async throws {
+        for settings in settings where ids?.contains(settings.nodeID.rawValue) ?? true {
+            var logger = Logger(label: "node-\(settings.nodeID)")
+            logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
+            let node = try await ClusterNode.open(settings, eventLoop: group.next(), logger: logger)
+            try await node.start { Issue.record("node \(settings.nodeID) stopped: \($0)") }
+            nodes[settings.nodeID.rawValue] = node
+        }
+    }
+
+    /// Stops nodes in order.
+    func stop(_ ids: [UInt64]? = nil) async {
+        for id in (ids ?? nodes.keys.sorted()) {
+            await nodes[id]?.stop()
+            nodes[id] = nil
+        }
+    }
+
+    func node(_ id: UInt64) throws -> ClusterNode { try #require(nodes[id]) }
+
+    /// The folder of a node's data.
+    func dataPath(_ id: UInt64) -> String { folder + "/node-\(id)" }
+
+    func awaitMaps() async throws {
+        for id in nodes.keys.sorted() { try await node(id).awaitMap() }
+    }
+
+    func shutDown() async throws {
+        await stop()
+        try await group.shutdownGracefully()
+    }
+}
+
+/// Ports that nobody listened on a moment ago.
+enum FreePorts {
+    static func take(_ count: Int) throws -> [Int] {
+        var sockets: [Int32] = []
+        defer { for socket in sockets { close(socket) } }
+        return try (0..<count).map { _ in
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            try #require(descriptor >= 0)
+            sockets.append(descriptor)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            return try withUnsafeMutablePointer(to: &address) { pointer in
+                try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                    try #require(bind(descriptor, generic, length) == 0)
+                    try #require(getsockname(descriptor, generic, &length) == 0)
+                }
+                return Int(UInt16(bigEndian: pointer.pointee.sin_port))
+            }
+        }
+    }
+}
+
+/// Commands as the edge makes them.
+enum Commands {
+    static let database = DatabaseKey(
+        container: "iCloud.test", environment: .development, scope: .private, owner: "_me")
+    static let zone = ZoneKey(database: database, name: ZoneKey.defaultZoneName)
+    static let schema = Schema(types: [
+        RecordType(
+            name: "Note",
+            fields: [
+                FieldDefinition(name: "___recordID", type: FieldType(.reference), indexes: .queryable),
+                FieldDefinition(name: "number", type: FieldType(.int64), indexes: [.queryable, .sortable]),
+            ])
+    ])
+
+    static func installSchema() -> ShardCommand {
+        .record(
+            .installSchema(
+                InstallSchema(
+                    container: database.container, environment: database.environment, version: 1, schema: schema)))
+    }
+
+    static func save(_ name: String, number: Int64, zone: ZoneKey = zone) -> ShardCommand {
+        .record(
+            .modifyRecords(
+                ModifyRecords(
+                    zone: zone, schemaVersion: 1, caller: Caller(user: "_me"), time: 1_000,
+                    operations: [
+                        RecordChange(
+                            .forceReplace, name, type: "Note",
+                            fields: [RecordChange.FieldChange(name: "number", value: .int64(number))])
+                    ])))
+    }
+
+    static func submit(_ command: ShardCommand, zone: ZoneKey = zone, to node: ClusterNode) async throws
+        -> RecordOutcome
+    {
+        let bytes = try await node.router.submit(
+            .machine(command.encoded()), to: node.map.group(of: zone), by: node.deadline())
+        return try RecordOutcome(decoding: bytes)
+    }
+
+    /// The JSON of a record, as a lookup through the node renders it.
+    static func lookup(_ name: String, zone: ZoneKey = zone, on node: ClusterNode) async throws -> String {
+        let read = ShardRead.lookup(
+            ShardRead.RecordLookup(
+                zone: zone, caller: Caller(user: "_me"),
+                items: [(name, ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false))]))
+        let bytes = try await node.router.read(read.encoded(), from: node.map.group(of: zone), by: node.deadline())
+        guard case .found(let json, _) = try ReadAnswer(decoding: bytes) else {
+            Issue.record("unexpected answer")
+            return ""
+        }
+        return String(decoding: json, as: UTF8.self)
+    }
+}

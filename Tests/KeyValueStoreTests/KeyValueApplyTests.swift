@@ -1,0 +1,157 @@
+import GRDB
+import RecordModel
+import Testing
+import Wire
+
+@testable import KeyValueStore
+
+@Suite("Key-value writes: versions, retries, state")
+struct KeyValueApplyTests {
+    private func retry(_ writes: [KeyValueCommand.Write], key: [UInt8] = [1, 2], time: Int64 = 1000) -> KeyValueCommand
+    {
+        KeyValueCommand(store: .one, time: time, writes: writes, idempotencyKey: key)
+    }
+
+    @Test("Deleting what is not there changes nothing, not even a version")
+    func missing() throws {
+        let shard = try Shard()
+        let before = try shard.state()
+        #expect(try shard.write([delete("a")]) == .applied(versions: [nil], usage: KeyValueUsage()))
+        #expect(try shard.state() == before)
+        try shard.write([set("a", .int64(1))])
+        try shard.write([delete("a")])
+        let after = try shard.state()
+        #expect(try shard.write([delete("a")]).versions == [nil])
+        #expect(try shard.state() == after)
+    }
+
+    @Test("A write that expects a version yields to a newer one, with the value that is there")
+    func conflict() throws {
+        let shard = try Shard()
+        let first = try #require(try shard.write([set("level", .int64(1))]).versions?.first ?? nil)
+        let second = try #require(try shard.write([set("level", .int64(13))]).versions?.first ?? nil)
+        let stale = KeyValueCommand.Write(key: "level", value: .int64(2), expectedVersion: first)
+        let conflict = KeyValueConflict(key: "level", value: .int64(13), version: second)
+        #expect(try shard.write([stale]) == .conflict([conflict]))
+        let fresh = KeyValueCommand.Write(key: "level", value: .int64(14), expectedVersion: second)
+        #expect(try shard.write([fresh]).usage != nil)
+        let new = KeyValueCommand.Write(key: "level", value: .int64(0), expectedVersion: KeyValueTables.absent)
+        #expect(try shard.write([new]).conflicts?.first?.value == .int64(14))
+        try shard.write([delete("level")])
+        #expect(try shard.write([fresh]).conflicts?.first?.value == .some(nil))
+        #expect(try shard.write([new]).usage?.keys == 1)
+    }
+
+    @Test("A batch that comes twice with one idempotency key is applied once and answered alike")
+    func idempotency() throws {
+        let shard = try Shard()
+        let command = retry([set("a", .int64(1))])
+        let first = try shard.apply(command)
+        try shard.write([set("a", .int64(2))])
+        let state = try shard.state()
+        #expect(try shard.apply(retry([set("a", .int64(1))], time: 2000)) == first)
+        #expect(try shard.list().first?.value == .int64(2))
+        #expect(try shard.state() == state)
+        #expect(try shard.apply(retry([set("a", .int64(3))])).refusal?.rule == .idempotencyKeyReused)
+        #expect(try shard.apply(retry([set("a", .int64(3))], key: [9])).usage != nil)
+    }
+
+    @Test("A late copy of a refused or yielding batch does not happen after all")
+    func lateCopies() throws {
+        var limits = KeyValueLimits()
+        limits.keysMax = 1
+        let shard = try Shard()
+        try shard.write([set("a", .int64(1))])
+        let refused = try shard.apply(retry([set("b", .int64(1))]), limits: limits)
+        #expect(refused.refusal?.rule == .keys)
+        #expect(try shard.apply(retry([set("b", .int64(1))])) == refused)
+        let expecting = KeyValueCommand.Write(key: "a", value: .int64(5), expectedVersion: KeyValueTables.absent)
+        #expect(try shard.apply(retry([expecting], key: [7])).conflicts?.first?.value == .int64(1))
+        try shard.write([delete("a")])
+        let late = try shard.apply(retry([expecting], key: [7]))
+        let gone = KeyValueConflict(key: "a", value: nil, version: ChangeTag(incarnation: 1, sequence: 2))
+        #expect(late == .conflict([gone]))
+        #expect(try shard.list().isEmpty)
+    }
+
+    @Test("Answers are kept a day; a key from before is refused rather than done again")
+    func oldKeys() throws {
+        let shard = try Shard()
+        let day: Int64 = 86_400_000
+        var uuid = Array(repeating: UInt8(0), count: 16)
+        uuid[4] = 3
+        uuid[5] = 0xE8  // 1000 ms
+        uuid[6] = 0x70
+        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid)).usage != nil)
+        let edge = try shard.apply(retry([set("a", .int64(1))], key: uuid, time: 1000 + day))
+        #expect(edge.usage != nil)
+        #expect(try shard.list().first?.version.sequence == 1)
+        try shard.write([set("b", .int64(1))], time: 1001 + day)
+        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid)).refusal?.rule == .idempotencyKeyTooOld)
+        #expect(try shard.queue.write { try KeyValueTables.forgetAnswers(before: .max, limit: 5, in: $0) } == 1)
+        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid)).refusal?.rule == .idempotencyKeyTooOld)
+    }
+
+    @Test("Stores do not see each other")
+    func separate() throws {
+        let shard = try Shard()
+        var other = StoreKey.one
+        other.environment = .development
+        try shard.write([set("a", .int64(1))])
+        try shard.apply(KeyValueCommand(store: .two, time: 0, writes: [set("a", .int64(2))]))
+        try shard.apply(KeyValueCommand(store: other, time: 0, writes: [set("a", .int64(3))]))
+        #expect(try shard.list().map(\.value) == [.int64(1)])
+        #expect(try shard.list(of: .two).map(\.value) == [.int64(2)])
+        #expect(try shard.list(of: other).map(\.version.sequence) == [1])
+    }
+
+    @Test("The state hash sees every table, and a damaged value is corruption, not an answer")
+    func damage() throws {
+        let statements = [
+            "UPDATE kv_pair SET device = x'41'", "UPDATE kv_pair SET value = x'FF'", "UPDATE kv_store SET floor = 1",
+            "UPDATE kv_answer SET digest = digest + 1", "UPDATE kv_shard SET incarnation = 5", "DELETE FROM kv_pair",
+        ]
+        for sql in statements {
+            let shard = try Shard()
+            try shard.apply(retry([set("a", .int64(1))]))
+            let before = try shard.state()
+            try shard.queue.write { try $0.execute(sql: sql) }
+            #expect(try shard.state() != before, "\(sql)")
+        }
+        let shard = try Shard()
+        try shard.write([set("a", .int64(1))])
+        try shard.queue.write { try $0.execute(sql: "UPDATE kv_pair SET value = x'FF'") }
+        #expect(throws: KeyValueCorruption.self) { try shard.list() }
+    }
+
+    @Test("The hot statements use their indexes")
+    func plans() throws {
+        let shard = try Shard()
+        let queries = [
+            ("SELECT id FROM kv_pair WHERE store = 1 AND key = x'41'", "kv_pair_key"),
+            (
+                "SELECT key FROM kv_pair WHERE store = 1 AND key > x'41' AND value IS NOT NULL ORDER BY key",
+                "kv_pair_key"
+            ),
+            (
+                "SELECT key FROM kv_pair WHERE store = 1 AND sequence > 1 AND (value IS NOT NULL OR sequence > 3) "
+                    + "ORDER BY sequence", "kv_pair_feed"
+            ),
+            (
+                "SELECT sequence FROM kv_pair WHERE store = 1 AND value IS NULL ORDER BY sequence DESC "
+                    + "LIMIT 1 OFFSET 5",
+                "kv_tombstone"
+            ),
+            (
+                "SELECT id FROM kv_pair WHERE value IS NULL AND modified < 5 "
+                    + "ORDER BY modified, store, sequence LIMIT 5",
+                "kv_tombstone_age"
+            ),
+        ]
+        for (sql, index) in queries {
+            let plan = try shard.queue.read { try Row.fetchAll($0, sql: "EXPLAIN QUERY PLAN " + sql) }
+            let text = plan.map { ($0["detail"] as String?) ?? "" }.joined(separator: "; ")
+            #expect(text.contains(index) && !text.contains("TEMP B-TREE"), "\(sql): \(text)")
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Testing
+
+@testable import RecordModel
+
+@Suite("Schema plan")
+struct SchemaPlanTests {
+    private func parse(_ text: String) throws -> Schema { try SchemaParser.parse("DEFINE SCHEMA " + text) }
+
+    private func plan(
+        _ current: String, _ wanted: String, mode: SchemaPlan.Mode = .replace, protecting production: String = ""
+    ) throws -> SchemaPlan {
+        SchemaPlan(
+            from: try parse(current), to: try parse(wanted), mode: mode, protecting: try parse(production))
+    }
+
+    @Test("Each change is said in words, additions first and roles removed last")
+    func descriptions() throws {
+        let current = """
+            CREATE ROLE old; RECORD TYPE Gone (a INT64);
+            RECORD TYPE Note (kept STRING QUERYABLE SORTABLE, lost INT64, n NUMBER, "___recordID" REFERENCE QUERYABLE,
+                GRANT READ, WRITE TO "_world", GRANT READ TO old);
+            """
+        let wanted = """
+            CREATE ROLE new; RECORD TYPE Fresh (b ASSET, c INT64); RECORD TYPE Bare ();
+            RECORD TYPE Note (kept STRING SEARCHABLE SORTABLE, added LIST<STRING> QUERYABLE,
+                n NUMBER PREFERRED AS DOUBLE,
+                "___modTime" TIMESTAMP SORTABLE, GRANT READ, CREATE TO "_world", GRANT WRITE TO new);
+            """
+        let plan = try plan(current, wanted)
+        #expect(plan.refusals.isEmpty)
+        #expect(
+            plan.changes.map(\.description) == [
+                "add role new",
+                "add record type Bare without fields",
+                "add record type Fresh with fields b, c",
+                "add index SORTABLE on Note.___modTime",
+                "add field Note.added LIST<STRING> QUERYABLE",
+                "add index SEARCHABLE on Note.kept",
+                "prefer DOUBLE for Note.n",
+                "grant CREATE on Note to _world",
+                "grant WRITE on Note to new",
+                "remove record type Gone and all records of it",
+                "remove index QUERYABLE from Note.___recordID",
+                "remove index QUERYABLE from Note.kept",
+                "remove field Note.lost and its value in every record",
+                "revoke WRITE on Note from _world",
+                "revoke READ on Note from old",
+                "remove role old",
+            ])
+        let result = plan.applied(to: try parse(current))
+        let expected = try parse(wanted)
+        #expect(result == expected)
+        #expect(plan.changes.filter(\.losesData).count == 2)
+    }
+
+    @Test("Type, list-ness, encryption and a stated preference never change")
+    func refusals() throws {
+        let pairs = [
+            ("a INT64", "a STRING", "the type of a field never changes"),
+            ("a STRING", "a LIST<STRING>", "never becomes a list"),
+            ("a LIST<STRING>", "a STRING", "ceases to be one"),
+            ("a STRING", "a ENCRYPTED STRING", "encrypted never changes"),
+            ("a ENCRYPTED STRING", "a STRING", "encrypted never changes"),
+            ("a NUMBER PREFERRED AS INT64", "a NUMBER PREFERRED AS DOUBLE", "once stated, never changes"),
+            ("a NUMBER PREFERRED AS INT64", "a NUMBER", "once stated, never changes"),
+            ("a NUMBER", "a INT64", "the type of a field never changes"),
+        ]
+        for (current, wanted, reason) in pairs {
+            for mode in [SchemaPlan.Mode.replace, .additive] {
+                let plan = try plan("RECORD TYPE T (\(current));", "RECORD TYPE T (\(wanted));", mode: mode)
+                #expect(plan.refusals.map(\.subject) == ["T.a"], "\(current) to \(wanted)")
+                #expect(plan.refusals.first?.reason.contains(reason) == true, "\(current) to \(wanted)")
+                #expect(plan.applied(to: try parse("RECORD TYPE T (\(current));")) == nil)
+            }
+        }
+    }
+
+    @Test("What is in production cannot be removed, what is only in development can")
+    func protection() throws {
+        let production = "RECORD TYPE Old (a INT64); RECORD TYPE T (a INT64);"
+        let current = production + " RECORD TYPE New (a INT64);"
+        let bad = try plan(current, "RECORD TYPE T (b INT64);", protecting: production)
+        #expect(bad.refusals.map(\.subject) == ["Old", "T.a"])
+        let changed = current.replacing("T (a INT64)", with: "T (a INT64, b INT64)")
+        let good = try plan(changed, production, protecting: production)
+        #expect(good.refusals.isEmpty)
+        let result = good.applied(to: try parse(changed))
+        let expected = try parse(production)
+        #expect(result == expected)
+    }
+
+    @Test("An index may go although its field is in production")
+    func indexes() throws {
+        let production = "RECORD TYPE T (a INT64 QUERYABLE SORTABLE);"
+        let plan = try plan(production, "RECORD TYPE T (a INT64 SORTABLE);", protecting: production)
+        #expect(plan.refusals.isEmpty)
+        #expect(plan.changes == [.removeIndex(type: "T", field: "a", .queryable)])
+    }
+
+    @Test("A plan performed on its schema gives the wanted one, and the plan from there is empty")
+    func twin() throws {
+        var bridged = 0
+        for seed in 0..<400 {
+            var random = SchemaRandom(seed: UInt64(seed))
+            let current = RandomSchema.make(using: &random)
+            var wanted = RandomSchema.make(using: &random)
+            if random.chance(70) { alignTypes(of: &wanted, with: current) }
+            let plan = SchemaPlan(from: current, to: wanted)
+            #expect(plan.refusals.isEmpty == !typesDiffer(current, wanted), "seed \(seed)")
+            guard plan.refusals.isEmpty else { continue }
+            bridged += 1
+            let result = try #require(plan.applied(to: current), "seed \(seed)")
+            #expect(result == wanted.normalized, "seed \(seed)")
+            #expect(SchemaPlan(from: result, to: wanted).isEmpty, "seed \(seed)")
+        }
+        #expect(bridged > 100)
+    }
+
+    @Test("An additive plan removes nothing and leaves nothing wanted out")
+    func additive() throws {
+        for seed in 0..<200 {
+            var random = SchemaRandom(seed: UInt64(seed))
+            let current = RandomSchema.make(using: &random)
+            var wanted = RandomSchema.make(using: &random)
+            alignTypes(of: &wanted, with: current)
+            let plan = SchemaPlan(from: current, to: wanted, mode: .additive)
+            #expect(plan.changes.allSatisfy { !$0.isRemoval }, "seed \(seed)")
+            let result = try #require(plan.applied(to: current), "seed \(seed)")
+            for part in [current, wanted] {
+                // Nothing of either is missing: going there from the result only removes.
+                let rest = SchemaPlan(from: result, to: part)
+                let onlyRemoves = rest.changes.allSatisfy { $0.isRemoval }
+                #expect(onlyRemoves, "seed \(seed)")
+            }
+        }
+    }
+
+    /// Gives fields that both schemas have the type, and so the indexes, that they have in the other.
+    private func alignTypes(of wanted: inout Schema, with current: Schema) {
+        for type in wanted.types.indices {
+            for field in wanted.types[type].fields.indices {
+                let name = wanted.types[type].fields[field].name
+                guard let other = current.type(named: wanted.types[type].name)?.field(named: name) else { continue }
+                wanted.types[type].fields[field].type = other.type
+                wanted.types[type].fields[field].indexes = other.indexes
+            }
+        }
+    }
+
+    private func typesDiffer(_ current: Schema, _ wanted: Schema) -> Bool {
+        current.types.contains { type in
+            type.fields.contains { field in
+                guard let other = wanted.type(named: type.name)?.field(named: field.name)?.type else { return false }
+                if other == field.type { return false }
+                return field.type.preferred != nil || other.preferred == nil
+                    || FieldType(other.scalar, isList: other.isList, isEncrypted: other.isEncrypted) != field.type
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Authorization
+import GRDB
+import RecordModel
+import RecordStore
+import Wire
+
+/// A shard in memory with one schema, and short words for commands.
+struct Fixture {
+    static let ann = Caller(user: "_ann")
+    static let bob = Caller(user: "_bob")
+    static let publicData = DatabaseKey(
+        container: "app", environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
+    static let annsData = DatabaseKey(container: "app", environment: .production, scope: .private, owner: "_ann")
+    static let publicZone = ZoneKey(database: publicData, name: ZoneKey.defaultZoneName)
+    static let annsDefault = ZoneKey(database: annsData, name: ZoneKey.defaultZoneName)
+    static let work = ZoneKey(database: annsData, name: "work")
+
+    static func indexed(_ name: String, _ type: FieldType) -> FieldDefinition {
+        FieldDefinition(name: name, type: type, indexes: [.queryable, .sortable])
+    }
+
+    static let note = RecordType(
+        name: "Note",
+        fields: [
+            indexed("text", FieldType(.string)), indexed("rank", FieldType(.int64)),
+            indexed("score", FieldType(.double)), indexed("due", FieldType(.timestamp)),
+            indexed("data", FieldType(.bytes)), indexed("list", FieldType(.reference)),
+            FieldDefinition(name: "tags", type: FieldType(.string, isList: true), indexes: .queryable),
+            FieldDefinition(name: "plain", type: FieldType(.string)),
+            FieldDefinition(name: "only", type: FieldType(.string), indexes: .queryable),
+            FieldDefinition(name: "sealed", type: FieldType(.string, isEncrypted: true)),
+            indexed("___recordID", FieldType(.reference)), indexed("___createTime", FieldType(.timestamp)),
+            indexed("___modTime", FieldType(.timestamp)), indexed("___createdBy", FieldType(.reference)),
+            FieldDefinition(name: "___etag", type: FieldType(.string), indexes: .queryable),
+        ],
+        grants: [
+            Grant(role: "_world", permissions: .read), Grant(role: "_icloud", permissions: .create),
+            Grant(role: "_creator", permissions: .write),
+        ])
+    static let secret = RecordType(
+        name: "Secret", fields: [indexed("text", FieldType(.string)), indexed("___recordID", FieldType(.reference))],
+        grants: [
+            Grant(role: "_icloud", permissions: .create), Grant(role: "_creator", permissions: [.read, .write]),
+        ])
+    static let bare = RecordType(name: "Bare", fields: [FieldDefinition(name: "text", type: FieldType(.string))])
+    static let schema = Schema(types: [note, secret, bare])
+
+    let queue: DatabaseQueue
+    let tables = RecordTables()
+
+    init(installs: Bool = true) throws {
+        queue = try DatabaseQueue()
+        try queue.write { try RecordTables.create(in: $0) }
+        if installs { _ = try apply(Self.install(1)) }
+    }
+
+    static func install(_ version: UInt64, _ schema: Schema = schema) -> RecordCommand {
+        .installSchema(InstallSchema(container: "app", environment: .production, version: version, schema: schema))
+    }
+
+    @discardableResult
+    func apply(_ command: RecordCommand) throws -> RecordOutcome {
+        // Through its bytes, as the log would carry it.
+        let decoded = try RecordCommand(decoding: command.encoded())
+        let outcome = try queue.write { try tables.apply(decoded, in: $0) }
+        return try RecordOutcome(decoding: outcome.encoded())
+    }
+
+    func modify(
+        _ zone: ZoneKey, by caller: Caller = ann, time: Int64 = 1000, atomic: Bool = false, version: UInt64 = 1,
+        idempotency: IdempotencyKey? = nil, _ operations: RecordChange...
+    ) throws -> RecordOutcome {
+        try apply(
+            .modifyRecords(
+                ModifyRecords(
+                    zone: zone, schemaVersion: version, caller: caller, time: time, isAtomic: atomic,
+                    idempotency: idempotency, operations: operations)))
+    }
+
+    /// The only item of a request with one operation.
+    func one(
+        _ zone: ZoneKey, by caller: Caller = ann, time: Int64 = 1000, _ operation: RecordChange
+    ) throws -> ItemOutcome? {
+        guard case .records(let items) = try modify(zone, by: caller, time: time, operation) else { return nil }
+        return items.first
+    }
+
+    func zone(_ kind: ModifyZone.Kind, _ zone: ZoneKey, by caller: Caller = ann) throws -> RecordOutcome {
+        try apply(.modifyZone(ModifyZone(kind, zone: zone, caller: caller, time: 1000)))
+    }
+
+    func lookup(_ name: String, in zone: ZoneKey, by caller: Caller = ann) throws -> RecordModel.Record? {
+        let found = try queue.read { try tables.lookup([name], zone: zone, caller: caller, in: $0) }
+        guard case .found(let items) = found, case .record(let record) = items.first else { return nil }
+        return record
+    }
+
+    func query(
+        _ zone: ZoneKey, _ query: Query, by caller: Caller = ann, version: UInt64 = 1, limit: Int = 200,
+        cursor: [UInt8]? = nil
+    ) throws -> ReadOutcome<QueryPage> {
+        try queue.read {
+            try tables.query(
+                RecordQuery(
+                    zone: zone, schemaVersion: version, caller: caller, query: query, limit: limit, cursor: cursor),
+                in: $0)
+        }
+    }
+
+    /// The names of all records that a query finds, page by page.
+    func names(_ zone: ZoneKey, _ query: Query, by caller: Caller = ann, limit: Int = 200) throws -> [String] {
+        var names: [String] = []
+        var cursor: [UInt8]?
+        repeat {
+            guard case .found(let page) = try self.query(zone, query, by: caller, limit: limit, cursor: cursor) else {
+                return ["refused"]
+            }
+            names += page.records.map(\.name)
+            cursor = page.next
+        } while cursor != nil
+        return names
+    }
+
+    func stateBytes() throws -> [[UInt8]] {
+        var rows: [[UInt8]] = []
+        try queue.read { try RecordTables.stateHash(in: $0) { rows.append($0) } }
+        return rows
+    }
+
+    func count(_ sql: String) throws -> Int { try queue.read { try Int.fetchOne($0, sql: sql) ?? 0 } }
+}
+
+extension RecordChange {
+    static func make(_ kind: Kind, _ name: String, _ fields: [(String, FieldValue?)] = [], tag: ChangeTag? = nil)
+        -> Self
+    {
+        RecordChange(
+            kind, name, type: "Note", changeTag: tag,
+            fields: fields.map { FieldChange(name: $0.0, value: $0.1) })
+    }
+}
+
+extension ItemOutcome {
+    var saved: SavedRecord? { if case .saved(let record) = self { record } else { nil } }
+    var error: ServiceError? { if case .failed(let error, _) = self { error } else { nil } }
+    var serverRecord: RecordModel.Record? { if case .failed(_, let record) = self { record } else { nil } }
+}
+
+extension RecordOutcome {
+    var items: [ItemOutcome] {
+        switch self {
+        case .records(let items), .atomicFailure(let items): items
+        default: []
+        }
+    }
+    var codes: [ErrorCode?] { items.map(\.error?.code) }
+    var refusal: ServiceError? { if case .refused(let error) = self { error } else { nil } }
+}
+
+/// A seeded generator (SplitMix64).
+struct Random: RandomNumberGenerator {
+    var state: UInt64
+    init(_ seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

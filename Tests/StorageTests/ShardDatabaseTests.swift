@@ -1,0 +1,139 @@
+import Foundation
+import GRDB
+import Storage
+import Testing
+
+@Suite("Shard databases")
+final class ShardDatabaseTests {
+    let folder: String
+    var path: String { folder + "/0001.sqlite" }
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "shard-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func open() throws -> ShardDatabase {
+        try ShardDatabase.open(path: path) { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)") }
+    }
+
+    func insert(_ database: ShardDatabase, _ count: Int = 1) throws {
+        try database.write { db in
+            for _ in 0..<count { try db.execute(sql: "INSERT INTO t VALUES (NULL, randomblob(1000))") }
+        }
+    }
+
+    func count(_ path: String) throws -> Int {
+        try DatabaseQueue(path: path).read { (db: Database) throws in
+            #expect(try String.fetchOne(db, sql: "PRAGMA integrity_check") == "ok")
+            return try Int.fetchOne(db, sql: "SELECT count(*) FROM t") ?? -1
+        }
+    }
+
+    @Test("tables are made once, with the settings that the design asks for")
+    func opening() throws {
+        let first = try open()
+        try insert(first)
+        try first.close()
+        let second = try open()
+        #expect(try second.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 1)
+        try second.write { (db: Database) throws in
+            #expect(try Int.fetchOne(db, sql: "PRAGMA synchronous") == 1)
+            #expect(try Int.fetchOne(db, sql: "PRAGMA wal_autocheckpoint") == 0)
+            #expect(try Int.fetchOne(db, sql: "PRAGMA page_size") == 4096)
+            #expect(try Int.fetchOne(db, sql: "PRAGMA foreign_keys") == 0)
+            #expect(try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal")
+        }
+    }
+
+    @Test("a failed write leaves nothing, and a file of another format is refused")
+    func failures() throws {
+        struct Stop: Error {}
+        let database = try open()
+        #expect(throws: Stop.self) {
+            try database.write { db in
+                try db.execute(sql: "INSERT INTO t VALUES (1, NULL)")
+                throw Stop()
+            }
+        }
+        #expect(try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 0)
+        try database.write { try $0.execute(sql: "UPDATE meta SET value = '9' WHERE key = 'format'") }
+        try database.close()
+        #expect(throws: ShardDatabaseError.unknownFormat("9")) { try self.open() }
+    }
+
+    @Test("a checkpoint empties the WAL, and a reader's snapshot holds it back")
+    func checkpoint() throws {
+        let database = try open()
+        #expect(try database.checkpoint())
+        #expect(database.walBytes == 0)
+        try insert(database, 100)
+        #expect(database.walBytes > 100_000)
+        try database.read { (db: Database) throws in
+            _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM t")
+            try insert(database, 10)
+            #expect(try !database.checkpoint())
+            #expect(throws: ShardDatabaseError.heldByReaders) { try database.copy(to: self.folder + "/held") }
+            // The writer goes on meanwhile.
+            try insert(database, 1)
+        }
+        #expect(try database.checkpoint())
+        #expect(database.walBytes == 0)
+        try insert(database, 1)
+        #expect(database.walBytes > 0 && database.walBytes < 100_000)
+        #expect(try database.truncateWAL())
+        #expect(try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int == 0)
+    }
+
+    @Test("after a checkpoint the file alone holds what was committed before it")
+    func durability() throws {
+        let database = try open()
+        try insert(database, 50)
+        #expect(try database.checkpoint())
+        try insert(database, 5)
+        try FileManager.default.copyItem(atPath: path, toPath: folder + "/alone.sqlite")
+        #expect(try count(folder + "/alone.sqlite") == 50)
+    }
+
+    @Test("copies made during writes are consistent")
+    func copies() async throws {
+        let database = try open()
+        try insert(database, 500)
+        let writer = Task.detached {
+            for _ in 0..<200 {
+                try database.write { db in
+                    // Two rows a transaction: a torn copy would show an odd number.
+                    try db.execute(sql: "INSERT INTO t VALUES (NULL, randomblob(3000)), (NULL, randomblob(10))")
+                }
+            }
+        }
+        var counts: [Int] = []
+        for number in 0..<5 {
+            try database.copy(to: folder + "/copy\(number)")
+            counts.append(try count(folder + "/copy\(number)"))
+        }
+        try await writer.value
+        #expect(counts.allSatisfy { $0 >= 500 && $0.isMultiple(of: 2) })
+        #expect(counts == counts.sorted())
+        #expect(throws: ShardDatabaseError.self) { try database.copy(to: self.folder + "/copy0") }
+    }
+
+    func readTwice(_ database: ShardDatabase) throws {
+        try database.read { (db: Database) throws in
+            #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM t") == 2)
+            try insert(database, 1)
+            #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM t") == 2)
+        }
+    }
+
+    @Test("reads see a snapshot, also asynchronously")
+    func snapshots() async throws {
+        let database = try open()
+        try insert(database, 2)
+        #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
+        try readTwice(database)
+        #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 3)
+    }
+}
