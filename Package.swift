@@ -15,6 +15,7 @@ extension Target.Dependency {
     static let nioSSL: Self = .product(name: "NIOSSL", package: "swift-nio-ssl")
     static let nioHTTP1: Self = .product(name: "NIOHTTP1", package: "swift-nio")
     static let grdb: Self = .product(name: "GRDB", package: "GRDB.swift")
+    static let grdbSQLite: Self = .product(name: "GRDBSQLite", package: "GRDB.swift")
     static let crypto: Self = .product(name: "Crypto", package: "swift-crypto")
     static let x509: Self = .product(name: "X509", package: "swift-certificates")
     static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
@@ -49,7 +50,8 @@ let package = Package(
     name: "zonekeeper",
     platforms: [.macOS(.v15)],
     products: [
-        .library(name: "RaftCore", targets: ["RaftCore"])
+        .executable(name: "zonekeeper", targets: ["zonekeeper"]),
+        .library(name: "RaftCore", targets: ["RaftCore"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -72,31 +74,37 @@ let package = Package(
         module("RaftCore", ["Wire"]),
         module("RecordModel", ["Wire"]),
         module("Authorization", ["RecordModel", "Wire"]),
-        module("Storage", ["RaftCore", "Wire", .grdb]),
+        module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
         module("Certificates", [.x509, .asn1, .crypto]),
         module(
             "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging], testing: ["Certificates"]),
-        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb], testing: ["Storage"]),
+        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
         module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
         module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
         module(
             "Cluster",
             [
-                "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
-                "RecordStore",
+                "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel", "RecordStore",
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
-            ], testing: ["Certificates"]),
+            ], testing: ["Certificates", "zonekeeper", .asyncHTTPClient, .nioHTTP1, .nioSSL]),
         module("Admission", ["Authorization", "Directory", "RecordModel", .crypto]),
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
-                "RecordModel",
-                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle,
-                .logging, .nioCore, .nioSSL,
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
+                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle, .logging, .nioCore, .nioSSL,
             ]),
         [
-            .testTarget(name: "LintTests", swiftSettings: settings)
+            .executableTarget(
+                name: "zonekeeper",
+                dependencies: [
+                    "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Storage", "WebServices",
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
+                    .nioSSL,
+                ],
+                swiftSettings: settings),
+            .testTarget(name: "zonekeeperTests", dependencies: ["zonekeeper", "RecordModel"], swiftSettings: settings),
+            .testTarget(name: "LintTests", swiftSettings: settings),
         ],
     ].flatMap(\.self)
 )

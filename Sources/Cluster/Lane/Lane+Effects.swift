@@ -107,6 +107,7 @@ extension Lane {
     private func roleChanged(_ change: RoleChange, of group: GroupID) {
         leaders.set(change.leader?.node, of: group)
         if change.role == .leader {
+            replicas[group]?.leadingSince = now
             logger.info("group \(group): leading in term \(change.term)")
             handOver(group, isForced: true)
         }
@@ -128,8 +129,8 @@ extension Lane {
 
     /// Hands committed entries to the applier: at once on a leader, in larger pieces on a follower.
     func handOver(_ group: GroupID, isForced: Bool) {
-        guard let replica = replicas[group], replica.committed > replica.handedOver,
-            replica.receivedSnapshot == nil
+        guard let replica = replicas[group], replica.committed > replica.handedOver, replica.receivedSnapshot == nil,
+            replica.applyFailure == nil, replica.backlog < settings.apply.backlogEntriesMax
         else { return }
         let now = now
         let isLeader = replica.raft.role == .leader

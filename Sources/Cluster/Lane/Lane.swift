@@ -23,6 +23,9 @@ package final class Lane: @unchecked Sendable {
     var knownPeers: KnownPeers?
     /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
     var rejectedPeers: Set<NodeID> = []
+    /// The node that should lead each group when it can.
+    var preferredLeaders: [GroupID: NodeID] = [:]
+    var nextRebalance = MonotonicTime.zero
     var replicas: [GroupID: Replica] = [:]
     /// Keys of `replicas`, sorted: the order of every walk over them.
     var groups: [GroupID] = []
@@ -75,8 +78,9 @@ package final class Lane: @unchecked Sendable {
     var now: MonotonicTime { .current }
 
     /// Adds a replica before the lane starts.
-    func add(_ replica: Replica, for group: GroupID) {
+    func add(_ replica: Replica, for group: GroupID, preferredLeader: NodeID) {
         replicas[group] = replica
+        preferredLeaders[group] = preferredLeader
         groups = replicas.keys.sorted()
     }
 
@@ -145,6 +149,10 @@ package final class Lane: @unchecked Sendable {
     private func flushProposals(of group: GroupID) {
         guard let proposals = replicas[group]?.proposals, !proposals.isEmpty else { return }
         replicas[group]?.proposals = []
+        if let failure = replicas[group]?.applyFailure {
+            for proposal in proposals { proposal.completion(.failure(.failed("the leader cannot apply: \(failure)"))) }
+            return
+        }
         guard stalled.isEmpty else {
             for proposal in proposals { proposal.completion(.failure(.diskFull)) }
             return
@@ -183,7 +191,27 @@ package final class Lane: @unchecked Sendable {
             expire(group, now: now)
             if replica.applyFailure != nil, replica.applier.reschedule() { replica.worker.schedule(replica.applier) }
         }
+        rebalance(now: now)
         finishTurn()
+    }
+
+    /// Hands at most one group in a while back to the node that should lead it, once that node has everything.
+    private func rebalance(now: MonotonicTime) {
+        guard nextRebalance <= now else { return }
+        nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
+        for group in groups {
+            guard let replica = replicas[group], replica.raft.role == .leader,
+                replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now
+            else { continue }
+            let preferred = ReplicaID(node: preferredLeaders[group] ?? settings.nodeID)
+            guard preferred != replica.raft.id, transport?.isConnected(preferred.node, channel: .raft) == true,
+                !rejectedPeers.contains(preferred.node)
+            else { continue }
+            let effects = replica.raft.transferLeadership(to: preferred, now: now)
+            let isAsked = !effects.sendNow.isEmpty
+            perform(effects, of: group)
+            if isAsked { return }
+        }
     }
 
     /// Answers what has waited too long: its caller must not.
@@ -220,7 +248,7 @@ package final class Lane: @unchecked Sendable {
         eventLoop.preconditionInEventLoop()
         isStopping = true
         for group in groups {
-            guard var replica = replicas[group] else { continue }
+            guard let replica = replicas[group] else { continue }
             let stopping = ReplicaError.outcomeUnknown("the node is stopping")
             for proposal in replica.proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
             for inFlight in replica.inFlight { inFlight.completion(.failure(stopping)) }
@@ -231,7 +259,6 @@ package final class Lane: @unchecked Sendable {
             replica.reads = []
             replica.readBatches = [:]
             replica.confirmedReads = []
-            replicas[group] = replica
         }
     }
 }

@@ -1,8 +1,9 @@
 import DequeModule
 package import RaftCore
 
-/// One group's replica on this node, as its lane sees it. Touched on the lane's event loop only.
-struct Replica {
+/// One group's replica on this node, as its lane sees it.
+final class Replica: @unchecked Sendable {
+    // Once added to its lane it is touched on the lane's event loop only; that makes it safe to share.
     /// A command that waits for the lane's next turn.
     struct Proposal {
         var command: [UInt8]
@@ -55,12 +56,17 @@ struct Replica {
     var applied: LogIndex
     var lastHandOver: MonotonicTime
     var wakeAt: MonotonicTime
+    /// When this node last became the leader.
+    var leadingSince = MonotonicTime.zero
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// Followers that a snapshot is being sent to.
     var snapshotsUnderway: [ReplicaID] = []
     /// Received and waiting to be installed.
     var receivedSnapshot: (mark: SnapshotMark, path: String)?
+
+    /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the log.
+    var backlog: UInt64 { handedOver.rawValue - min(applied, handedOver).rawValue }
 
     /// The end of the log and the hard state, as the log was last given them.
     struct Submitted {

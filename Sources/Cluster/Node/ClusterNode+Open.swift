@@ -57,7 +57,7 @@ extension ClusterNode {
                 recovered: recovered[group] ?? RecoveredGroup(), logger: logger)
             let replica = try await opening.open(worker: workers[number % workers.count])
             appliers.append(replica.applier)
-            try await eventLoop.submit { lane.add(replica, for: group) }.get()
+            try await eventLoop.submit { lane.add(replica, for: group, preferredLeader: map.preferredLeader(of: group)) }.get()
         }
         if let installed = directory.snapshot.map, installed.nodes.map(\.id) != map.nodes.map(\.id) {
             throw NodeStartError(

@@ -20,6 +20,8 @@ package struct NodeSettings: Sendable {
     package var heartbeatIntervalMilliseconds: UInt64 = 100
     package var apply = ApplySettings()
     package var checkpoint = CheckpointSettings()
+    /// How long a node must lead a group that another should lead before it hands it over.
+    package var rebalanceDelayMilliseconds: UInt64 = 5_000
     /// How long a request is tried before its client is told to try again, in milliseconds.
     package var requestDeadlineMilliseconds: UInt64 = 2_700
 
@@ -43,6 +45,8 @@ package struct ApplySettings: Sendable {
     /// How far a follower may stay behind in order to apply in larger transactions.
     package var followerDelayMilliseconds: UInt64 = 100
     package var followerEntriesMax: UInt64 = 2_000
+    /// Entries that may wait for an applier in memory.
+    package var backlogEntriesMax: UInt64 = 10_000
     /// Entries of one SQLite transaction.
     package var entriesPerTransactionMax = 2_000
 }

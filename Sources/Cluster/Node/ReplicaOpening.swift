@@ -63,8 +63,10 @@ struct ReplicaOpening {
         if applied.position.index > recovered.lastLog.index {
             logger.notice(
                 "group \(group): the database stands at \(applied.position), the log ends at \(recovered.lastLog)")
-            try await write(LogWrite(group: group, snapshotMark: applied))
-            recovered = RecoveredGroup(hardState: recovered.hardState, snapshot: applied)
+            var hardState = recovered.hardState
+            if hardState.term < applied.position.term { hardState = HardState(term: applied.position.term) }
+            try await write(LogWrite(group: group, hardState: hardState, snapshotMark: applied))
+            recovered = RecoveredGroup(hardState: hardState, snapshot: applied)
         }
         let snapshot =
             recovered.snapshot

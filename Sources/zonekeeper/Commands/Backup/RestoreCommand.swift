@@ -1,0 +1,30 @@
+import ArgumentParser
+
+/// `zonekeeper restore`
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Put a backup back as the data of a cluster that has none.",
+        discussion: """
+            The configuration must have the backup's cluster name and nodes, and no node may have data. Zones \
+            get new incarnations at the next start: change tags and sync tokens that clients hold are then \
+            answered as expired.
+            """)
+
+    @OptionGroup var options: ConfigOptions
+
+    @Option(help: ArgumentHelp("The backup's folder.", valueName: "folder"))
+    var from: String
+
+    @Flag(help: "Put certificates and the administrator's token back as well, where they are missing.")
+    var withSecrets = false
+
+    func run() async throws {
+        let layout = try options.layout()
+        let manifest = try ClusterRestore(
+            layout: layout, source: Paths.absolute(from), withSecrets: withSecrets
+        ).run()
+        print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
+        print("start them with `zonekeeper cluster up --config \(options.config)`")
+    }
+}

@@ -1,0 +1,8 @@
+import ArgumentParser
+
+/// `zonekeeper container`
+struct ContainerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "container", abstract: "Create and list containers.",
+        subcommands: [ContainerCreateCommand.self, ContainerListCommand.self])
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import RecordModel
+
+/// `zonekeeper token create`
+struct TokenCreateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a token. Its secret is shown once and kept nowhere.",
+        discussion: """
+            An API token names a container and an environment (ckAPIToken); a session speaks for a user in a \
+            container (ckWebAuthToken).
+            """)
+
+    /// What a token is for.
+    enum Kind: String, EnumerableFlag {
+        case api
+        case session
+    }
+
+    @OptionGroup var options: ConnectionOptions
+
+    @Flag(help: "For an app, or for a user.")
+    var kind: Kind
+
+    @Option(help: "With --session: whose it is.")
+    var user: String?
+
+    @Option(help: "With --session: how long it lasts, such as 12h or 30d.")
+    var lifetime = Lifetime(seconds: 14 * 86_400)
+
+    @Option(help: "A note for the list of tokens.")
+    var label: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Take the secret from this file (32 to 256 letters, digits, - and _) instead of a random one.",
+            valueName: "file"))
+    var secretFile: String?
+
+    func validate() throws {
+        switch (kind, user) {
+        case (.session, nil): throw ValidationError("--session needs --user, whose session it is")
+        case (.api, _?): throw ValidationError("--user goes with --session")
+        default: break
+        }
+    }
+
+    func run() async throws {
+        let secret = try secretFile.map { path throws(CommandFailure) in try SecretFile.read(path) }
+        try await options.withConnection { connection in
+            let body = JSONValue.members([
+                "kind": .string(kind.rawValue), "container": .string(try connection.container()),
+                "environment": kind == .api ? .string(connection.settings.environment) : nil,
+                "user": user.map { .string($0) },
+                "lifetimeSeconds": kind == .session ? .integer(lifetime.seconds) : nil,
+                "label": label.map { .string($0) }, "secret": secret.map { .string($0) },
+            ])
+            let response = try await connection.administer("POST", "tokens", body: body.serialized())
+            if options.json { return Console.print(response.body) }
+            let json = try response.json()
+            print("id      \(json.text("id"))")
+            if secret == nil { print("secret  \(json.text("secret"))") }
+            if kind == .session {
+                print("user    \(json.text("userRecordName"))")
+                print("expires \(json.time("expires"))")
+            }
+            let variable = kind == .api ? "ZONEKEEPER_API_TOKEN" : "ZONEKEEPER_WEB_AUTH_TOKEN"
+            if secret == nil { print("use it  export \(variable)=\(json.text("secret"))") }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Admission
+import Cluster
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import PeerTransport
+import ServiceLifecycle
+import UnixSignals
+import WebServices
+
+/// Runs one node in this process until a signal ends it.
+struct NodeRunner {
+    /// What the process ends with when the node must not go on: EX_SOFTWARE.
+    static let fatalExitCode: Int32 = 70
+    /// How long requests in flight are waited for, in seconds, when the node is told to stop.
+    static let drainSeconds: Int64 = 5
+
+    var plan: NodePlan
+    var logger: Logger
+
+    /// Returns after SIGTERM or SIGINT, when everything is closed.
+    /// - Throws: `CommandFailure` with what kept the node from starting.
+    func run() async throws {
+        let node = try await start()
+        let server: WebServer
+        do {
+            server = try WebServer(
+                plan.web,
+                context: WebContext(node: node, administrator: AdministratorToken(secret: plan.administratorSecret)),
+                logger: logger
+            ) { [plan, logger] in
+                logger.info("serving clients on \(plan.web.host) port \(plan.web.port)")
+                if let greeting = plan.greeting { print(greeting) }
+                fflush(nil)
+            }
+        } catch {
+            await node.stop()
+            throw CommandFailure(
+                "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: \(error)")
+        }
+        var configuration = ServiceGroupConfiguration(
+            services: [NodeService(node: node, logger: logger), server], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger)
+        configuration.maximumGracefulShutdownDuration = .seconds(Self.drainSeconds + 15)
+        do {
+            try await ServiceGroup(configuration: configuration).run()
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw CommandFailure(
+                "port \(plan.web.port) on \(plan.web.host) is in use: stop what uses it, or choose another client port")
+        } catch let error as IOError {
+            throw CommandFailure(
+                "clients cannot be served on \(plan.web.host) port \(plan.web.port): "
+                    + String(cString: strerror(error.errnoCode)))
+        }
+    }
+
+    private func start() async throws -> ClusterNode {
+        let node: ClusterNode
+        do {
+            node = try await ClusterNode.open(
+                plan.settings, eventLoop: MultiThreadedEventLoopGroup.singleton.next(), logger: logger)
+        } catch let error as NodeStartError {
+            throw CommandFailure(error.description)
+        } catch let error as PeerTransportError {
+            throw CommandFailure(error.description)
+        } catch {
+            throw CommandFailure("node \(plan.settings.nodeID) cannot be opened in \(plan.settings.dataPath): \(error)")
+        }
+        do {
+            try await node.start { [logger] reason in
+                logger.critical("the node must not go on: \(reason)")
+                exit(Self.fatalExitCode)
+            }
+        } catch {
+            await node.stop()
+            throw CommandFailure("\(error)")
+        }
+        return node
+    }
+}

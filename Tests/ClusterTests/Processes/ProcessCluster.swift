@@ -1,0 +1,104 @@
+import Foundation
+import RecordModel
+import Testing
+
+/// Three real nodes on loopback, over TLS, in a folder of their own, with a container, a schema, a user and tokens.
+final class ProcessCluster {
+    let folder: String
+    let clientPorts: [Int]
+    let configPath: String
+    var processes: [Int: ServerProcess] = [:]
+    private(set) var client: TestClient
+    let container = "iCloud.com.example.test"
+
+    var ids: [Int] { Array(1...clientPorts.count) }
+
+    init(nodeCount: Int = 3) throws {
+        folder = NSTemporaryDirectory() + "zonekeeper-processes-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let ports = try FreePorts.take(nodeCount * 2)
+        clientPorts = Array(ports.prefix(nodeCount))
+        let nodes = (0..<nodeCount).map { offset in
+            #"{"id": \#(offset + 1), "host": "127.0.0.1", "clientPort": \#(ports[offset]), "#
+                + #""peerPort": \#(ports[nodeCount + offset])}"#
+        }
+        configPath = folder + "/cluster.json"
+        try #"{"name": "test", "data": "data", "shards": 8, "replicas": 3, "nodes": [\#(nodes.joined(separator: ", "))]}"#
+            .write(toFile: configPath, atomically: true, encoding: .utf8)
+        let made = try ServerProcess.run(["certs", "create", "--config", configPath])
+        try #require(made.status == 0, "\(made.errors)")
+        let secret = String(repeating: "0123456789abcdef", count: 4)
+        try secret.write(toFile: folder + "/admin.token", atomically: true, encoding: .utf8)
+        client = try TestClient(
+            urls: clientPorts.map { "https://127.0.0.1:\($0)" }, authorityPath: folder + "/data/certs/client-ca.pem",
+            administratorToken: secret)
+    }
+
+    deinit {
+        processes = [:]
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    func start(_ id: Int) throws {
+        processes[id] = try ServerProcess(
+            arguments: [
+                "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
+                "--log-level", "info",
+            ], logPath: "\(folder)/node-\(id).log")
+    }
+
+    /// Starts all nodes and waits until they are ready.
+    func startAll() async throws {
+        for id in ids { try start(id) }
+        for id in ids { try await awaitReady(id) }
+    }
+
+    /// Waits until a node says that it can serve.
+    func awaitReady(_ id: Int) async throws {
+        let end = ContinuousClock.now.advanced(by: .seconds(60))
+        while ContinuousClock.now < end {
+            if let (status, _) = try? await client.get("/health/ready", node: id - 1), status == 200 { return }
+            guard processes[id]?.isRunning == true else { break }
+            await client.pause()
+        }
+        throw NotReady(description: "node \(id) is not ready; it logged:\n\(processes[id]?.log.suffix(2_000) ?? "")")
+    }
+
+    struct NotReady: Error, CustomStringConvertible { var description: String }
+
+    func kill(_ id: Int) {
+        processes[id]?.killNow()
+        processes[id] = nil
+    }
+
+    /// Makes the container, a schema with an indexed `number`, a user and both tokens.
+    func prepare() async throws {
+        _ = try await client.admin("POST", "containers", #"{"name": "\#(container)"}"#)
+        _ = try await client.admin("POST", "schema?container=\(container)&environment=development", Self.schema)
+        _ = try await client.admin("POST", "users", #"{"name": "tester"}"#)
+        let api = try await client.admin(
+            "POST", "tokens", #"{"kind": "api", "container": "\#(container)", "environment": "development"}"#)
+        let session = try await client.admin(
+            "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "tester"}"#)
+        client.query =
+            "ckAPIToken=\(try #require(api["secret"]?.string))&ckWebAuthToken=\(try #require(session["secret"]?.string))"
+    }
+
+    /// The path of an action on a database of the container.
+    func path(_ action: String, database: String = "private") -> String {
+        "/database/1/\(container)/development/\(database)/\(action)"
+    }
+
+    static let schema = """
+        DEFINE SCHEMA
+            RECORD TYPE Note (
+                "___recordID" REFERENCE QUERYABLE,
+                number INT64 QUERYABLE SORTABLE,
+                text STRING QUERYABLE SORTABLE,
+                body BYTES,
+                GRANT WRITE TO "_creator",
+                GRANT CREATE TO "_icloud",
+                GRANT READ TO "_world"
+            );
+        """
+}

@@ -1,0 +1,145 @@
+import Directory
+import GRDB
+import RecordModel
+import Testing
+import Wire
+
+@Suite("The directory")
+struct DirectoryTests {
+    private let database: DatabaseQueue
+
+    init() throws {
+        database = try DatabaseQueue()
+        try database.write { try DirectoryTables.create(in: $0) }
+    }
+
+    private func apply(_ command: DirectoryCommand) throws -> (outcome: DirectoryOutcome, change: DirectoryChange?) {
+        // By way of its bytes, as the log carries it.
+        let decoded = try DirectoryCommand(decoding: command.encoded())
+        #expect(decoded == command)
+        return try database.write { try DirectoryTables.apply(decoded, in: $0) }
+    }
+
+    private static let map = ClusterMap(
+        clusterID: "c",
+        nodes: (1...3).map { ClusterMap.Node(id: $0, peerHost: "h", peerPort: Int($0), clientURL: "u\($0)") },
+        shardCount: 16, replicasPerShard: 3)
+
+    private static let schemaKey = SchemaKey(container: "app", environment: .development)
+
+    @Test("the snapshot kept by changes equals the one read from the tables")
+    func snapshots() throws {
+        let account = Account(id: "a1", name: "ada", created: 1)
+        let other = Account(id: "a2", name: "bob", created: 2)
+        let session = Token(
+            id: "t1", secretHash: Token.hash(ofSecret: "s1"), kind: .session(container: "app", accountID: "a1", expires: 9),
+            label: "", created: 1)
+        let api = Token(
+            id: "t2", secretHash: Token.hash(ofSecret: "s2"), kind: .api(container: "app", environment: .production),
+            label: "web", created: 1)
+        let commands: [DirectoryCommand] = [
+            .installMap(Self.map), .createContainer(name: "app", time: 5), .createAccount(account), .createAccount(other),
+            .createToken(session), .createToken(api),
+            .setSchema(Self.schemaKey, expectedVersion: 0, Schema(types: [RecordType(name: "Note")])),
+            .revokeToken(id: "t2"), .deleteAccount(name: "ada"),
+        ]
+        var kept = DirectorySnapshot()
+        for command in commands {
+            let (outcome, change) = try apply(command)
+            guard case .done = outcome else {
+                Issue.record("\(command) was refused: \(outcome)")
+                continue
+            }
+            if let change { kept.take(change) }
+        }
+        let read = try database.read { try DirectoryTables.snapshot(of: $0) }
+        #expect(kept.map == read.map)
+        #expect(kept.containers == read.containers)
+        #expect(kept.schemas == read.schemas)
+        #expect(kept.accountsByName == read.accountsByName)
+        #expect(kept.tokensByHash == read.tokensByHash)
+        // A session goes with its account.
+        #expect(kept.tokensByHash.isEmpty)
+        #expect(Array(kept.accountsByName.keys) == ["bob"])
+    }
+
+    @Test("a schema is changed only by who knew the one before")
+    func schemaVersions() throws {
+        _ = try apply(.createContainer(name: "app", time: 5))
+        #expect(try apply(.setSchema(Self.schemaKey, expectedVersion: 0, Schema())).outcome == .done(version: 1))
+        guard case .refused(let error) = try apply(.setSchema(Self.schemaKey, expectedVersion: 0, Schema())).outcome else {
+            Issue.record("a stale change was taken")
+            return
+        }
+        #expect(error.code == .conflict)
+        #expect(try apply(.setSchema(Self.schemaKey, expectedVersion: 1, Schema())).outcome == .done(version: 2))
+    }
+
+    @Test(
+        "what cannot be is refused and changes nothing",
+        arguments: [
+            DirectoryCommand.setSchema(Self.schemaKey, expectedVersion: 0, Schema()),
+            .deleteAccount(name: "nobody"), .revokeToken(id: "none"),
+            .createToken(
+                Token(
+                    id: "t", secretHash: [1], kind: .api(container: "app", environment: .development), label: "", created: 0)),
+        ])
+    func refusals(command: DirectoryCommand) throws {
+        let (outcome, change) = try apply(command)
+        guard case .refused(let error) = outcome else {
+            Issue.record("\(command) was taken")
+            return
+        }
+        #expect(error.code == .notFound)
+        #expect(change == nil)
+    }
+
+    @Test("a second container, user or map of the same name is refused")
+    func twice() throws {
+        _ = try apply(.createContainer(name: "app", time: 5))
+        _ = try apply(.createAccount(Account(id: "a", name: "ada", created: 1)))
+        _ = try apply(.installMap(Self.map))
+        for command in [
+            DirectoryCommand.createContainer(name: "app", time: 6), .createAccount(Account(id: "b", name: "ada", created: 1)),
+        ] {
+            guard case .refused(let error) = try apply(command).outcome else {
+                Issue.record("\(command) was taken twice")
+                continue
+            }
+            #expect(error.code == .exists)
+        }
+        // The same map again is no change; another one of the same epoch is refused.
+        #expect(try apply(.installMap(Self.map)).outcome == .done(version: 0))
+        var other = Self.map
+        other.nodes.removeLast()
+        guard case .refused = try apply(.installMap(other)).outcome else {
+            Issue.record("another map of the same epoch was taken")
+            return
+        }
+    }
+
+    @Test("a new map gives each node an equal part of the shards to lead, on three nodes each")
+    func placement() {
+        let map = Self.map
+        #expect(map.shards.count == 16)
+        #expect(map.shards.allSatisfy { Set($0).count == 3 })
+        let leads = map.shards.map { $0[0] }
+        for node in UInt64(1)...3 { #expect((5...6).contains(leads.count { $0 == node })) }
+        #expect(map.slots.count == ClusterMap.slotCount)
+        let five = ClusterMap(
+            clusterID: "c",
+            nodes: (1...7).map { ClusterMap.Node(id: $0, peerHost: "h", peerPort: 1, clientURL: "u") }, shardCount: 7,
+            replicasPerShard: 3)
+        #expect(five.directoryVoters == [1, 2, 3, 4, 5])
+        #expect(five.directoryLearners == [6, 7])
+    }
+
+    @Test("user record names differ by container and show nothing of the account")
+    func userRecordNames() {
+        let first = Account.userRecordName(accountID: "a1", container: "x")
+        let second = Account.userRecordName(accountID: "a1", container: "y")
+        #expect(first != second)
+        #expect(first.count == 33 && first.hasPrefix("_"))
+        #expect(first == Account.userRecordName(accountID: "a1", container: "x"))
+    }
+}

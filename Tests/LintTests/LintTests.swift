@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+@Suite("House rules that a test can hold")
+struct LintTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// Swift files below a folder of the package, sorted.
+    private static func swiftFiles(in folder: String) throws -> [String] {
+        let base = root.appending(path: folder).path
+        return try FileManager.default.subpathsOfDirectory(atPath: base).filter { $0.hasSuffix(".swift") }.sorted().map {
+            "\(folder)/\($0)"
+        }
+    }
+
+    private static func text(_ file: String) throws -> String {
+        try String(contentsOf: root.appending(path: file), encoding: .utf8)
+    }
+
+    private static func imports(of file: String) throws -> Set<String> {
+        let lines = try text(file).split(separator: "\n")
+        return Set(
+            lines.compactMap { line in
+                let words = line.split(separator: " ")
+                guard let position = words.firstIndex(of: "import"), position <= 2, !line.hasPrefix("//"),
+                    !line.hasPrefix(" ")
+                else { return nil }
+                return words.last.map(String.init)
+            })
+    }
+
+    @Test(
+        "pure targets import nothing that does I/O",
+        arguments: [
+            ("Wire", []), ("RaftCore", ["Wire"]), ("RecordModel", ["Wire"]), ("Authorization", ["RecordModel", "Wire"]),
+        ] as [(String, Set<String>)])
+    func pureTargets(target: String, allowed: Set<String>) throws {
+        for file in try Self.swiftFiles(in: "Sources/\(target)") {
+            let others = try Self.imports(of: file).subtracting(allowed)
+            #expect(others.isEmpty, "\(file) imports \(others.sorted())")
+        }
+    }
+
+    @Test("targets depend downwards only")
+    func layers() throws {
+        let layers: [[String]] = [
+            ["Wire"], ["RaftCore", "RecordModel"], ["Authorization", "Certificates"], ["Storage", "PeerTransport"],
+            ["RecordStore", "KeyValueStore", "Directory"], ["Cluster"], ["Admission"], ["WebServices"], ["zonekeeper"],
+        ]
+        for (level, targets) in layers.enumerated() {
+            let above = Set(layers[level...].flatMap(\.self))
+            for target in targets {
+                for file in try Self.swiftFiles(in: "Sources/\(target)") {
+                    let wrong = try Self.imports(of: file).intersection(above)
+                    #expect(wrong.isEmpty, "\(file) imports \(wrong.sorted())")
+                }
+            }
+        }
+        let known = Set(layers.flatMap(\.self))
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        #expect(Set(folders) == known, "every target has its place in the layers")
+    }
+
+    @Test("no file is longer than 400 lines")
+    func fileLength() throws {
+        for folder in ["Sources", "Tests"] {
+            for file in try Self.swiftFiles(in: folder) {
+                let lines = try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false).count
+                #expect(lines <= 400, "\(file) has \(lines) lines: look for the seam")
+            }
+        }
+    }
+
+    @Test("no function is longer than 70 lines")
+    func functionLength() throws {
+        for file in try Self.swiftFiles(in: "Sources") {
+            var start: (line: Int, indent: Int)?
+            for (number, line) in try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+                let indent = line.prefix { $0 == " " }.count
+                if start == nil, line.contains("func "), line.hasSuffix("{") { start = (number, indent) }
+                if let begun = start, line.hasPrefix(String(repeating: " ", count: begun.indent) + "}"), indent == begun.indent {
+                    let length = number - begun.line + 1
+                    #expect(length <= 70, "\(file):\(begun.line + 1) has a function of \(length) lines")
+                    start = nil
+                }
+            }
+        }
+    }
+
+    @Test("shipped code does not sleep in tests, nor leaves work for later unsaid")
+    func noSleepsInTests() throws {
+        for file in try Self.swiftFiles(in: "Tests") where !file.hasPrefix("Tests/LintTests") {
+            let text = try Self.text(file)
+            for word in ["Thread.sleep", "usleep(", "Task.sleep"] {
+                #expect(!text.contains(word), "\(file) sleeps: wait for the event instead")
+            }
+        }
+        for file in try Self.swiftFiles(in: "Sources") {
+            let text = try Self.text(file)
+            for word in ["TO" + "DO", "FIX" + "ME"] { #expect(!text.contains(word), "\(file) has a \(word)") }
+        }
+    }
+
+    @Test("unchecked promises to the compiler are justified beside them")
+    func justified() throws {
+        for file in try Self.swiftFiles(in: "Sources") {
+            let lines = try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false)
+            for (number, line) in lines.enumerated()
+            where line.contains("@unchecked Sendable") || line.contains("nonisolated(unsafe)") {
+                let near = lines[max(0, number - 4)...min(lines.count - 1, number + 4)]
+                #expect(near.contains { $0.contains("//") }, "\(file):\(number + 1) says no reason")
+            }
+        }
+    }
+
+    @Test("every target has a design document")
+    func designDocuments() throws {
+        for target in try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        where target != "zonekeeper" {
+            let path = Self.root.appending(path: "Sources/\(target)/DESIGN.md").path
+            let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+            #expect(size > 200, "Sources/\(target)/DESIGN.md says too little")
+        }
+    }
+
+    @Test("documents name files that exist")
+    func documentsNameFiles() throws {
+        for document in ["README.md", "CHANGELOG.md"] {
+            let text = try Self.text(document)
+            for word in text.split(whereSeparator: { " \n`()|,;:\"'".contains($0) })
+            where ["scripts/", "Sources/", "Tests/", "docs/", "Benchmarks/"].contains(where: { word.hasPrefix($0) }) {
+                let path = String(word).trimmingCharacters(in: CharacterSet(charactersIn: "."))
+                #expect(
+                    FileManager.default.fileExists(atPath: Self.root.appending(path: path).path),
+                    "\(document) names \(path), which is not there")
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import RecordModel
+import Storage
+import Testing
+
+@testable import zonekeeper
+
+/// A cluster of two stopped nodes in a folder of its own, removed with it.
+private final class BackupFixture {
+    let folder: String
+    let layout: ClusterLayout
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.path + "/zonekeeper-backup-" + RandomText.hex(bytes: 8)
+        let node = { (id: UInt64) in
+            ClusterFile.Node(id: id, host: "127.0.0.1", clientPort: Int(id) * 2, peerPort: Int(id) * 2 + 1)
+        }
+        let file = ClusterFile(name: "test", data: "data", shards: 16, replicas: 3, nodes: [node(1), node(2)])
+        layout = ClusterLayout(file: file, path: folder + "/cluster.json")
+        for node in file.nodes {
+            let data = layout.folder(of: node)
+            try makeFolder(at: data + "/log")
+            try makeFolder(at: data + "/shards")
+            try makeFolder(at: data + "/snapshots")
+            for name in [
+                "node.json", "peers.json", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm", "log/0001",
+                "shards/0000.sqlite", "shards/0000.sqlite-shm", "snapshots/half",
+            ] {
+                try replaceFile(at: "\(data)/\(name)", with: Array("\(name) of \(node.id)".utf8))
+            }
+        }
+        try makeFolder(at: layout.certificates)
+        try replaceFile(at: layout.administratorToken, with: Array("secret".utf8))
+        try replaceFile(at: layout.clientAuthority, with: Array("authority".utf8))
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    var target: String { folder + "/backup" }
+
+    func backUp(withSecrets: Bool = false) throws -> BackupManifest {
+        try ClusterBackup(layout: layout, target: target, withSecrets: withSecrets).run()
+    }
+
+    func restore(withSecrets: Bool = false) throws -> BackupManifest {
+        try ClusterRestore(layout: layout, source: target, withSecrets: withSecrets).run()
+    }
+
+    func loseData() throws { try FileManager.default.removeItem(atPath: layout.data) }
+
+    func text(_ path: String) throws -> String {
+        String(decoding: try readWholeFile(at: layout.data + "/" + path), as: UTF8.self)
+    }
+}
+
+@Suite("Backup and restore of a stopped cluster")
+struct BackupTests {
+    @Test("What is restored is what was backed up, with a mark for new incarnations")
+    func roundTrip() throws {
+        let fixture = try BackupFixture()
+        let manifest = try fixture.backUp()
+        #expect(
+            manifest.files.map(\.path) == [
+                "node-1/directory.sqlite", "node-1/directory.sqlite-wal", "node-1/log/0001", "node-1/node.json",
+                "node-1/peers.json", "node-1/shards/0000.sqlite", "node-2/directory.sqlite", "node-2/directory.sqlite-wal",
+                "node-2/log/0001", "node-2/node.json", "node-2/peers.json", "node-2/shards/0000.sqlite",
+            ])
+        try fixture.loseData()
+        #expect(try fixture.restore() == manifest)
+        for file in manifest.files {
+            let name = file.path.dropFirst("node-1/".count)
+            #expect(try fixture.text(file.path) == "\(name) of \(file.path.dropFirst("node-".count).prefix(1))")
+        }
+        let mark = try JSONParser.parse(Array(try fixture.text("node-2/restored.json").utf8))
+        guard case .integer(let incarnation)? = mark["incarnation"] else {
+            Issue.record("no incarnation in \(mark)")
+            return
+        }
+        #expect(incarnation >= manifest.created)
+        #expect(!Paths.exists(fixture.layout.administratorToken))
+    }
+
+    @Test("Secrets are copied only when they are asked for")
+    func secrets() throws {
+        let fixture = try BackupFixture()
+        #expect(try fixture.backUp(withSecrets: true).files.map(\.path).prefix(2) == ["admin.token", "certs/client-ca.pem"])
+        try fixture.loseData()
+        _ = try fixture.restore(withSecrets: true)
+        #expect(try fixture.text("admin.token") == "secret")
+        #expect(try fixture.text("certs/client-ca.pem") == "authority")
+    }
+
+    @Test("A cluster with a running node is not backed up")
+    func running() throws {
+        let fixture = try BackupFixture()
+        let lock = try FolderLock(path: fixture.layout.folder(of: fixture.layout.file.nodes[1]) + "/log/lock")
+        let error = #expect(throws: CommandFailure.self) { try fixture.backUp() }
+        #expect(error?.message.hasPrefix("node 2 is running") == true)
+        withExtendedLifetime(lock) {}
+        #expect(!Paths.exists(fixture.target))
+    }
+
+    @Test("A cluster with a node's data elsewhere is not backed up")
+    func elsewhere() throws {
+        let fixture = try BackupFixture()
+        try removeFile(at: fixture.layout.folder(of: fixture.layout.file.nodes[0]) + "/node.json")
+        #expect(throws: CommandFailure.self) { try fixture.backUp() }
+    }
+
+    @Test("A backup replaces nothing")
+    func notEmpty() throws {
+        let fixture = try BackupFixture()
+        _ = try fixture.backUp()
+        let error = #expect(throws: CommandFailure.self) { try fixture.backUp() }
+        #expect(error?.message.contains("is not empty") == true)
+    }
+
+    @Test("A restore replaces nothing")
+    func hasData() throws {
+        let fixture = try BackupFixture()
+        _ = try fixture.backUp()
+        let error = #expect(throws: CommandFailure.self) { try fixture.restore() }
+        #expect(error?.message.contains("has data already") == true)
+    }
+
+    @Test("A damaged backup is refused before anything is restored")
+    func damaged() throws {
+        let fixture = try BackupFixture()
+        _ = try fixture.backUp()
+        try fixture.loseData()
+        try replaceFile(at: fixture.target + "/node-2/log/0001", with: Array("log/0001 of 3".utf8))
+        let error = #expect(throws: CommandFailure.self) { try fixture.restore() }
+        #expect(error?.message.contains("damaged") == true)
+        #expect(!Paths.exists(fixture.layout.data))
+    }
+
+    @Test("A backup that was not finished is none")
+    func unfinished() throws {
+        let fixture = try BackupFixture()
+        _ = try fixture.backUp()
+        try fixture.loseData()
+        try removeFile(at: "\(fixture.target)/\(BackupManifest.fileName)")
+        #expect(throws: CommandFailure.self) { try fixture.restore() }
+    }
+
+    @Test("A manifest that names files outside of the backup is refused")
+    func outside() throws {
+        for path in ["../x", "/etc/passwd", "node-1//x", "node-1/..", ""] {
+            let manifest = BackupManifest(
+                cluster: "c", nodes: [1], created: 1, hasSecrets: false,
+                files: [BackupManifest.File(path: path, size: 1, sha256: "00")])
+            #expect(throws: CommandFailure.self, "\(path)") { try BackupManifest(parsing: manifest.serialized) }
+        }
+        let good = BackupManifest(
+            cluster: "c", nodes: [2, 1], created: 1, hasSecrets: true,
+            files: [BackupManifest.File(path: "node-1/log/x", size: 1, sha256: "00")])
+        #expect(try BackupManifest(parsing: good.serialized) == good)
+        #expect(good.nodes == [1, 2])
+    }
+}

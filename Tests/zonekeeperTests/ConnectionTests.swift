@@ -1,0 +1,70 @@
+import ArgumentParser
+import Foundation
+import RecordModel
+import Testing
+
+@testable import zonekeeper
+
+@Suite("Reaching a cluster")
+struct ConnectionTests {
+    private func settings(_ arguments: [String], _ variables: [String: String] = [:]) throws -> ConnectionSettings {
+        try ConnectionOptions.parse(arguments).resolved(variables)
+    }
+
+    @Test("URLs may be repeated or have commas between them")
+    func urls() throws {
+        #expect(
+            try settings(["--url", "https://a:1,https://b:2/", "--url", "https://c:3"]).urls
+                == ["https://a:1", "https://b:2", "https://c:3"])
+        #expect(try settings([], ["ZONEKEEPER_URLS": "https://a:1, https://b:2"]).urls == ["https://a:1", "https://b:2"])
+        #expect(try settings([]).urls == ["https://127.0.0.1:24000"])
+    }
+
+    @Test("An option counts more than its variable, and an empty variable is none")
+    func precedence() throws {
+        let variables = [
+            "ZONEKEEPER_CONTAINER": "one", "ZONEKEEPER_API_TOKEN": "", "ZONEKEEPER_WEB_AUTH_TOKEN": "session",
+        ]
+        let settings = try settings(["--container", "two"], variables)
+        #expect(settings.container == "two")
+        #expect(settings.apiToken == nil)
+        #expect(settings.webAuthToken == "session")
+        #expect(settings.environment == "development")
+    }
+
+    @Test("An environment that there is not is refused")
+    func environment() {
+        #expect(throws: ValidationError.self) { try settings(["--environment", "staging"]) }
+    }
+
+    @Test("Parameters are encoded byte by byte")
+    func encoding() {
+        #expect(PercentCoding.encode("aZ09-._~") == "aZ09-._~")
+        #expect(PercentCoding.encode("a b+c/é\n") == "a%20b%2Bc%2F%C3%A9%0A")
+        var request = ServiceRequest(.get, "/admin/1/users")
+        #expect(request.target == "/admin/1/users")
+        request.parameters = [("name", "a&b"), ("x", "")]
+        #expect(request.target == "/admin/1/users?name=a%26b&x=")
+    }
+
+    @Test("A failure of the server is its code and reason")
+    func failures() throws {
+        let body = Array(#"{"serverErrorCode":"EXISTS","reason":"it is there","uuid":"u"}"#.utf8)
+        let error = #expect(throws: CommandFailure.self) { try ServiceResponse(status: 409, body: body).checked() }
+        #expect(error?.message == "EXISTS: it is there")
+        #expect(throws: CommandFailure.self) { try ServiceResponse(status: 502, body: Array("<html>".utf8)).checked() }
+        #expect(try ServiceResponse(status: 200, body: body).checked().status == 200)
+        let records = try ServiceResponse(status: 200, body: body).json()
+        #expect(ServiceResponse.failures(in: [records, .members(["recordName": .string("r")])]) == ["EXISTS: it is there"])
+    }
+
+    @Test("An idempotency key is a UUID of version 7 that begins with its time")
+    func idempotencyKeys() throws {
+        let key = IdempotencyKeys.make(now: 0x0123_4567_89AB)
+        #expect(key.hasPrefix("01234567-89AB-7"))
+        let uuid = try #require(UUID(uuidString: key)).uuid
+        #expect(uuid.6 >> 4 == 7)
+        #expect(uuid.8 >> 6 == 2)
+        #expect(IdempotencyKeys.make(now: 5) != IdempotencyKeys.make(now: 5))
+    }
+}
