@@ -25,6 +25,7 @@ extension Target.Dependency {
     static let hummingbirdTLS: Self = .product(name: "HummingbirdTLS", package: "hummingbird")
     static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
     static let lifecycle: Self = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let unixSignals: Self = .product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let arguments: Self = .product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asyncHTTPClient: Self = .product(name: "AsyncHTTPClient", package: "async-http-client")
     static let histogram: Self = .product(name: "Histogram", package: "hdrhistogram-swift")
@@ -84,26 +85,32 @@ let package = Package(
         module(
             "Cluster",
             [
-                "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel", "RecordStore",
+                "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
+                "RecordStore",
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ], testing: ["Certificates", "zonekeeper", .asyncHTTPClient, .nioHTTP1, .nioSSL]),
         module("Admission", ["Authorization", "Directory", "RecordModel", .crypto]),
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
-                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle, .logging, .nioCore, .nioSSL,
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
+                "RecordModel",
+                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle,
+                .logging, .nioCore, .nioSSL,
             ]),
         [
             .executableTarget(
                 name: "zonekeeper",
                 dependencies: [
-                    "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Storage", "WebServices",
-                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
-                    .nioSSL,
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Storage",
+                    "WebServices",
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
+                    .nioPosix, .nioSSL, .unixSignals,
                 ],
                 swiftSettings: settings),
-            .testTarget(name: "zonekeeperTests", dependencies: ["zonekeeper", "RecordModel"], swiftSettings: settings),
+            .testTarget(
+                name: "zonekeeperTests", dependencies: ["zonekeeper", "RecordModel", "Storage", .arguments],
+                swiftSettings: settings),
             .testTarget(name: "LintTests", swiftSettings: settings),
         ],
     ].flatMap(\.self)

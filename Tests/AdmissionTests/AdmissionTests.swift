@@ -27,7 +27,8 @@ struct AdmissionTests {
         Result { () throws(ServiceError) in
             try Admission.caller(
                 with: Credentials(apiToken: api, webAuthToken: session),
-                for: Target(container: container, environment: environment, needsUser: needsUser), in: Self.directory, now: now)
+                for: Target(container: container, environment: environment, needsUser: needsUser), in: Self.directory,
+                now: now)
         }
     }
 

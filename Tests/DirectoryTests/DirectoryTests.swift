@@ -32,13 +32,15 @@ struct DirectoryTests {
         let account = Account(id: "a1", name: "ada", created: 1)
         let other = Account(id: "a2", name: "bob", created: 2)
         let session = Token(
-            id: "t1", secretHash: Token.hash(ofSecret: "s1"), kind: .session(container: "app", accountID: "a1", expires: 9),
+            id: "t1", secretHash: Token.hash(ofSecret: "s1"),
+            kind: .session(container: "app", accountID: "a1", expires: 9),
             label: "", created: 1)
         let api = Token(
             id: "t2", secretHash: Token.hash(ofSecret: "s2"), kind: .api(container: "app", environment: .production),
             label: "web", created: 1)
         let commands: [DirectoryCommand] = [
-            .installMap(Self.map), .createContainer(name: "app", time: 5), .createAccount(account), .createAccount(other),
+            .installMap(Self.map), .createContainer(name: "app", time: 5), .createAccount(account),
+            .createAccount(other),
             .createToken(session), .createToken(api),
             .setSchema(Self.schemaKey, expectedVersion: 0, Schema(types: [RecordType(name: "Note")])),
             .revokeToken(id: "t2"), .deleteAccount(name: "ada"),
@@ -67,7 +69,8 @@ struct DirectoryTests {
     func schemaVersions() throws {
         _ = try apply(.createContainer(name: "app", time: 5))
         #expect(try apply(.setSchema(Self.schemaKey, expectedVersion: 0, Schema())).outcome == .done(version: 1))
-        guard case .refused(let error) = try apply(.setSchema(Self.schemaKey, expectedVersion: 0, Schema())).outcome else {
+        guard case .refused(let error) = try apply(.setSchema(Self.schemaKey, expectedVersion: 0, Schema())).outcome
+        else {
             Issue.record("a stale change was taken")
             return
         }
@@ -82,7 +85,8 @@ struct DirectoryTests {
             .deleteAccount(name: "nobody"), .revokeToken(id: "none"),
             .createToken(
                 Token(
-                    id: "t", secretHash: [1], kind: .api(container: "app", environment: .development), label: "", created: 0)),
+                    id: "t", secretHash: [1], kind: .api(container: "app", environment: .development), label: "",
+                    created: 0)),
         ])
     func refusals(command: DirectoryCommand) throws {
         let (outcome, change) = try apply(command)
@@ -100,7 +104,8 @@ struct DirectoryTests {
         _ = try apply(.createAccount(Account(id: "a", name: "ada", created: 1)))
         _ = try apply(.installMap(Self.map))
         for command in [
-            DirectoryCommand.createContainer(name: "app", time: 6), .createAccount(Account(id: "b", name: "ada", created: 1)),
+            DirectoryCommand.createContainer(name: "app", time: 6),
+            .createAccount(Account(id: "b", name: "ada", created: 1)),
         ] {
             guard case .refused(let error) = try apply(command).outcome else {
                 Issue.record("\(command) was taken twice")

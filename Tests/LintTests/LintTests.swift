@@ -9,7 +9,8 @@ struct LintTests {
     /// Swift files below a folder of the package, sorted.
     private static func swiftFiles(in folder: String) throws -> [String] {
         let base = root.appending(path: folder).path
-        return try FileManager.default.subpathsOfDirectory(atPath: base).filter { $0.hasSuffix(".swift") }.sorted().map {
+        return try FileManager.default.subpathsOfDirectory(atPath: base).filter { $0.hasSuffix(".swift") }.sorted().map
+        {
             "\(folder)/\($0)"
         }
     }
@@ -33,7 +34,8 @@ struct LintTests {
     @Test(
         "pure targets import nothing that does I/O",
         arguments: [
-            ("Wire", []), ("RaftCore", ["Wire"]), ("RecordModel", ["Wire"]), ("Authorization", ["RecordModel", "Wire"]),
+            ("Wire", []), ("RaftCore", ["Wire"]), ("RecordModel", ["Wire"]),
+            ("Authorization", ["RecordModel", "Wire"]),
         ] as [(String, Set<String>)])
     func pureTargets(target: String, allowed: Set<String>) throws {
         for file in try Self.swiftFiles(in: "Sources/\(target)") {
@@ -76,10 +78,14 @@ struct LintTests {
     func functionLength() throws {
         for file in try Self.swiftFiles(in: "Sources") {
             var start: (line: Int, indent: Int)?
-            for (number, line) in try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            for (number, line) in try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false)
+                .enumerated()
+            {
                 let indent = line.prefix { $0 == " " }.count
                 if start == nil, line.contains("func "), line.hasSuffix("{") { start = (number, indent) }
-                if let begun = start, line.hasPrefix(String(repeating: " ", count: begun.indent) + "}"), indent == begun.indent {
+                if let begun = start, line.hasPrefix(String(repeating: " ", count: begun.indent) + "}"),
+                    indent == begun.indent
+                {
                     let length = number - begun.line + 1
                     #expect(length <= 70, "\(file):\(begun.line + 1) has a function of \(length) lines")
                     start = nil
@@ -129,7 +135,9 @@ struct LintTests {
         for document in ["README.md", "CHANGELOG.md"] {
             let text = try Self.text(document)
             for word in text.split(whereSeparator: { " \n`()|,;:\"'".contains($0) })
-            where ["scripts/", "Sources/", "Tests/", "docs/", "Benchmarks/"].contains(where: { word.hasPrefix($0) }) {
+            where !word.contains("*")
+                && ["scripts/", "Sources/", "Tests/", "docs/", "Benchmarks/"].contains(where: { word.hasPrefix($0) })
+            {
                 let path = String(word).trimmingCharacters(in: CharacterSet(charactersIn: "."))
                 #expect(
                     FileManager.default.fileExists(atPath: Self.root.appending(path: path).path),

@@ -70,7 +70,10 @@ struct LifeTests {
 
     @Test("a peer that goes silent without closing is dropped")
     func silentPeer() async throws {
-        let node = try TestNode(1) { $0.pingInterval = .milliseconds(20) }
+        let node = try TestNode(1) {
+            $0.pingInterval = .milliseconds(20)
+            $0.silentIntervalsMax = 4
+        }
         try await node.start()
         let peer = try await RawPeer(port: node.transport.port ?? 0, tls: try peerTLS(2), saying: helloBytes())
         try await peer.events.wait(for: .closed)
@@ -84,7 +87,7 @@ struct LifeTests {
     func pings() async throws {
         let change: (inout PeerTransportConfiguration) -> Void = {
             $0.pingInterval = .milliseconds(10)
-            $0.silentIntervalsMax = 100
+            $0.silentIntervalsMax = 250
         }
         let (one, two) = (try TestNode(1, change), try TestNode(2, change))
         try await one.start()
@@ -92,7 +95,7 @@ struct LifeTests {
         try await one.connect(to: two, as: 2)
         // Time is what this is about, and it is measured in pongs: on each of three channels half as many again as
         // silence is borne for. Without pongs the loop ends by the disconnection.
-        let pongsMin = one.transport.counters.framesReceived + 3 * 150
+        let pongsMin = one.transport.counters.framesReceived + 3 * 375
         func isDisconnected() -> Bool { one.events.all.contains { if case .disconnected = $0 { true } else { false } } }
         while one.transport.counters.framesReceived < pongsMin, !isDisconnected() {
             _ = try await one.eventLoop.scheduleTask(in: .milliseconds(5)) {}.futureResult.get()

@@ -16,7 +16,17 @@ final class TemporaryFolder: Sendable {
     /// What a crash at this moment would leave (the files' content, synced or not).
     func copy() throws -> TemporaryFolder {
         let copy = TemporaryFolder()
-        try FileManager.default.copyItem(atPath: path, toPath: copy.path)
+        let files = FileManager.default
+        try files.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
+        // Only the segments in use and the identity stay what they are while this goes on: the preparing thread makes, fills and
+        // renames the others, which hold nothing. One of those may be gone, or half filled, when its turn comes.
+        for name in try files.contentsOfDirectory(atPath: path).sorted() {
+            do {
+                try files.copyItem(atPath: "\(path)/\(name)", toPath: "\(copy.path)/\(name)")
+            } catch  where !files.fileExists(atPath: "\(path)/\(name)") {
+                continue
+            }
+        }
         return copy
     }
 

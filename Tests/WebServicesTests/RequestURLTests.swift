@@ -7,7 +7,8 @@ import Testing
 struct RequestURLTests {
     @Test("path and parameters are taken apart and decoded")
     func parts() {
-        let url = RequestURL(target: "/database/1/iCloud.x/development/public/records/query?ckAPIToken=a%2Bb%3D&x&y=1=2")
+        let url = RequestURL(
+            target: "/database/1/iCloud.x/development/public/records/query?ckAPIToken=a%2Bb%3D&x&y=1=2")
         #expect(url.segments == ["database", "1", "iCloud.x", "development", "public", "records", "query"])
         #expect(url["ckAPIToken"] == "a+b=")
         #expect(url["x"] == "")

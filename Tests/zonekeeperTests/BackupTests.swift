@@ -23,7 +23,8 @@ private final class BackupFixture {
             try makeFolder(at: data + "/shards")
             try makeFolder(at: data + "/snapshots")
             for name in [
-                "node.json", "peers.json", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm", "log/0001",
+                "node.json", "peers.json", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm",
+                "log/0001",
                 "shards/0000.sqlite", "shards/0000.sqlite-shm", "snapshots/half",
             ] {
                 try replaceFile(at: "\(data)/\(name)", with: Array("\(name) of \(node.id)".utf8))
@@ -62,7 +63,8 @@ struct BackupTests {
         #expect(
             manifest.files.map(\.path) == [
                 "node-1/directory.sqlite", "node-1/directory.sqlite-wal", "node-1/log/0001", "node-1/node.json",
-                "node-1/peers.json", "node-1/shards/0000.sqlite", "node-2/directory.sqlite", "node-2/directory.sqlite-wal",
+                "node-1/peers.json", "node-1/shards/0000.sqlite", "node-2/directory.sqlite",
+                "node-2/directory.sqlite-wal",
                 "node-2/log/0001", "node-2/node.json", "node-2/peers.json", "node-2/shards/0000.sqlite",
             ])
         try fixture.loseData()
@@ -83,7 +85,8 @@ struct BackupTests {
     @Test("Secrets are copied only when they are asked for")
     func secrets() throws {
         let fixture = try BackupFixture()
-        #expect(try fixture.backUp(withSecrets: true).files.map(\.path).prefix(2) == ["admin.token", "certs/client-ca.pem"])
+        #expect(
+            try fixture.backUp(withSecrets: true).files.map(\.path).prefix(2) == ["admin.token", "certs/client-ca.pem"])
         try fixture.loseData()
         _ = try fixture.restore(withSecrets: true)
         #expect(try fixture.text("admin.token") == "secret")

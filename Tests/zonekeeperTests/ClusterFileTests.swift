@@ -94,6 +94,10 @@ struct ClusterFileTests {
                 "nodes[0].host: a DNS name"
             ),
             (
+                #"{"name": "dev", "nodes": [{"id": 1, "host": "0.0.0.0", "clientPort": 5, "peerPort": 6}]}"#,
+                "nodes[0].host: '0.0.0.0' is where a node listens"
+            ),
+            (
                 #"{"name": "dev", "nodes": [{"id": 1, "host": "h", "port": 5, "peerPort": 6}]}"#,
                 "nodes[0].port: is not a key that is known here"
             ),

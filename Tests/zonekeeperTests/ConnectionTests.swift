@@ -16,7 +16,8 @@ struct ConnectionTests {
         #expect(
             try settings(["--url", "https://a:1,https://b:2/", "--url", "https://c:3"]).urls
                 == ["https://a:1", "https://b:2", "https://c:3"])
-        #expect(try settings([], ["ZONEKEEPER_URLS": "https://a:1, https://b:2"]).urls == ["https://a:1", "https://b:2"])
+        #expect(
+            try settings([], ["ZONEKEEPER_URLS": "https://a:1, https://b:2"]).urls == ["https://a:1", "https://b:2"])
         #expect(try settings([]).urls == ["https://127.0.0.1:24000"])
     }
 
@@ -55,7 +56,8 @@ struct ConnectionTests {
         #expect(throws: CommandFailure.self) { try ServiceResponse(status: 502, body: Array("<html>".utf8)).checked() }
         #expect(try ServiceResponse(status: 200, body: body).checked().status == 200)
         let records = try ServiceResponse(status: 200, body: body).json()
-        #expect(ServiceResponse.failures(in: [records, .members(["recordName": .string("r")])]) == ["EXISTS: it is there"])
+        #expect(
+            ServiceResponse.failures(in: [records, .members(["recordName": .string("r")])]) == ["EXISTS: it is there"])
     }
 
     @Test("An idempotency key is a UUID of version 7 that begins with its time")

@@ -33,7 +33,9 @@ struct ConsoleTests {
     @Test("Property lists are shown without the types of their members")
     func preferences() throws {
         let json = try JSONParser.parse(
-            Array(#"[{"value":1,"type":"INT64"},{"value":{"a":{"value":"x","type":"STRING"}},"type":"DICTIONARY"}]"#.utf8))
+            Array(
+                #"[{"value":1,"type":"INT64"},{"value":{"a":{"value":"x","type":"STRING"}},"type":"DICTIONARY"}]"#.utf8)
+        )
         #expect(json.simplified.plainText == #"[1,{"a":"x"}]"#)
     }
 

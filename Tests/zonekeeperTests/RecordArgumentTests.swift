@@ -109,9 +109,13 @@ struct RecordArgumentTests {
         #expect(try type.json(text) == json(expected))
     }
 
-    @Test("A lifetime has a unit", arguments: [("90s", 90), ("15m", 900), ("12h", 43_200), ("14d", 1_209_600)] as [(String, Int64)])
+    @Test(
+        "A lifetime has a unit",
+        arguments: [("90s", 90), ("15m", 900), ("12h", 43_200), ("14d", 1_209_600)] as [(String, Int64)])
     func lifetimes(text: String, seconds: Int64) {
         #expect(Lifetime(argument: text)?.seconds == seconds)
-        for wrong in ["", "d", "14", "-1d", "0d", "1w", "9223372036854775807d"] { #expect(Lifetime(argument: wrong) == nil) }
+        for wrong in ["", "d", "14", "-1d", "0d", "1w", "9223372036854775807d"] {
+            #expect(Lifetime(argument: wrong) == nil)
+        }
     }
 }

@@ -15,6 +15,8 @@ package enum ReplicaError: Error, Hashable, Sendable {
     case overloaded
     /// The leader's disk has no space; nothing was appended.
     case diskFull
+    /// The leader cannot do its work at the moment; nothing was appended.
+    case unavailable(String)
     /// Another leader's entry took the place of this one, so it will never be applied.
     case superseded
     /// The node is stopping, or lost track: the command may or may not be applied.
@@ -108,7 +110,7 @@ package final class Applier: Sendable {
                 case .logged(let from, let through):
                     try applyLogged(from: from, through: through, report: report)
                 case .install(let path, let mark):
-                    try install(path: path)
+                    try install(path: path, mark)
                     report(.applied(mark.position, installed: mark))
                 }
                 _ = state.withLock { $0.items.popFirst() }
@@ -165,11 +167,20 @@ package final class Applier: Sendable {
 
     private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
         let outcomes = try database.write { db in
+            // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
+            let applied = try AppliedState.mark(of: db).position.index
+            let known = entries.prefix { $0.index <= applied }.count
+            guard known < entries.count else { return [[UInt8]?](repeating: nil, count: known) }
+            guard entries[known].index == applied.next else {
+                throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
+            }
             try AppliedState.setPosition(entries[entries.count - 1].position, in: db)
-            return try self.outcomes(of: entries, in: db)
+            return [[UInt8]?](repeating: nil, count: known) + (try self.outcomes(of: Array(entries[known...]), in: db))
         }
         machine.didCommit()
-        for (position, completion) in completions { completion(.success(outcomes[position])) }
+        for (position, completion) in completions {
+            completion(outcomes[position].map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
+        }
     }
 
     /// Applies the entries within a transaction: commands of the machine that follow each other go to it together.
@@ -230,9 +241,10 @@ package final class Applier: Sendable {
         }
     }
 
-    private func install(path: String) throws {
+    private func install(path: String, _ mark: SnapshotMark) throws {
         let old = database
-        let new = try SnapshotInstall.replaceDatabase(at: databasePath, by: path, old: old, options: databaseOptions)
+        let new = try SnapshotInstall.replaceDatabase(
+            at: databasePath, by: path, mark: mark, old: old, options: databaseOptions)
         state.withLock { $0.database = new }
         try new.read { try machine.didReplace($0) }
     }

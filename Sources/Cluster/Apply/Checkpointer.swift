@@ -9,7 +9,8 @@ final class Checkpointer: @unchecked Sendable {
     // `isStopping` and `isDone` are touched only with `condition` locked; everything else belongs to the thread.
     private let condition = NSCondition()
     private var isStopping = false
-    private var isDone = false
+    /// True before the start as well as after the end.
+    private var isDone = true
     private let appliers: [Applier]
     private let log: RaftLog
     private let settings: CheckpointSettings
@@ -24,6 +25,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     func start() {
+        isDone = false
         let thread = Thread { [self] in run() }
         thread.name = "checkpoint"
         thread.start()
@@ -76,7 +78,9 @@ final class Checkpointer: @unchecked Sendable {
         do {
             let database = applier.database
             let mark = try database.read { try AppliedState.mark(of: $0) }
-            guard try database.checkpoint() else { return }
+            // Readers that overlap without end keep a passive checkpoint from ever being whole.
+            let isOverdue = database.walBytes > 8 * settings.walBytesMax
+            guard try isOverdue ? database.truncateWAL() : database.checkpoint() else { return }
             log.setDurableIndex(mark, of: applier.group)
         } catch {
             logger.error("group \(applier.group): checkpoint failed: \(error)")

@@ -46,6 +46,7 @@ extension Lane {
         guard submissionsUnderway == 0, !stalled.isEmpty else { return }
         let submissions = stalled
         stalled = []
+        log.resume()
         for submission in submissions { submit(submission) }
     }
 
@@ -68,7 +69,7 @@ extension Lane {
         case .success:
             for persist in submission.waiting { completed(persist) }
             finishTurn()
-        case .failure(.diskFull), .failure(.overloaded), .failure(.outOfOrder):
+        case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
             if stalled.isEmpty {
                 logger.error("the disk is full: nothing can be saved on this node until it has space again")
             }
@@ -76,6 +77,7 @@ extension Lane {
         case .failure(let error):
             // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
             // memory are ahead of the disk. The process ends; a restart finds what is durable.
+            guard !isStopping else { return }
             isStopping = true
             onFatalError("the raft log failed: \(error)")
         }
@@ -88,6 +90,7 @@ extension Lane {
             replicas[persist.group]?.handedOver = mark.position.index
             replicas[persist.group]?.applied = mark.position.index
             replicas[persist.group]?.committed = mark.position.index
+            replicas[persist.group]?.receivedSnapshot?.reply(.done([]))
             replicas[persist.group]?.receivedSnapshot = nil
             effects = replicas[persist.group]?.raft.snapshotInstalled(mark, now: now)
         } else {
@@ -159,11 +162,12 @@ extension Lane {
             return [:]
         }
         var completions: [Int: Completion] = [:]
-        while let inFlight = replicas[group]?.inFlight.first, inFlight.position.index <= last.index {
-            replicas[group]?.inFlight.removeFirst()
-            guard inFlight.position.index >= first.index else {
+        // In order of position within a reign, but a later reign of this node may begin before where an earlier one ended.
+        replicas[group]?.inFlight.removeAll { inFlight in
+            guard inFlight.position.index <= last.index else { return false }
+            if inFlight.position.index < first.index {
                 inFlight.completion(.failure(.outcomeUnknown("the entry was applied unseen")))
-                continue
+                return true
             }
             let offset = Int(inFlight.position.index.rawValue - first.index.rawValue)
             if entries[offset].term == inFlight.position.term {
@@ -171,15 +175,17 @@ extension Lane {
             } else {
                 inFlight.completion(.failure(.superseded))
             }
+            return true
         }
         return completions
     }
 
     /// Entries that left memory before they were applied are read from the log by the applier, which knows no completions.
     private func loseTrack(of group: GroupID, through: LogIndex) {
-        while let inFlight = replicas[group]?.inFlight.first, inFlight.position.index <= through {
-            replicas[group]?.inFlight.removeFirst()
+        replicas[group]?.inFlight.removeAll { inFlight in
+            guard inFlight.position.index <= through else { return false }
             inFlight.completion(.failure(.outcomeUnknown("the entry left memory before it was applied")))
+            return true
         }
     }
 
@@ -188,6 +194,7 @@ extension Lane {
         switch progress {
         case .failed(let error):
             replicas[group]?.applyFailure = "\(error)"
+            replicas[group]?.nextApply = now.adding(milliseconds: 1_000)
         case .applied(let position, let installed):
             replicas[group]?.applyFailure = nil
             if let installed { return logInstalled(installed, of: group) }

@@ -53,7 +53,6 @@ extension Lane: PeerTransportDelegate {
         _ request: [UInt8], from node: NodeID, channel: PeerChannel,
         reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
     ) {
-        let until = now.adding(milliseconds: settings.requestDeadlineMilliseconds)
         guard !rejectedPeers.contains(node) else {
             return reply(.failure(.refused("this data folder of node \(node) is not the one that is known")))
         }
@@ -61,9 +60,9 @@ extension Lane: PeerTransportDelegate {
         do throws(WireError) {
             switch try NodeRequest(decoding: request) {
             case .propose(let group, let command):
-                propose(command, to: group, until: until) { answer(NodeReply($0)) }
+                propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request):
-                read(request, from: group, until: until) { answer(NodeReply($0)) }
+                read(request, from: group) { answer(NodeReply($0)) }
             case .snapshot(let chunk):
                 receive(chunk, reply: answer)
             }

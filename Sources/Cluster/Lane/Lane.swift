@@ -19,6 +19,8 @@ package final class Lane: @unchecked Sendable {
     let settings: NodeSettings
     let leaders: LeaderTable
     let blockingPool: BlockingPool
+    /// For copies of whole databases, one at a time, so that reads never wait for them.
+    let snapshotPool: BlockingPool
     var transport: PeerTransport?
     var knownPeers: KnownPeers?
     /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
@@ -30,6 +32,8 @@ package final class Lane: @unchecked Sendable {
     /// Keys of `replicas`, sorted: the order of every walk over them.
     var groups: [GroupID] = []
     var turn = Turn()
+    /// Callers on this node, by deadline.
+    var pendingCalls: Deque<(MonotonicTime, PendingCall)> = []
     /// Submissions that found the disk full, in order.
     var stalled: [Submission] = []
     var submissionsUnderway = 0
@@ -64,13 +68,14 @@ package final class Lane: @unchecked Sendable {
     init(
         eventLoop: any EventLoop, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
         blockingPool: BlockingPool,
-        logger: Logger
+        snapshotPool: BlockingPool, logger: Logger
     ) {
         self.eventLoop = eventLoop
         self.log = log
         self.settings = settings
         self.leaders = leaders
         self.blockingPool = blockingPool
+        self.snapshotPool = snapshotPool
         self.logger = logger
     }
 
@@ -93,21 +98,16 @@ package final class Lane: @unchecked Sendable {
     }
 
     /// Proposes a command. The completion is called with its outcome once it is applied here, or with why it was not.
-    /// - Parameter until: when the caller is told that the outcome is unknown.
-    package func propose(
-        _ command: [UInt8], to group: GroupID, until: MonotonicTime, completion: @escaping Completion
-    ) {
+    package func propose(_ command: [UInt8], to group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, replicas[group] != nil else { return completion(.failure(.notLeader(hint: nil))) }
-        replicas[group]?.proposals.append(Replica.Proposal(command: command, until: until, completion: completion))
+        replicas[group]?.proposals.append(Replica.Proposal(command: command, completion: completion))
         scheduleFlush(of: group)
     }
 
     /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this node leads
     /// the group. It runs on a reader connection and never waits for writes.
-    package func read(
-        _ request: [UInt8], from group: GroupID, until: MonotonicTime, completion: @escaping Completion
-    ) {
+    package func read(_ request: [UInt8], from group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let applier = replicas[group]?.applier else {
             return completion(.failure(.notLeader(hint: nil)))
@@ -121,7 +121,7 @@ package final class Lane: @unchecked Sendable {
                 }
             }
         }
-        replicas[group]?.reads.append(Replica.Read(until: until, run: run, fail: { completion(.failure($0)) }))
+        replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 
@@ -150,7 +150,9 @@ package final class Lane: @unchecked Sendable {
         guard let proposals = replicas[group]?.proposals, !proposals.isEmpty else { return }
         replicas[group]?.proposals = []
         if let failure = replicas[group]?.applyFailure {
-            for proposal in proposals { proposal.completion(.failure(.failed("the leader cannot apply: \(failure)"))) }
+            for proposal in proposals {
+                proposal.completion(.failure(.unavailable("the leader cannot apply: \(failure)")))
+            }
             return
         }
         guard stalled.isEmpty else {
@@ -165,7 +167,7 @@ package final class Lane: @unchecked Sendable {
                 let position = LogPosition(
                     index: LogIndex(proposal.first.index.rawValue + UInt64(offset)), term: proposal.first.term)
                 replicas[group]?.inFlight.append(
-                    Replica.InFlight(position: position, until: waiting.until, completion: waiting.completion))
+                    Replica.InFlight(position: position, completion: waiting.completion))
             }
             perform(effects, of: group)
         } catch {
@@ -188,9 +190,11 @@ package final class Lane: @unchecked Sendable {
             guard let replica = replicas[group] else { continue }
             if replica.wakeAt <= now, let effects = replicas[group]?.raft.tick(now: now) { perform(effects, of: group) }
             handOver(group, isForced: false)
-            expire(group, now: now)
-            if replica.applyFailure != nil, replica.applier.reschedule() { replica.worker.schedule(replica.applier) }
+            if replica.applyFailure != nil, replica.nextApply <= now, replica.applier.reschedule() {
+                replica.worker.schedule(replica.applier)
+            }
         }
+        expireCalls(now: now)
         rebalance(now: now)
         finishTurn()
     }
@@ -201,32 +205,36 @@ package final class Lane: @unchecked Sendable {
         nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
         for group in groups {
             guard let replica = replicas[group], replica.raft.role == .leader,
-                replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now
+                let successor = successor(of: replica, group, now: now)
             else { continue }
-            let preferred = ReplicaID(node: preferredLeaders[group] ?? settings.nodeID)
-            guard preferred != replica.raft.id, transport?.isConnected(preferred.node, channel: .raft) == true,
-                !rejectedPeers.contains(preferred.node)
-            else { continue }
-            let effects = replica.raft.transferLeadership(to: preferred, now: now)
+            let effects = replica.raft.transferLeadership(to: successor, now: now)
             let isAsked = !effects.sendNow.isEmpty
             perform(effects, of: group)
             if isAsked { return }
         }
     }
 
-    /// Answers what has waited too long: its caller must not.
-    private func expire(_ group: GroupID, now: MonotonicTime) {
-        while let inFlight = replicas[group]?.inFlight.first, inFlight.until <= now {
-            replicas[group]?.inFlight.removeFirst()
-            inFlight.completion(.failure(.outcomeUnknown("no majority of group \(group) acknowledged it in time")))
+    /// Who should lead instead of this node: another one if this node cannot do the work, the preferred one otherwise.
+    private func successor(of replica: Replica, _ group: GroupID, now: MonotonicTime) -> ReplicaID? {
+        let others = replica.raft.configuration.voters.filter {
+            $0 != replica.raft.id && !rejectedPeers.contains($0.node)
+                && transport?.isConnected($0.node, channel: .raft) == true
         }
-        for (id, batch) in replicas[group]?.readBatches ?? [:] where batch.reads.contains(where: { $0.until <= now }) {
-            for read in batch.reads where read.until <= now { read.fail(.notLeader(hint: nil)) }
-            replicas[group]?.readBatches[id]?.reads.removeAll { $0.until <= now }
-        }
-        while let read = replicas[group]?.confirmedReads.first?.read, read.until <= now {
-            replicas[group]?.confirmedReads.removeFirst()
-            read.fail(.failed("the node could not apply in time what was committed"))
+        if replica.applyFailure != nil || !stalled.isEmpty { return others.first }
+        guard replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now else { return nil }
+        return others.first { $0.node == preferredLeaders[group] }
+    }
+
+    /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in order.
+    func expire(_ call: PendingCall, at deadline: MonotonicTime) {
+        eventLoop.preconditionInEventLoop()
+        pendingCalls.append((deadline, call))
+    }
+
+    private func expireCalls(now: MonotonicTime) {
+        while let (deadline, call) = pendingCalls.first, deadline <= now {
+            pendingCalls.removeFirst()
+            call.resume(.failure(.outcomeUnknown("no answer in time")))
         }
     }
 

@@ -7,14 +7,12 @@ final class Replica: @unchecked Sendable {
     /// A command that waits for the lane's next turn.
     struct Proposal {
         var command: [UInt8]
-        var until: MonotonicTime
         var completion: Completion
     }
 
     /// A command that this node appended as leader and that is not committed yet.
     struct InFlight {
         var position: LogPosition
-        var until: MonotonicTime
         var completion: Completion
     }
 
@@ -31,7 +29,6 @@ final class Replica: @unchecked Sendable {
 
     /// A read that waits for its index. `run` answers it; `fail` tells why it cannot be.
     struct Read {
-        var until: MonotonicTime
         var run: @Sendable () -> Void
         var fail: @Sendable (ReplicaError) -> Void
     }
@@ -60,13 +57,22 @@ final class Replica: @unchecked Sendable {
     var leadingSince = MonotonicTime.zero
     /// Why applying stands still, if it does.
     var applyFailure: String?
+    /// When it is tried again.
+    var nextApply = MonotonicTime.zero
     /// Followers that a snapshot is being sent to.
     var snapshotsUnderway: [ReplicaID] = []
     /// Received and waiting to be installed.
-    var receivedSnapshot: (mark: SnapshotMark, path: String)?
+    var receivedSnapshot: ReceivedSnapshot?
 
     /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the log.
     var backlog: UInt64 { handedOver.rawValue - min(applied, handedOver).rawValue }
+
+    /// A snapshot whose file is whole. `reply` tells its sender what became of it.
+    struct ReceivedSnapshot {
+        var mark: SnapshotMark
+        var path: String
+        var reply: @Sendable (NodeReply) -> Void
+    }
 
     /// The end of the log and the hard state, as the log was last given them.
     struct Submitted {

@@ -76,9 +76,16 @@ package final class ShardMachine: StateMachine {
         return answer.encoded()
     }
 
+    /// An answer has to fit a frame between nodes.
+    private static let answerBytesMax = 6 << 20
+    private static let tooMuch = ServiceError(
+        .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
+
     private func lookup(_ lookup: ShardRead.RecordLookup, in db: Database) throws -> ReadAnswer {
         let names = lookup.items.map(\.name)
-        switch try tables.withLock(\.self).lookup(names, zone: lookup.zone, caller: lookup.caller, in: db) {
+        let outcome = try tables.withLock(\.self).lookup(
+            names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
+        switch outcome {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
         case .found(let items):
@@ -87,6 +94,10 @@ package final class ShardMachine: StateMachine {
             for (item, wanted) in zip(items, lookup.items) {
                 switch item {
                 case .record(let record):
+                    guard writer.bytes.count + record.fields.sizeBytes * 2 <= Self.answerBytesMax else {
+                        writer.recordError(recordName: wanted.name, Self.tooMuch)
+                        continue
+                    }
                     writer.record(
                         record, desiredKeys: wanted.rendering.desiredKeys,
                         numbersAsStrings: wanted.rendering.numbersAsStrings)

@@ -68,6 +68,7 @@ extension ShardRead.Rendering: WireCodable {
 extension ShardRead.RecordLookup: WireCodable {
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { zone.encode(to: &$0) }
+        writer.field(2, schemaVersion)
         writer.field(3) { caller.encode(to: &$0) }
         for item in items {
             writer.field(4, item.name)
@@ -78,11 +79,13 @@ extension ShardRead.RecordLookup: WireCodable {
     package init(from reader: inout WireReader) throws(WireError) {
         var zone: ZoneKey?
         var caller: Caller?
+        var version: UInt64 = 0
         var items: [(name: String, rendering: ShardRead.Rendering)] = []
         var name: String?
         while let field = try reader.nextField() {
             switch field {
             case 1: zone = try reader.message()
+            case 2: version = try reader.unsigned()
             case 3: caller = try reader.message()
             case 4: name = try reader.string()
             case 5:
@@ -93,7 +96,7 @@ extension ShardRead.RecordLookup: WireCodable {
             }
         }
         guard let zone, let caller else { throw .missingField(1) }
-        self.init(zone: zone, caller: caller, items: items)
+        self.init(zone: zone, schemaVersion: version, caller: caller, items: items)
     }
 }
 
@@ -116,7 +119,7 @@ extension ShardRead.KeyValueRead: WireCodable {
         var since: String?
         while let field = try reader.nextField() {
             switch field {
-            case 1: read = .get(keys: [])
+            case 1: read = try reader.bool() ? .get(keys: []) : nil
             case 2: keys.append(try reader.string())
             case 3:
                 let after = try reader.string()

@@ -31,11 +31,15 @@ package enum ShardRead: Sendable {
     /// Records of one zone by name, rendered one by one.
     package struct RecordLookup: Sendable {
         package var zone: ZoneKey
+        package var schemaVersion: UInt64
         package var caller: Caller
         package var items: [(name: String, rendering: Rendering)]
 
-        package init(zone: ZoneKey, caller: Caller, items: [(name: String, rendering: Rendering)]) {
+        package init(
+            zone: ZoneKey, schemaVersion: UInt64, caller: Caller, items: [(name: String, rendering: Rendering)]
+        ) {
             self.zone = zone
+            self.schemaVersion = schemaVersion
             self.caller = caller
             self.items = items
         }

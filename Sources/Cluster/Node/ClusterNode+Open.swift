@@ -21,6 +21,7 @@ struct NodeParts {
     var appliers: [Applier]
     var checkpointer: Checkpointer
     var blockingPool: BlockingPool
+    var snapshotPool: BlockingPool
     var logger: Logger
 }
 
@@ -31,16 +32,20 @@ extension ClusterNode {
         _ settings: NodeSettings, eventLoop: any EventLoop, logger: Logger
     ) async throws -> ClusterNode {
         try prepareFolder(settings.dataPath)
+        try requireLog(settings.dataPath)
         let (log, recovered) = try openLog(settings)
+        // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
+        try clearSnapshots(settings.dataPath)
         let identity = try NodeIdentity.open(
             folder: settings.dataPath, clusterID: settings.clusterID, nodeID: settings.nodeID)
         let map = ClusterMap(
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
         let blockingPool = BlockingPool(threads: 4)
+        let snapshotPool = BlockingPool(threads: 1)
         let lane = Lane(
             eventLoop: eventLoop, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
-            logger: logger)
+            snapshotPool: snapshotPool, logger: logger)
         let workers = (0..<settings.apply.workers).map { number in
             ApplyWorker(name: "apply-\(number)") { applier, progress in
                 eventLoop.execute { lane.applied(progress, of: applier.group) }
@@ -57,13 +62,11 @@ extension ClusterNode {
                 recovered: recovered[group] ?? RecoveredGroup(), logger: logger)
             let replica = try await opening.open(worker: workers[number % workers.count])
             appliers.append(replica.applier)
-            try await eventLoop.submit { lane.add(replica, for: group, preferredLeader: map.preferredLeader(of: group)) }.get()
+            try await eventLoop.submit {
+                lane.add(replica, for: group, preferredLeader: map.preferredLeader(of: group))
+            }.get()
         }
-        if let installed = directory.snapshot.map, installed.nodes.map(\.id) != map.nodes.map(\.id) {
-            throw NodeStartError(
-                "the cluster was made of nodes \(installed.nodes.map(\.id)), the configuration names \(map.nodes.map(\.id)): "
-                    + "adding and removing nodes is not built yet, so give it the nodes it was made of")
-        }
+        if let installed = directory.snapshot.map { try requireSame(installed, map) }
         let transport = try makeTransport(
             settings, identity: identity, lane: lane, eventLoop: eventLoop, logger: logger)
         try await eventLoop.submit { lane.transport = transport }.get()
@@ -72,7 +75,7 @@ extension ClusterNode {
             parts: NodeParts(
                 settings: settings, identity: identity, map: map, directory: directory, lane: lane, log: log,
                 transport: transport, workers: workers, appliers: appliers, checkpointer: checkpointer,
-                blockingPool: blockingPool, logger: logger))
+                blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
     }
 
     private static func prepareFolder(_ path: String) throws {
@@ -81,10 +84,6 @@ extension ClusterNode {
                 try FileManager.default.createDirectory(
                     atPath: path + folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             }
-            // What a stopped transfer left behind is of no use to anyone.
-            for file in try FileManager.default.contentsOfDirectory(atPath: path + "/snapshots") {
-                try FileManager.default.removeItem(atPath: "\(path)/snapshots/\(file)")
-            }
         } catch {
             throw NodeStartError(
                 "the data folder \(path) cannot be used: \(error.localizedDescription). Name a folder that this user may write to"
@@ -92,9 +91,32 @@ extension ClusterNode {
         }
     }
 
+    /// A folder that has been started before has a log: without it the node would have forgotten its votes.
+    private static func requireLog(_ path: String) throws {
+        let files = FileManager.default
+        guard files.fileExists(atPath: path + "/node.json"), !files.fileExists(atPath: path + "/log/identity") else {
+            return
+        }
+        throw NodeStartError(
+            "\(path)/log is missing, and with it what this node voted and acknowledged: put it back (replacing a node is not "
+                + "built yet)")
+    }
+
+    private static func clearSnapshots(_ path: String) throws {
+        do {
+            for file in try FileManager.default.contentsOfDirectory(atPath: path + "/snapshots") {
+                try FileManager.default.removeItem(atPath: "\(path)/snapshots/\(file)")
+            }
+        } catch {
+            throw NodeStartError("\(path)/snapshots cannot be cleared: \(error.localizedDescription)")
+        }
+    }
+
     private static func openLog(_ settings: NodeSettings) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
         do throws(RaftLogError) {
-            let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: RaftLogOptions())
+            var options = RaftLogOptions()
+            options.haltsAfterRefusal = true
+            let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: options)
             return (log, groups)
         } catch {
             switch error {
@@ -108,6 +130,20 @@ extension ClusterNode {
             default: throw NodeStartError("the raft log in \(settings.dataPath)/log cannot be opened: \(error)")
             }
         }
+    }
+
+    /// Placement is decided when the cluster is made; a configuration that says otherwise would look for zones where they are
+    /// not. Addresses may change.
+    static func requireSame(_ installed: ClusterMap, _ configured: ClusterMap) throws {
+        guard
+            installed.nodes.map(\.id) != configured.nodes.map(\.id) || installed.shards != configured.shards
+                || installed.slots != configured.slots
+        else { return }
+        throw NodeStartError(
+            "the cluster was made of nodes \(installed.nodes.map(\.id)) with \(installed.shards.count) shards of "
+                + "\(installed.shards.first?.count ?? 0) replicas, the configuration says nodes \(configured.nodes.map(\.id)), "
+                + "\(configured.shards.count) shards, \(configured.shards.first?.count ?? 0) replicas: changing them is not built "
+                + "yet, so give it what it was made with")
     }
 
     private static func makeTransport(

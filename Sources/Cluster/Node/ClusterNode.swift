@@ -25,8 +25,10 @@ package final class ClusterNode: Sendable {
     let appliers: [Applier]
     let checkpointer: Checkpointer
     let blockingPool: BlockingPool
+    let snapshotPool: BlockingPool
     let logger: Logger
     let restore: RestoreMarker
+    private let refreshes = SharedRefresh()
 
     init(parts: NodeParts) {
         settings = parts.settings
@@ -40,6 +42,7 @@ package final class ClusterNode: Sendable {
         appliers = parts.appliers
         checkpointer = parts.checkpointer
         blockingPool = parts.blockingPool
+        snapshotPool = parts.snapshotPool
         logger = parts.logger
         restore = RestoreMarker(folder: parts.settings.dataPath)
         router = Router(
@@ -64,33 +67,45 @@ package final class ClusterNode: Sendable {
 
     /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun. Returns when
     /// this node may serve clients.
+    /// - Throws: `NodeStartError` when the cluster was made with another map: the node must not serve.
     package func awaitMap() async throws {
         while directory.snapshot.map == nil {
             do {
                 let command = GroupCommand.machine(DirectoryCommand.installMap(map).encoded())
                 _ = try await router.submit(command, to: .directory, by: deadline())
-                try await refreshDirectory(by: deadline())
+                try await refreshDirectory()
             } catch {
                 try await Task.sleep(for: .milliseconds(100))
             }
         }
+        if let installed = directory.snapshot.map { try Self.requireSame(installed, map) }
         try await finishRestore()
     }
 
-    /// Waits until this node knows everything of the directory that was acknowledged before the call.
+    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come while
+    /// one is underway share the next, so that a flood of them costs no more than one after another.
     /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up in time.
-    package func refreshDirectory(by deadline: Deadline) async throws(ClusterError) {
-        let answer = try await router.read([], from: .directory, by: deadline)
-        guard let position = try? LogPosition(decoding: answer) else {
-            throw .failed("the directory's leader gave an unreadable answer")
+    package func refreshDirectory() async throws(ClusterError) {
+        let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
+        try result.get()
+    }
+
+    private func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
+        do throws(ClusterError) {
+            let answer = try await router.read([], from: .directory, by: deadline)
+            guard let position = try? LogPosition(decoding: answer) else {
+                throw .failed("the directory's leader gave an unreadable answer")
+            }
+            while !deadline.isPast {
+                let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
+                    .get()
+                if let applied, applied >= position.index { return .success(()) }
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+            throw .unavailable("this node is behind the directory")
+        } catch {
+            return .failure(error)
         }
-        while !deadline.isPast {
-            let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
-                .get()
-            if let applied, applied >= position.index { return }
-            try? await Task.sleep(for: .milliseconds(5))
-        }
-        throw .unavailable("this node is behind the directory")
     }
 
     /// What the node's replicas are at.
@@ -119,6 +134,7 @@ package final class ClusterNode: Sendable {
         checkpointer.checkpointAll()
         log.close()
         await blockingPool.stop()
+        await snapshotPool.stop()
         for applier in appliers {
             do {
                 try applier.database.close()

@@ -33,11 +33,11 @@ final class KnownPeers: Sendable {
                         "node \(node) comes with another data folder than before, so what it voted and acknowledged is lost: "
                         + "give it its folder back (replacing a node is not built yet)"
                 }
-                guard before.bootCounter <= bootCounter else {
+                if before.bootCounter == bootCounter { return nil }
+                guard before.bootCounter >> 32 < bootCounter >> 32 else {
                     return "node \(node) comes with an old copy of its data folder (start \(bootCounter), known is "
                         + "\(before.bootCounter)): give it the newest one"
                 }
-                if before.bootCounter == bootCounter { return nil }
             }
             known[key] = Known(incarnation: incarnation, bootCounter: bootCounter)
             do {

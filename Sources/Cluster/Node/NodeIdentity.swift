@@ -43,7 +43,8 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
                 clusterID: clusterID, nodeID: nodeID.rawValue, formatVersion: currentFormatVersion,
                 incarnation: UInt64.random(in: 1...UInt64(Int64.max)), bootCounter: 0)
         }
-        identity.bootCounter += 1
+        // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
+        identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | UInt64.random(in: 0...UInt64(UInt32.max))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         try replaceFile(at: path, with: [UInt8](try encoder.encode(identity)))

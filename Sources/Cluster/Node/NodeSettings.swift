@@ -23,7 +23,7 @@ package struct NodeSettings: Sendable {
     /// How long a node must lead a group that another should lead before it hands it over.
     package var rebalanceDelayMilliseconds: UInt64 = 5_000
     /// How long a request is tried before its client is told to try again, in milliseconds.
-    package var requestDeadlineMilliseconds: UInt64 = 2_700
+    package var requestDeadlineMilliseconds: UInt64 = 2_400
 
     package init(
         nodeID: NodeID, clusterID: String, dataPath: String, nodes: [ClusterMap.Node], peerListenHost: String,

@@ -56,11 +56,11 @@ struct ReplicaOpening {
     }
 
     /// What the core is restored from. The database may be ahead of the log's snapshot mark: that is what a checkpoint is for. It
-    /// is ahead of the log's end only where a crash came between the installing of a snapshot and its mark in the log; then the
+    /// is ahead of the log's end, or has another entry than the log, only where a crash came between the installing of a snapshot and its mark in the log; then the
     /// mark is written now.
     private func restoredState(applied: SnapshotMark) async throws -> RestoredState {
         var recovered = recovered
-        if applied.position.index > recovered.lastLog.index {
+        if applied.position.index > recovered.lastLog.index || contradicts(applied.position) {
             logger.notice(
                 "group \(group): the database stands at \(applied.position), the log ends at \(recovered.lastLog)")
             var hardState = recovered.hardState
@@ -83,6 +83,13 @@ struct ReplicaOpening {
             })
         restored.applied = applied.position.index
         return restored
+    }
+
+    /// Whether the log has another entry at the position than the one that was applied.
+    private func contradicts(_ applied: LogPosition) -> Bool {
+        guard applied.index > recovered.snapshot?.position.index ?? .zero else { return false }
+        guard let run = recovered.terms.last(where: { $0.index <= applied.index }) else { return false }
+        return run.term != applied.term
     }
 
     private func write(_ write: LogWrite) async throws {

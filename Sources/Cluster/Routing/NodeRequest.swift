@@ -18,6 +18,7 @@ enum NodeReply: Sendable {
     case diskFull
     case superseded
     case outcomeUnknown(String)
+    case unavailable(String)
     case failed(String)
 
     init(_ result: Result<[UInt8], ReplicaError>) {
@@ -28,6 +29,7 @@ enum NodeReply: Sendable {
         case .failure(.diskFull): self = .diskFull
         case .failure(.superseded): self = .superseded
         case .failure(.outcomeUnknown(let reason)): self = .outcomeUnknown(reason)
+        case .failure(.unavailable(let reason)): self = .unavailable(reason)
         case .failure(.failed(let reason)): self = .failed(reason)
         }
     }
@@ -40,6 +42,7 @@ enum NodeReply: Sendable {
         case .diskFull: .failure(.diskFull)
         case .superseded: .failure(.superseded)
         case .outcomeUnknown(let reason): .failure(.outcomeUnknown(reason))
+        case .unavailable(let reason): .failure(.unavailable(reason))
         case .failed(let reason): .failure(.failed(reason))
         }
     }
@@ -85,6 +88,7 @@ extension NodeReply: WireCodable {
         case .outcomeUnknown(let reason): writer.field(5, reason)
         case .failed(let reason): writer.field(6, reason)
         case .diskFull: writer.field(7, true)
+        case .unavailable(let reason): writer.field(8, reason)
         }
     }
 
@@ -101,6 +105,7 @@ extension NodeReply: WireCodable {
             case 5: reply = .outcomeUnknown(try reader.string())
             case 6: reply = .failed(try reader.string())
             case 7: reply = try reader.bool() ? .diskFull : nil
+            case 8: reply = .unavailable(try reader.string())
             default: try reader.skip()
             }
         }

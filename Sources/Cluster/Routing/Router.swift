@@ -91,7 +91,9 @@ package final class Router: Sendable {
             let node = target(of: group, try: tries)
             tries += 1
             switch await attempt(node) {
-            case .answered(.success(let bytes)): return bytes
+            case .answered(.success(let bytes)):
+                leaders.set(node, of: group)
+                return bytes
             case .answered(.failure(.notLeader(let hint))):
                 lastReason = "group \(group) has no leader at the moment"
                 if node != nodeID { leaders.forget(node, of: group) }
@@ -104,9 +106,11 @@ package final class Router: Sendable {
                 throw .unavailable("group \(group) has as much work as it may; slow down")
             case .answered(.failure(.diskFull)):
                 throw .unavailable("the disk of node \(node), which leads group \(group), is full")
+            case .answered(.failure(.unavailable(let reason))): throw .unavailable(reason)
             case .answered(.failure(.failed(let reason))): throw .failed(reason)
             case .answered(.failure(.outcomeUnknown(let reason))):
                 if isWrite { throw .outcomeUnknown(reason) }
+                lastReason = reason
             case .notSent:
                 lastReason = "node \(node) cannot be reached"
                 leaders.forget(node, of: group)
@@ -130,19 +134,24 @@ package final class Router: Sendable {
     }
 
     private func propose(_ command: [UInt8], to group: GroupID, by deadline: Deadline) async -> Attempt {
-        await withCheckedContinuation { continuation in
-            lane.eventLoop.execute { [lane] in
-                lane.propose(command, to: group, until: deadline.time) { continuation.resume(returning: .answered($0)) }
-            }
-        }
+        await call(by: deadline) { [lane] in lane.propose(command, to: group, completion: $0) }
     }
 
     private func readHere(_ request: [UInt8], from group: GroupID, by deadline: Deadline) async -> Attempt {
-        await withCheckedContinuation { continuation in
-            lane.eventLoop.execute { [lane] in
-                lane.read(request, from: group, until: deadline.time) { continuation.resume(returning: .answered($0)) }
-            }
-        }
+        await call(by: deadline) { [lane] in lane.read(request, from: group, completion: $0) }
+    }
+
+    private func call(by deadline: Deadline, _ body: @escaping @Sendable (@escaping Completion) -> Void) async
+        -> Attempt
+    {
+        .answered(
+            await withCheckedContinuation { continuation in
+                let call = PendingCall(continuation)
+                lane.eventLoop.execute { [lane] in
+                    lane.expire(call, at: deadline.time)
+                    body { call.resume($0) }
+                }
+            })
     }
 
     private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {
@@ -153,6 +162,8 @@ package final class Router: Sendable {
                 transport.request(payload, to: node, channel: .request, timeout: timeout)
             }.get()
             return .answered(try NodeReply(decoding: reply).result)
+        } catch PeerTransportError.responseLost(let reason) {
+            return .answered(.failure(.outcomeUnknown("the answer could not be sent: \(reason)")))
         } catch let error as PeerTransportError {
             return error.isOutcomeUnknown ? .noAnswer : .notSent
         } catch {

@@ -13,7 +13,7 @@ extension Lane {
             return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
         }
         let path = "\(settings.dataPath)/snapshots/\(chunk.group)-\(chunk.snapshotID)-in.sqlite"
-        blockingPool.run { [self] in
+        snapshotPool.run { [self] in
             do {
                 try IncomingSnapshot.write(chunk, to: path)
                 guard chunk.isLast else { return reply(.done([])) }
@@ -23,24 +23,29 @@ extension Lane {
                 return reply(.failed("\(error)"))
             }
             eventLoop.execute { [self] in
-                received(chunk, at: path)
-                reply(.done([]))
+                received(chunk, at: path, reply: reply)
             }
         }
     }
 
-    private func received(_ chunk: SnapshotChunk, at path: String) {
-        replicas[chunk.group]?.receivedSnapshot = (chunk.mark, path)
-        guard
-            let effects = replicas[chunk.group]?.raft.snapshotReceived(
-                chunk.mark, from: chunk.leader, term: chunk.term, now: now)
-        else { return }
+    private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
+        guard let replica = replicas[chunk.group], replica.receivedSnapshot == nil else {
+            discard(path)
+            return reply(.failed("another snapshot is being installed"))
+        }
+        replica.receivedSnapshot = Replica.ReceivedSnapshot(mark: chunk.mark, path: path, reply: reply)
+        let effects = replica.raft.snapshotReceived(chunk.mark, from: chunk.leader, term: chunk.term, now: now)
         if effects.install == nil {
-            replicas[chunk.group]?.receivedSnapshot = nil
-            try? FileManager.default.removeItem(atPath: path)
+            replica.receivedSnapshot = nil
+            discard(path)
+            reply(.failed("the snapshot is not wanted any more"))
         }
         perform(effects, of: chunk.group)
         finishTurn()
+    }
+
+    private func discard(_ path: String) {
+        snapshotPool.run { try? FileManager.default.removeItem(atPath: path) }
     }
 
     /// Hands the received file to the applier, behind what it has to do already.

@@ -24,7 +24,7 @@ extension Lane {
         Task { [self] in
             var succeeded = false
             do {
-                let outgoing = try await blockingPool.run { try OutgoingSnapshot(copying: applier.database, to: path) }
+                let outgoing = try await snapshotPool.run { try OutgoingSnapshot(copying: applier.database, to: path) }
                 try await send(outgoing, group: group, term: term, leader: leader, to: follower, over: transport)
                 succeeded = true
             } catch {
@@ -51,13 +51,13 @@ extension Lane {
         var offset: UInt64 = 0
         repeat {
             let position = offset
-            let bytes = try await blockingPool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
+            let bytes = try await snapshotPool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
             let chunk = SnapshotChunk(
                 group: group, snapshotID: snapshot.id, term: term, leader: leader, mark: snapshot.mark, offset: offset,
                 totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash, bytes: bytes)
             let request = NodeRequest.snapshot(chunk).encoded()
             let reply = try await eventLoop.flatSubmit {
-                transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(30))
+                transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(120))
             }.get()
             guard case .done = try NodeReply(decoding: reply) else {
                 throw StorageMismatch("the follower refused a chunk of the snapshot")

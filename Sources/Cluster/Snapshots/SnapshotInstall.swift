@@ -10,23 +10,29 @@ enum SnapshotInstall {
     ///
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(
-        at path: String, by newPath: String, old: ShardDatabase, options: ShardDatabaseOptions
+        at path: String, by newPath: String, mark: SnapshotMark, old: ShardDatabase, options: ShardDatabaseOptions
     ) throws -> ShardDatabase {
         let files = FileManager.default
-        try? old.close()
         if files.fileExists(atPath: newPath) {
-            // The write-ahead log belongs to the old file: with the new one it would corrupt it, so it goes first.
+            // With its write-ahead log emptied the old file is whole by itself, should this end here.
+            _ = try? old.truncateWAL()
+            try? old.close()
+            let folder = URL(filePath: path).deletingLastPathComponent().path
             for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
                 try files.removeItem(atPath: path + suffix)
             }
-            let folder = URL(filePath: path).deletingLastPathComponent().path
             try fsyncFolder(at: folder)
             try renameFile(at: newPath, to: path)
             try fsyncFolder(at: folder)
         }
-        return try ShardDatabase.open(path: path, options: options) { _ in
+        let new = try ShardDatabase.open(path: path, options: options) { _ in
             throw StorageMismatch("the installed snapshot at \(path) is an empty database")
         }
+        let found = try new.read { try AppliedState.mark(of: $0) }
+        guard found == mark else {
+            throw StorageMismatch("the database at \(path) stands at \(found.position), installed was \(mark.position)")
+        }
+        return new
     }
 
     /// Reads where a database file stands.

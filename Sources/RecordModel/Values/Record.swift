@@ -99,7 +99,8 @@ package struct ChangeTag: Hashable, Sendable, CustomStringConvertible {
     /// Reads `description` back; nil if the text is no change tag of ours.
     package init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let incarnation = UInt64(parts[0], radix: 36), let sequence = UInt64(parts[1], radix: 36)
+        guard parts.count == 2, let incarnation = UInt64(parts[0], radix: 36),
+            let sequence = UInt64(parts[1], radix: 36)
         else { return nil }
         self.init(incarnation: incarnation, sequence: sequence)
         guard description == text else { return nil }

@@ -22,13 +22,13 @@ extension RecordTables {
     /// Records by name, one item for each name in order. A request for more than `Limits.recordsPerPageMax` is refused.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func lookup(
-        _ names: [String], zone: ZoneKey, caller: Caller, in db: Database
+        _ names: [String], zone: ZoneKey, schemaVersion: UInt64 = 0, caller: Caller, in db: Database
     ) throws -> ReadOutcome<[LookupItem]> {
         guard names.count <= Limits.recordsPerPageMax else {
             return .refused(
                 ServiceError(.badRequest, "\(names.count) records in one lookup, at most \(Limits.recordsPerPageMax)"))
         }
-        switch try open(zone, caller: caller, schemaVersion: 0, in: db) {
+        switch try open(zone, caller: caller, schemaVersion: schemaVersion, in: db) {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
         case .found(let opened):

@@ -31,7 +31,7 @@ extension RecordTables {
     }
 
     /// Gives every zone of a restored database a new incarnation, so that tags, tokens and cursors of the lost future
-    /// are recognised. `value` must be above every incarnation that the lost future may have given.
+    /// are recognised. A zone whose incarnation is not below `value` keeps it. `value` must be above every incarnation that the lost future may have given.
     package static func startNewIncarnation(_ value: UInt64, in db: Database) throws {
         // Leaves room above for zones that are recreated.
         let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
@@ -39,7 +39,7 @@ extension RecordTables {
             cached: "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)", in: db
         ).run(floor)
         try SQLStatement(
-            cached: "UPDATE zone SET incarnation = max(incarnation + 1, ?) WHERE state = 0", in: db
+            cached: "UPDATE zone SET incarnation = ?1 WHERE state = 0 AND incarnation < ?1", in: db
         ).run(floor)
     }
 

@@ -35,21 +35,21 @@ final class LogWriter {
             for item in items {
                 switch item {
                 case .write(let submission):
-                    if submission.hasMark { write(&waiting) }
+                    if submission.hasMark { write(&waiting, of: queue) }
                     waiting.append(submission)
                 case .collect(let completion):
-                    write(&waiting)
+                    write(&waiting, of: queue)
                     completion(collect())
                 }
             }
-            write(&waiting)
+            write(&waiting, of: queue)
             if let poison { queue.refuse(poison) }
         }
         if poison == nil { writeWatermark() }
     }
 
     /// Writes these submissions with one sync (more only where they fill a segment) and completes them in order.
-    private func write(_ submissions: inout [Submission]) {
+    private func write(_ submissions: inout [Submission], of queue: SubmissionQueue) {
         let batch = submissions
         submissions.removeAll(keepingCapacity: true)
         if batch.isEmpty { return }
@@ -60,8 +60,13 @@ final class LogWriter {
         } else {
             var encoder = makeEncoder()
             var order = shared.table.withLock { WriteOrder($0, batch) }
-            for submission in batch { results.append(encode(submission, into: &encoder, &order)) }
+            for submission in batch {
+                let result = queue.isHalted ? .failure(.halted) : encode(submission, into: &encoder, &order)
+                if case .failure = result { queue.halt() }
+                results.append(result)
+            }
             if case .failure(let error) = commit(encoder) {
+                queue.halt()
                 results = results.map { result in
                     if case .success = result { .failure(error) } else { result }
                 }

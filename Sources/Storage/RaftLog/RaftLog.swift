@@ -22,7 +22,8 @@ package final class RaftLog: Sendable {
         self.options = options
         let shared = opened.shared
         let supply = opened.supply
-        let queue = SubmissionQueue(bytesMax: options.queueBytesMax)
+        let queue = SubmissionQueue(
+            bytesMax: options.queueBytesMax, haltsAfterRefusal: options.haltsAfterRefusal)
         self.shared = shared
         self.supply = supply
         self.queue = queue
@@ -62,6 +63,10 @@ package final class RaftLog: Sendable {
             completion(.failure(refusal))
         }
     }
+
+    /// Takes submissions again after a refusal (see `RaftLogOptions.haltsAfterRefusal`). To be called when every submission made
+    /// before has been completed; what was refused is then submitted again, in order.
+    package func resume() { queue.resume() }
 
     /// Entries from the disk, contiguous from `first`; durable ones only.
     ///

@@ -17,6 +17,8 @@ package enum RaftLogError: Error, Hashable, Sendable {
     case overloaded
     /// The log is closed.
     case closed
+    /// A submission before this one was refused, and the log was told to halt then; see `RaftLog.resume`.
+    case halted
     /// The submission's entries do not follow the group's log, which ends at `last`: an earlier submission failed, or
     /// the caller is wrong. Nothing of the submission was written.
     case outOfOrder(group: GroupID, first: LogIndex, last: LogIndex)

@@ -79,6 +79,9 @@ package struct RaftLogOptions: Sendable {
     /// How many collected segments are kept for another use; more are removed.
     package var spareSegmentsMax = 4
     /// The disk's calls.
+    /// After a submission was refused, whether every later one is too until `resume`: for a caller whose submissions only make
+    /// sense in order.
+    package var haltsAfterRefusal = false
     package var disk: any LogDisk = PosixDisk()
 
     package init() {}

@@ -13,19 +13,37 @@ final class SubmissionQueue: Sendable {
         var bytes = 0
         /// Why nothing is taken in any more.
         var refusal: RaftLogError?
+        /// Whether a submission was refused since the last `resume`.
+        var isHalted = false
     }
 
     private let bytesMax: Int
+    private let haltsAfterRefusal: Bool
     private let monitor = Monitor(State())
 
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
+    init(bytesMax: Int, haltsAfterRefusal: Bool = false) {
+        self.bytesMax = bytesMax
+        self.haltsAfterRefusal = haltsAfterRefusal
+    }
+
+    /// Notes that a submission was refused: where the log halts then, no later one goes before it.
+    func halt() { if haltsAfterRefusal { monitor.update { $0.isHalted = true } } }
+
+    /// Whether submissions are refused because an earlier one was.
+    var isHalted: Bool { monitor.update { $0.isHalted } }
+
+    func resume() { monitor.update { $0.isHalted = false } }
 
     /// - Returns: why the item is not taken in, or nil if it is.
     func add(_ item: Item) -> RaftLogError? {
         monitor.update { state in
             if let refusal = state.refusal { return refusal }
             let bytes = item.sizeBytes
-            guard state.items.isEmpty || state.bytes + bytes <= bytesMax else { return .overloaded }
+            if state.isHalted, case .write = item { return .halted }
+            guard state.items.isEmpty || state.bytes + bytes <= bytesMax else {
+                state.isHalted = haltsAfterRefusal
+                return .overloaded
+            }
             state.items.append(item)
             state.bytes += bytes
             return nil

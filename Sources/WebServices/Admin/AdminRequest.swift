@@ -63,14 +63,15 @@ struct AdminRequest: Sendable {
         switch outcome {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
-            try await context.refreshDirectory(by: deadline)
+            // The change is made: that this node has not caught up in time must not hide it.
+            do throws(RequestFailure) { try await context.refreshDirectory() } catch {}
             return version
         }
     }
 
     /// The directory as it is now.
     func directory() async throws(RequestFailure) -> DirectorySnapshot {
-        try await context.refreshDirectory(by: deadline)
+        try await context.refreshDirectory()
         return context.node.directory.snapshot
     }
 

@@ -10,6 +10,8 @@ struct KeyValues {
     var deadline: Deadline
     var body: [UInt8]
     var idempotencyKey: String?
+    /// The request's own, for its errors.
+    var uuid: String
 
     private var group: GroupID {
         let database = DatabaseKey(
@@ -136,7 +138,7 @@ struct KeyValues {
             throw RequestFailure(refusal.isQuotaViolation ? .quotaExceeded : .badRequest, refusal.description)
         case .conflict(let conflicts):
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
-            return Reply(error, uuid: "") { writer in
+            return Reply(error, uuid: uuid) { writer in
                 writer.key("conflicts")
                 writer.array { writer in
                     for conflict in conflicts {

@@ -1,4 +1,5 @@
 import Cluster
+import Directory
 import RecordModel
 
 /// `POST records/lookup`: up to 200 records of one zone by name.
@@ -16,10 +17,13 @@ struct RecordsLookup {
                     desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
             )
         }
-        let lookup = ShardRead.lookup(ShardRead.RecordLookup(zone: zone, caller: request.caller, items: items))
         let (records, _) = try await context.readUnderSchema(
             request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
-        ) { _ in lookup }
+        ) { schema in
+            .lookup(
+                ShardRead.RecordLookup(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller, items: items))
+        }
         return Reply { writer in
             writer.key("records")
             writer.raw(records)

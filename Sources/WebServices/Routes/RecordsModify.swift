@@ -30,34 +30,44 @@ struct RecordsModify {
         let form = try request.form(ModifyRecordsRequest.self)
         let zone = try request.zone(form.zoneID)
         let isAtomic = form.isAtomic && zone.isAtomic
-        let idempotency = try idempotencyKey()
-        let named = form.operations.map { ($0, $0.recordName ?? UUIDv7.generate(now: context.now)) }
+        let key = try request.idempotencyKey.map { text throws(RequestFailure) in
+            try UUIDv7.parse(text, now: context.now)
+        }
+        let named = form.operations.enumerated().map { number, operation in
+            (operation, operation.recordName ?? newName(number, key: key))
+        }
         let group = context.node.map.group(of: zone)
         for _ in 0..<8 {
             let schema = context.schema(request.schemaKey)
             let plan = self.plan(named, schema: schema.schema)
+            if plan.changes.count < plan.items.count,
+                try await context.isOutdated(schema, request.schemaKey)
+            {
+                continue
+            }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
-                if try await context.isOutdated(schema, request.schemaKey, by: request.deadline) { continue }
                 return reply(to: form, named, plan, outcomes: nil, isAtomic: isAtomic, uuid: uuid)
             }
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: context.now,
                 isAtomic: isAtomic,
-                idempotency: idempotency, operations: plan.changes)
+                idempotency: key.map { idempotency($0, plan) }, operations: plan.changes)
             let answer = try await context.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try outcome(answer) {
-            case .records(let outcomes):
+            case .records(let outcomes) where outcomes.count == plan.changes.count:
                 return reply(to: form, named, plan, outcomes: outcomes, isAtomic: false, uuid: uuid)
-            case .atomicFailure(let outcomes):
+            case .atomicFailure(let outcomes) where outcomes.count == plan.changes.count:
                 return reply(to: form, named, plan, outcomes: outcomes, isAtomic: true, uuid: uuid)
             case .needsSchema(let installed):
                 try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
             case .refused(let error): throw RequestFailure(error)
-            case .zone, .schemaInstalled:
+            case .zone, .schemaInstalled, .records, .atomicFailure:
                 throw RequestFailure(.internalError, "the shard gave an answer to another question")
             }
         }
-        throw RequestFailure(.tryAgainLater, "nothing was done: the schema kept changing meanwhile")
+        throw RequestFailure(
+            ServiceError(
+                .tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     private func outcome(_ bytes: [UInt8]) throws(RequestFailure) -> RecordOutcome {
@@ -68,12 +78,22 @@ struct RecordsModify {
         }
     }
 
-    private func idempotencyKey() throws(RequestFailure) -> IdempotencyKey? {
-        guard let text = request.idempotencyKey else { return nil }
-        let key = try UUIDv7.parse(text, now: context.now)
+    /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of the
+    /// request means the same records.
+    private func newName(_ number: Int, key: [UInt8]?) -> String {
+        guard let key else { return UUIDv7.generate(now: context.now) }
+        let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
+        return UUIDv7.text(of: Array(key.prefix(6)) + Array(digest.prefix(10)))
+    }
+
+    /// What the shard remembers the request by: its body, and which of its operations were sent. Under another schema another
+    /// part may be, and then the remembered outcomes are not those of this request.
+    private func idempotency(_ key: [UInt8], _ plan: Plan) -> IdempotencyKey {
+        var hasher = SHA256()
+        hasher.update(data: request.body)
+        hasher.update(data: plan.items.map { if case .sent = $0 { 1 } else { 0 } })
         return IdempotencyKey(
-            key: key, bodyHash: Array(SHA256.hash(data: request.body)),
-            caller: request.caller.user ?? Caller.anonymousName)
+            key: key, bodyHash: Array(hasher.finalize()), caller: request.caller.user ?? Caller.anonymousName)
     }
 
     private func plan(_ operations: [(RecordOperation, String)], schema: Schema) -> Plan {

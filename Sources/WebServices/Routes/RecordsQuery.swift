@@ -38,7 +38,7 @@ struct RecordsQuery {
         do throws(ServiceError) {
             return (try resolved(form, zone: zone, schema: schema.schema), schema.version)
         } catch {
-            guard try await context.isOutdated(schema, request.schemaKey, by: request.deadline) else {
+            guard try await context.isOutdated(schema, request.schemaKey) else {
                 throw RequestFailure(error)
             }
         }

@@ -25,6 +25,8 @@ package final class Metrics: Sendable {
             "# TYPE zonekeeper_log_written_bytes_total counter",
             "zonekeeper_log_written_bytes_total \(log.bytesWritten)",
             "# TYPE zonekeeper_log_appends_total counter", "zonekeeper_log_appends_total \(log.appends)",
+            "# TYPE zonekeeper_disk_written_bytes_total counter",
+            "zonekeeper_disk_written_bytes_total \(Self.diskBytesWritten())",
             "# TYPE zonekeeper_cpu_seconds_total counter", "zonekeeper_cpu_seconds_total \(Self.cpuSeconds())",
             "# TYPE zonekeeper_requests_total counter",
         ]
@@ -33,6 +35,13 @@ package final class Metrics: Sendable {
             lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What this process had the kernel write to disks so far, the databases included.
+    private static func diskBytesWritten() -> UInt64 {
+        let text = (try? String(contentsOfFile: "/proc/self/io", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("write_bytes:") }
+        return line?.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
     }
 
     /// User and system time of this process so far.

@@ -10,6 +10,12 @@ enum UUIDv7 {
         var bytes = withUnsafeBytes(of: UInt64(bitPattern: now << 16).bigEndian) { Array($0) }
         bytes += withUnsafeBytes(of: UInt64.random(in: 0 ... .max)) { Array($0) }
         for offset in 6..<8 { bytes[offset] = UInt8.random(in: 0 ... .max) }
+        return text(of: bytes)
+    }
+
+    /// The text of 16 bytes, made a UUID of version 7.
+    static func text(of sixteen: [UInt8]) -> String {
+        var bytes = sixteen
         bytes[6] = bytes[6] & 0x0F | 0x70
         bytes[8] = bytes[8] & 0x3F | 0x80
         let hex = bytes.map { String($0, radix: 16, uppercase: true) }.map { $0.count == 1 ? "0" + $0 : $0 }

@@ -26,14 +26,17 @@ package struct WebContext: Sendable {
     /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that a token
     /// works on every node as soon as it was made.
     func admit(
-        _ credentials: Credentials, to target: Target, by deadline: Deadline
+        _ credentials: Credentials, to target: Target
     ) async throws(RequestFailure) -> Caller {
         do throws(ServiceError) {
             return try Admission.caller(with: credentials, for: target, in: node.directory.snapshot, now: now)
         } catch {
-            if credentials.apiToken == nil { throw RequestFailure(error) }
+            // What was not sent cannot be known better elsewhere.
+            if credentials.apiToken == nil || error.code == .authenticationRequired && credentials.webAuthToken == nil {
+                throw RequestFailure(error)
+            }
         }
-        try await refreshDirectory(by: deadline)
+        try await refreshDirectory()
         do throws(ServiceError) {
             return try Admission.caller(with: credentials, for: target, in: node.directory.snapshot, now: now)
         } catch {
@@ -41,9 +44,9 @@ package struct WebContext: Sendable {
         }
     }
 
-    func refreshDirectory(by deadline: Deadline) async throws(RequestFailure) {
+    func refreshDirectory() async throws(RequestFailure) {
         do throws(ClusterError) {
-            try await node.refreshDirectory(by: deadline)
+            try await node.refreshDirectory()
         } catch {
             throw RequestFailure(error)
         }
@@ -76,9 +79,9 @@ package struct WebContext: Sendable {
 
     /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
     func isOutdated(
-        _ schema: VersionedSchema, _ key: SchemaKey, by deadline: Deadline
+        _ schema: VersionedSchema, _ key: SchemaKey
     ) async throws(RequestFailure) -> Bool {
-        try await refreshDirectory(by: deadline)
+        try await refreshDirectory()
         return self.schema(key).version > schema.version
     }
 
@@ -94,7 +97,8 @@ package struct WebContext: Sendable {
             case .needsSchema(let installed): try await reconcile(key, installed: installed, on: group, by: deadline)
             }
         }
-        throw RequestFailure(.tryAgainLater, "the schema kept changing meanwhile")
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     /// Brings a shard's schema and this node's to the same version.
@@ -103,7 +107,7 @@ package struct WebContext: Sendable {
         _ key: SchemaKey, installed: UInt64, on group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) {
         let known = schema(key)
-        guard installed < known.version else { return try await refreshDirectory(by: deadline) }
+        guard installed < known.version else { return try await refreshDirectory() }
         let install = InstallSchema(
             container: key.container, environment: key.environment, version: known.version, schema: known.schema)
         _ = try await submit(.record(.installSchema(install)), to: group, by: deadline)

@@ -69,7 +69,7 @@ struct WebResponder: HTTPResponder {
         switch url.segments.first {
         case "health": return try await health(url)
         case "database": return try await database(request, url: url, uuid: uuid)
-        case "kv": return try await keyValues(request, url: url)
+        case "kv": return try await keyValues(request, url: url, uuid: uuid)
         case "admin": return try await administration(request, url: url)
         case "device": throw .notBuilt("tokens for push")
         default: throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
@@ -129,22 +129,24 @@ struct WebResponder: HTTPResponder {
         }
         let admin = AdminRequest(
             context: context, method: request.method.rawValue, url: url, body: try await body(of: request),
+            // Counted from when the request is whole: a slow upload is not the cluster's.
             deadline: context.node.deadline())
         return try await admin.respond()
     }
 
-    private func keyValues(_ request: Request, url: RequestURL) async throws(RequestFailure) -> Reply {
+    private func keyValues(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
         guard url.segments.count == 5, url.segments[1] == "1" else {
             throw RequestFailure(.notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes}")
         }
         let environment = try AdminRequest.environment(url.segments[3])
-        let deadline = context.node.deadline()
         let target = Target(container: url.segments[2], environment: environment, needsUser: true)
-        let caller = try await context.admit(credentials(url), to: target, by: deadline)
+        let caller = try await context.admit(credentials(url), to: target)
+        let body = try await body(of: request)
         let routes = KeyValues(
             context: context,
             store: StoreKey(container: target.container, environment: environment, user: caller.user ?? ""),
-            deadline: deadline, body: try await body(of: request), idempotencyKey: request.headers[Self.idempotencyKey])
+            deadline: context.node.deadline(), body: body, idempotencyKey: request.headers[Self.idempotencyKey],
+            uuid: uuid)
         return try await routes.respond(to: url.segments[4])
     }
 
@@ -160,14 +162,14 @@ struct WebResponder: HTTPResponder {
                 .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
         }
         if scope == .shared { throw .notBuilt("the shared database") }
-        let deadline = context.node.deadline()
         let target = Target(container: url.segments[2], environment: environment, needsUser: scope != .public)
-        let caller = try await context.admit(credentials(url), to: target, by: deadline)
+        let caller = try await context.admit(credentials(url), to: target)
         let key = DatabaseKey(
             container: target.container, environment: environment, scope: scope,
             owner: scope == .public ? DatabaseKey.publicOwner : caller.user ?? "")
+        let body = try await body(of: request)
         let databaseRequest = DatabaseRequest(
-            key: key, caller: caller, deadline: deadline, body: try await body(of: request),
+            key: key, caller: caller, deadline: context.node.deadline(), body: body,
             idempotencyKey: request.headers[Self.idempotencyKey])
         return try await respond(to: "\(url.segments[5])/\(url.segments[6])", databaseRequest, uuid: uuid)
     }

@@ -36,7 +36,7 @@ package struct WebServer: Service {
         tls.minimumTLSVersion = .tlsv12
         let application = Application(
             responder: WebResponder(context: context),
-            server: try .tls(.http1(), tlsConfiguration: tls),
+            server: try .tls(.http1(configuration: .init(idleTimeout: .seconds(75))), tlsConfiguration: tls),
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: settings.port), serverName: "zonekeeper"),
             onServerRunning: { _ in await onListening() },

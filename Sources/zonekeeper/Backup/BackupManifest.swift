@@ -70,14 +70,18 @@ struct BackupManifest: Hashable, Sendable {
         self.hasSecrets = hasSecrets
         self.nodes = []
         for node in nodes {
-            guard case .integer(let id) = node, id > 0 else { throw CommandFailure("\(Self.fileName): a node's id is wrong") }
+            guard case .integer(let id) = node, id > 0 else {
+                throw CommandFailure("\(Self.fileName): a node's id is wrong")
+            }
             self.nodes.append(UInt64(id))
         }
         self.files = []
         for file in files {
             guard let path = file["path"]?.string, case .integer(let size)? = file["size"],
                 let sha256 = file["sha256"]?.string, Self.isPlain(path)
-            else { throw CommandFailure("\(Self.fileName): a file's entry is wrong: \(file.plainText.shortened(to: 200))") }
+            else {
+                throw CommandFailure("\(Self.fileName): a file's entry is wrong: \(file.plainText.shortened(to: 200))")
+            }
             self.files.append(File(path: path, size: size, sha256: sha256))
         }
     }

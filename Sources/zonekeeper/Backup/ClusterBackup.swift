@@ -22,7 +22,8 @@ struct ClusterBackup {
             try makeFolder(at: target)
             let files = try copy(try sources())
             let manifest = BackupManifest(
-                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: Times.now, hasSecrets: withSecrets,
+                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: Times.now,
+                hasSecrets: withSecrets,
                 files: files)
             try Self.verify(manifest, in: target)
             try replaceFile(at: "\(target)/\(BackupManifest.fileName)", with: manifest.serialized)

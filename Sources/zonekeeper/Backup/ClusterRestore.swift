@@ -49,10 +49,12 @@ struct ClusterRestore {
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {
             throw CommandFailure(
-                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it was made of")
+                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it was made of"
+            )
         }
         if withSecrets, !manifest.hasSecrets {
-            throw CommandFailure("the backup has no certificates and no administrator's token: it was made without --with-secrets")
+            throw CommandFailure(
+                "the backup has no certificates and no administrator's token: it was made without --with-secrets")
         }
         return manifest
     }

@@ -10,7 +10,9 @@ enum NodeFiles {
             ["node.json", "peers.json"].contains($0) || isDatabase($0, prefix: "directory.sqlite")
         }
         files += try listFolder(at: folder + "/log").filter { $0 != "lock" }.map { "log/" + $0 }
-        for name in try listFolder(at: folder + "/shards") where !name.hasSuffix("-shm") { files.append("shards/" + name) }
+        for name in try listFolder(at: folder + "/shards") where !name.hasSuffix("-shm") {
+            files.append("shards/" + name)
+        }
         return files.sorted()
     }
 

@@ -23,11 +23,13 @@ struct Connection: Sendable {
     ) async throws -> ServiceResponse {
         guard client.administratorSecret != nil else {
             throw ValidationError(
-                "this needs the administrator's token; name its file with --admin-token-file, or set ZONEKEEPER_ADMIN_TOKEN_FILE")
+                "this needs the administrator's token; name its file with --admin-token-file, or set ZONEKEEPER_ADMIN_TOKEN_FILE"
+            )
         }
         return try await send(
             ServiceRequest(
-                .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true)
+                .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true
+            )
         ).checked()
     }
 

@@ -10,14 +10,16 @@ struct ConnectionOptions: ParsableArguments {
             discussion: "Without one: https://127.0.0.1:24000, as `zonekeeper serve` has it.", valueName: "url"))
     var url: [String] = []
 
-    @Option(help: ArgumentHelp("The authority that signs the nodes' certificates, PEM. [ZONEKEEPER_CA]", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The authority that signs the nodes' certificates, PEM. [ZONEKEEPER_CA]", valueName: "file"))
     var ca: String?
 
     @Option(help: ArgumentHelp("The container. [ZONEKEEPER_CONTAINER]", valueName: "name"))
     var container: String?
 
     @Option(
-        help: ArgumentHelp("development (the default) or production. [ZONEKEEPER_ENVIRONMENT]", valueName: "environment"))
+        help: ArgumentHelp(
+            "development (the default) or production. [ZONEKEEPER_ENVIRONMENT]", valueName: "environment"))
     var environment: String?
 
     @Option(help: ArgumentHelp("Names the container to the server. [ZONEKEEPER_API_TOKEN]", valueName: "token"))

@@ -140,7 +140,8 @@ private struct ConnectionProblem {
             text = "its certificate does not name this host: use the host that the certificate names, or issue it anew"
             isBeforeSending = true
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            text = "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+            text =
+                "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
                 ? "its certificate is not trusted: name the authority that signed it with --ca"
                 : "the TLS handshake failed: \(error)"
             isBeforeSending = true

@@ -37,7 +37,8 @@ struct ServiceRequest: Sendable {
     /// The path and the parameters.
     var target: String {
         guard !parameters.isEmpty else { return path }
-        return path + "?" + parameters.map { PercentCoding.encode($0.name) + "=" + PercentCoding.encode($0.value) }
+        return path + "?"
+            + parameters.map { PercentCoding.encode($0.name) + "=" + PercentCoding.encode($0.value) }
             .joined(separator: "&")
     }
 }

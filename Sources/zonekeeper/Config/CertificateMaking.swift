@@ -29,9 +29,7 @@ enum CertificateMaking {
             made.authorities = true
         }
         for node in missing {
-            // A wildcard is where a node listens, not where anyone reaches it.
-            let hosts = [node.host].compactMap(\.self).filter { $0 != "0.0.0.0" && $0 != "::" }
-            try certificates.issueNode(nodeID: node.id, hosts: hosts, now: now)
+            try certificates.issueNode(nodeID: node.id, hosts: [node.host].compactMap(\.self), now: now)
             made.nodes.append(node.id)
         }
         return made

@@ -33,16 +33,20 @@ extension ClusterFile {
 
     private func check() throws(ClusterFileError) {
         let isPlain = name.utf8.allSatisfy {
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
                 || [UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: ".")].contains($0)
         }
         guard isPlain, (1...64).contains(name.utf8.count) else {
             throw ClusterFileError("name", "1 to 64 letters, digits, dots, hyphens and underscores are expected")
         }
-        guard !data.isEmpty else { throw ClusterFileError("data", "is empty; name a folder, such as \".zonekeeper/dev\"") }
+        guard !data.isEmpty else {
+            throw ClusterFileError("data", "is empty; name a folder, such as \".zonekeeper/dev\"")
+        }
         guard replicas % 2 == 1 else {
             throw ClusterFileError(
-                "replicas", "\(replicas) is even: an odd number is expected, as one more replica would not survive one more loss")
+                "replicas",
+                "\(replicas) is even: an odd number is expected, as one more replica would not survive one more loss")
         }
         guard (1...64).contains(nodes.count) else {
             throw ClusterFileError("nodes", "1 to 64 nodes are expected, there are \(nodes.count)")
@@ -75,6 +79,10 @@ extension ClusterFile.Node {
         guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "/[]@".contains($0) }) else {
             throw ClusterFileError("\(path).host", "a DNS name or an IP address is expected, without a port")
         }
+        guard !Self.isWildcard(host) else {
+            throw ClusterFileError(
+                "\(path).host", "'\(host)' is where a node listens (`serve --host`), not where the others reach it")
+        }
         clientPort = try node.integer("clientPort", in: 1...65_535)
         peerPort = try node.integer("peerPort", in: 1...65_535)
     }
@@ -104,7 +112,9 @@ private struct ConfigObject {
             if let fallback { return fallback }
             throw ClusterFileError(place(key), "is missing")
         }
-        guard let text = value.string else { throw ClusterFileError(place(key), "a string is expected, not \(value.kind)") }
+        guard let text = value.string else {
+            throw ClusterFileError(place(key), "a string is expected, not \(value.kind)")
+        }
         return text
     }
 
@@ -125,7 +135,9 @@ private struct ConfigObject {
 
     func array(_ key: String) throws(ClusterFileError) -> [JSONValue] {
         guard let value = json[key] else { throw ClusterFileError(place(key), "is missing") }
-        guard let members = value.array else { throw ClusterFileError(place(key), "an array is expected, not \(value.kind)") }
+        guard let members = value.array else {
+            throw ClusterFileError(place(key), "an array is expected, not \(value.kind)")
+        }
         return members
     }
 }

@@ -16,6 +16,9 @@ struct ClusterFile: Hashable, Sendable {
         var clientPort: Int
         var peerPort: Int
 
+        /// Whether a host stands for every address of a machine.
+        static func isWildcard(_ host: String) -> Bool { ["0.0.0.0", "::", "*"].contains(host) }
+
         var clientURL: String { "https://\(authority(clientPort))" }
         var peerAddress: String { authority(peerPort) }
 

@@ -40,6 +40,8 @@ struct LoadClient: Sendable {
         configuration.httpVersion = .http1Only
         configuration.maximumUsesPerConnection = nil
         configuration.timeout.connect = .seconds(3)
+        // A node that is down is a result, to be counted when it is met and not after three seconds of tries.
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.idleTimeout = .seconds(3_600)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit =
             (connections + targets.count - 1) / targets.count

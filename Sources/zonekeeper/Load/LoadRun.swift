@@ -112,14 +112,17 @@ struct LoadRun: Sendable {
         return false
     }
 
-    /// - Returns: when the answer was there.
+    /// - Returns: when the next request may be sent.
     private func issue(
         _ number: Int, target: Int, countingFrom begin: ContinuousClock.Instant
     ) async -> ContinuousClock.Instant {
         let outcome = await client.send(templates[target], body: bodies[number % bodies.count], proof: proof)
         let end = clock.now
         recorder.record(outcome, nanoseconds: begin.duration(to: end).nanoseconds)
-        return end
+        guard case .unanswered = outcome, case .closed = settings.pace else { return end }
+        // A connection that is refused is refused at once: without a pause the worker would take the CPU from the nodes that are up.
+        try? await clock.sleep(until: end + .milliseconds(50), tolerance: .zero)
+        return clock.now
     }
 }
 

@@ -32,7 +32,8 @@ enum DetachedProcess {
         defer { for word in words { free(word) } }
         let code = posix_spawn(&pid, program, &actions, &attributes, words + [nil], environ)
         guard code == 0 else {
-            throw CommandFailure("\(program) cannot be started with its output in \(log): \(String(cString: strerror(code)))")
+            throw CommandFailure(
+                "\(program) cannot be started with its output in \(log): \(String(cString: strerror(code)))")
         }
         return pid
     }

@@ -37,7 +37,8 @@ struct NodeRunner {
         } catch {
             await node.stop()
             throw CommandFailure(
-                "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: \(error)")
+                "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: \(error)"
+            )
         }
         var configuration = ServiceGroupConfiguration(
             services: [NodeService(node: node, logger: logger), server], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -73,7 +74,7 @@ struct NodeRunner {
                 exit(Self.fatalExitCode)
             }
         } catch {
-            await node.stop()
+            // Nothing was begun that would need a stop in order: the process ends.
             throw CommandFailure("\(error)")
         }
         return node

@@ -1,4 +1,5 @@
 import Cluster
+import Foundation
 import Logging
 import ServiceLifecycle
 
@@ -10,8 +11,14 @@ struct NodeService: Service {
     func run() async throws {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
-                // Fails only when it is cancelled.
-                try? await node.awaitMap()
+                do {
+                    try await node.awaitMap()
+                } catch is CancellationError {
+                    return
+                } catch {
+                    logger.critical("the node must not serve: \(error)")
+                    exit(70)
+                }
             }
             // Cancellation, when another service failed, ends the node as a signal does.
             try? await gracefulShutdown()

@@ -43,7 +43,9 @@ struct FilterArgument: Hashable {
     }
 
     private static func value(_ text: String, isList: Bool, of filter: String) throws -> JSONValue {
-        guard !text.isEmpty else { throw ValidationError("'\(filter)': the value is missing; \"\" is the empty string") }
+        guard !text.isEmpty else {
+            throw ValidationError("'\(filter)': the value is missing; \"\" is the empty string")
+        }
         if ["\"", "[", "{"].contains(text.prefix(1)) {
             do throws(JSONError) {
                 return try JSONParser.parse(Array(text.utf8))

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// Reads a file line by line, however large it is.
@@ -21,8 +22,7 @@ struct LineReader: ~Copyable {
             throw CommandFailure("\(path) cannot be read: \(String(cString: strerror(errno)))")
         }
         self.file = file
-        var status = stat()
-        totalBytes = path != "-" && fstat(fileno(file), &status) == 0 ? Int(status.st_size) : nil
+        totalBytes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
     }
 
     deinit { fclose(file) }

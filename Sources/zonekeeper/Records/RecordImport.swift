@@ -40,6 +40,7 @@ struct RecordImport {
         var progress = ProgressLine()
         var saved = 0
         var batch = Batch()
+        var resumeLine = startLine
         do {
             while let line = try reader.next() {
                 guard reader.line >= startLine, !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else { continue }
@@ -47,15 +48,15 @@ struct RecordImport {
                 guard batch.operations.count == batchCount || batch.bytes > Self.batchBytesMax else { continue }
                 saved += try await send(batch, on: connection)
                 batch = Batch()
+                resumeLine = reader.line + 1
                 progress.show(Self.progressText(saved, reader.readBytes, of: reader.totalBytes))
             }
             if !batch.operations.isEmpty { saved += try await send(batch, on: connection) }
         } catch let failure as CommandFailure {
             progress.abandon()
-            let next = batch.lines.first ?? startLine
             throw CommandFailure(
-                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line \(next) among them; "
-                    + "go on with --start-line \(next)")
+                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line \(resumeLine) among "
+                    + "them; go on with --start-line \(resumeLine)")
         }
         progress.finish("imported \(saved) records")
         return saved

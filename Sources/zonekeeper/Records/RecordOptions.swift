@@ -22,7 +22,9 @@ struct RecordOptions: ParsableArguments {
     func request(
         _ action: String, _ members: KeyValuePairs<String, JSONValue?>, on connection: Connection
     ) throws -> ServiceRequest {
-        guard case .object(let given) = JSONValue.members(members) else { preconditionFailure("members make an object") }
+        guard case .object(let given) = JSONValue.members(members) else {
+            preconditionFailure("members make an object")
+        }
         return try connection.request(
             database.rawValue, action, .object([JSONValue.Member("zoneID", zoneID)] + given))
     }

@@ -48,7 +48,9 @@ enum RecordTable {
     /// A field's value: places as latitude,longitude, references by their record's name, times as such.
     static func value(_ field: JSONValue) -> String {
         guard let value = field["value"] else { return "" }
-        if field.text("type") == "TIMESTAMP", case .integer(let milliseconds) = value { return Times.text(milliseconds) }
+        if field.text("type") == "TIMESTAMP", case .integer(let milliseconds) = value {
+            return Times.text(milliseconds)
+        }
         return scalar(value)
     }
 

@@ -21,7 +21,8 @@ enum ScalarText {
         case .timestamp:
             guard let milliseconds = Times.milliseconds(text) else {
                 throw ValidationError(
-                    "TIMESTAMP: milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z, is expected, not '\(text)'")
+                    "TIMESTAMP: milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z, is expected, not '\(text)'"
+                )
             }
             return .integer(milliseconds)
         case .bytes:
@@ -39,7 +40,8 @@ enum ScalarText {
         guard sides.count == 2, let latitude = Double(sides[0]), let longitude = Double(sides[1]),
             (-90...90).contains(latitude), (-180...180).contains(longitude)
         else {
-            throw ValidationError("LOCATION: latitude,longitude in degrees, such as 42.5,1.5167, is expected, not '\(text)'")
+            throw ValidationError(
+                "LOCATION: latitude,longitude in degrees, such as 42.5,1.5167, is expected, not '\(text)'")
         }
         return .members(["latitude": .number(latitude), "longitude": .number(longitude)])
     }

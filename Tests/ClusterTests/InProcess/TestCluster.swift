@@ -151,7 +151,7 @@ enum Commands {
     static func lookup(_ name: String, zone: ZoneKey = zone, on node: ClusterNode) async throws -> String {
         let read = ShardRead.lookup(
             ShardRead.RecordLookup(
-                zone: zone, caller: Caller(user: "_me"),
+                zone: zone, schemaVersion: 1, caller: Caller(user: "_me"),
                 items: [(name, ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false))]))
         let bytes = try await node.router.read(read.encoded(), from: node.map.group(of: zone), by: node.deadline())
         guard case .found(let json, _) = try ReadAnswer(decoding: bytes) else {

@@ -3,144 +3,149 @@ import RecordModel
 import Synchronization
 import Testing
 
-@Suite("Three processes over TLS, killed without warning", .serialized)
-struct KillTests {
-    /// What became of the saves of a run.
-    private struct Tally: Sendable {
-        var acknowledged: [String] = []
-        var refused: [String: Int] = [:]
-        var longestWait = Duration.zero
-    }
+extension ClusterSuites {
+    @Suite("Three processes over TLS, killed without warning")
+    struct KillTests {
+        /// What became of the saves of a run.
+        private struct Tally: Sendable {
+            var acknowledged: [String] = []
+            var refused: [String: Int] = [:]
+            var longestWait = Duration.zero
+        }
 
-    private final class Shared: Sendable {
-        let next = Atomic<Int>(0)
-        let tally = Mutex(Tally())
-    }
+        private final class Shared: Sendable {
+            let next = Atomic<Int>(0)
+            let tally = Mutex(Tally())
+        }
 
-    private static func create(_ name: String, number: Int) -> String {
-        #"{"operations": [{"operationType": "create", "record": {"recordName": "\#(name)", "recordType": "Note", "#
-            + #""fields": {"number": {"value": \#(number)}, "text": {"value": "text of \#(name)"}}}}]}"#
-    }
+        private static func create(_ name: String, number: Int) -> String {
+            #"{"operations": [{"operationType": "create", "record": {"recordName": "\#(name)", "recordType": "Note", "#
+                + #""fields": {"number": {"value": \#(number)}, "text": {"value": "text of \#(name)"}}}}]}"#
+        }
 
-    /// Saves records from several tasks at once, each through the next node, while `disturb` runs.
-    private func save(
-        _ count: Int, over tasks: Int, to cluster: ProcessCluster, disturb: () async throws -> Void
-    ) async throws -> Tally {
-        let shared = Shared()
-        let client = cluster.client
-        let path = cluster.path("records/modify")
-        let nodes = cluster.ids.count
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<tasks {
-                group.addTask {
-                    while true {
-                        let number = shared.next.add(1, ordering: .relaxed).oldValue
-                        guard number < count else { return }
-                        let begun = ContinuousClock.now
-                        let outcome = await Self.save("r\(number)", number: number, node: number % nodes, path, client)
-                        let waited = ContinuousClock.now - begun
-                        shared.tally.withLock { tally in
-                            tally.longestWait = max(tally.longestWait, waited)
-                            switch outcome {
-                            case nil: tally.acknowledged.append("r\(number)")
-                            case let problem?: tally.refused[problem, default: 0] += 1
+        /// Saves records from several tasks at once, each through the next node, while `disturb` runs.
+        private func save(
+            _ count: Int, over tasks: Int, to cluster: ProcessCluster, disturb: () async throws -> Void
+        ) async throws -> Tally {
+            let shared = Shared()
+            let client = cluster.client
+            let path = cluster.path("records/modify")
+            let nodes = cluster.ids.count
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<tasks {
+                    group.addTask {
+                        while true {
+                            let number = shared.next.add(1, ordering: .relaxed).oldValue
+                            guard number < count else { return }
+                            let begun = ContinuousClock.now
+                            let outcome = await Self.save(
+                                "r\(number)", number: number, node: number % nodes, path, client)
+                            let waited = ContinuousClock.now - begun
+                            shared.tally.withLock { tally in
+                                tally.longestWait = max(tally.longestWait, waited)
+                                switch outcome {
+                                case nil: tally.acknowledged.append("r\(number)")
+                                case let problem?: tally.refused[problem, default: 0] += 1
+                                }
                             }
                         }
                     }
                 }
+                try await disturb()
+                try await group.waitForAll()
             }
-            try await disturb()
-            try await group.waitForAll()
+            return shared.tally.withLock { $0 }
         }
-        return shared.tally.withLock { $0 }
-    }
 
-    /// Nil if the save was acknowledged; otherwise why not.
-    private static func save(
-        _ name: String, number: Int, node: Int, _ path: String, _ client: TestClient
-    ) async -> String? {
-        do {
-            let answer = try await client.post(path, create(name, number: number), node: node)
-            guard answer.status == 200, let record = answer.json["records"]?.array?.first else {
-                return answer.json["serverErrorCode"]?.string ?? "HTTP \(answer.status)"
+        /// Nil if the save was acknowledged; otherwise why not.
+        private static func save(
+            _ name: String, number: Int, node: Int, _ path: String, _ client: TestClient
+        ) async -> String? {
+            do {
+                let answer = try await client.post(path, create(name, number: number), node: node)
+                guard answer.status == 200, let record = answer.json["records"]?.array?.first else {
+                    return answer.json["serverErrorCode"]?.string ?? "HTTP \(answer.status)"
+                }
+                return record["serverErrorCode"]?.string
+            } catch {
+                return "connection"
             }
-            return record["serverErrorCode"]?.string
-        } catch {
-            return "connection"
         }
-    }
 
-    /// Every acknowledged record is there, as it was sent.
-    private func verify(_ names: [String], in cluster: ProcessCluster, node: Int) async throws {
-        for start in stride(from: 0, to: names.count, by: 200) {
-            let part = names[start..<min(start + 200, names.count)]
-            let body = #"{"records": [\#(part.map { #"{"recordName": "\#($0)"}"# }.joined(separator: ","))]}"#
-            let answer = try await cluster.client.post(cluster.path("records/lookup"), body, node: node)
-            let records = try #require(answer.json["records"]?.array, "\(answer)")
-            #expect(records.count == part.count)
-            for (record, name) in zip(records, part) {
-                let number = Int64(name.dropFirst()) ?? -1
-                guard record["fields"]?["number"]?["value"] == .integer(number),
-                    record["fields"]?["text"]?["value"] == .string("text of \(name)")
-                else {
-                    Issue.record("\(name) was acknowledged and is \(record)")
-                    return
+        /// Every acknowledged record is there, as it was sent.
+        private func verify(_ names: [String], in cluster: ProcessCluster, node: Int) async throws {
+            for start in stride(from: 0, to: names.count, by: 200) {
+                let part = names[start..<min(start + 200, names.count)]
+                let body = #"{"records": [\#(part.map { #"{"recordName": "\#($0)"}"# }.joined(separator: ","))]}"#
+                let answer = try await cluster.client.post(cluster.path("records/lookup"), body, node: node)
+                let records = try #require(answer.json["records"]?.array, "\(answer)")
+                #expect(records.count == part.count)
+                for (record, name) in zip(records, part) {
+                    let number = Int64(name.dropFirst()) ?? -1
+                    guard record["fields"]?["number"]?["value"] == .integer(number),
+                        record["fields"]?["text"]?["value"] == .string("text of \(name)")
+                    else {
+                        Issue.record("\(name) was acknowledged and is \(record)")
+                        return
+                    }
                 }
             }
         }
-    }
 
-    /// Every replica of every group has the same state at the same place of its log.
-    private func compareReplicas(of cluster: ProcessCluster) async throws {
-        for group in 0...8 {
-            let hash = try await cluster.client.admin("POST", "state-hash?group=\(group)")
-            let wanted = try #require(hash["hash"]?.string)
-            for node in cluster.ids {
-                var found = false
-                for _ in 0..<500 where !found {
-                    let hashes = try await cluster.client.admin("GET", "state-hash?group=\(group)", node: node - 1)
-                    found = hashes["hashes"]?.array?.contains { $0["hash"]?.string == wanted } ?? false
-                    if !found { await cluster.client.pause() }
+        /// Every replica of every group has the same state at the same place of its log.
+        private func compareReplicas(of cluster: ProcessCluster) async throws {
+            for group in 0...8 {
+                let hash = try await cluster.client.admin("POST", "state-hash?group=\(group)")
+                let wanted = try #require(hash["hash"]?.string)
+                for node in cluster.ids {
+                    var found = false
+                    for _ in 0..<500 where !found {
+                        let hashes = try await cluster.client.admin("GET", "state-hash?group=\(group)", node: node - 1)
+                        found = hashes["hashes"]?.array?.contains { $0["hash"]?.string == wanted } ?? false
+                        if !found { await cluster.client.pause() }
+                    }
+                    #expect(found, "node \(node) does not have the state of group \(group)")
                 }
-                #expect(found, "node \(node) does not have the state of group \(group)")
             }
         }
-    }
 
-    @Test("2,000 saves while one node after another is killed and restarted: every acknowledged one is there, everywhere")
-    func oneAfterAnother() async throws {
-        let cluster = try ProcessCluster()
-        try await cluster.startAll()
-        try await cluster.prepare()
-        let tally = try await save(2_000, over: 32, to: cluster) {
-            for id in cluster.ids {
-                cluster.kill(id)
-                await cluster.client.pause()
-                try cluster.start(id)
-                try await cluster.awaitReady(id)
+        @Test(
+            "2,000 saves while one node after another is killed and restarted: every acknowledged one is there, everywhere"
+        )
+        func oneAfterAnother() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let tally = try await save(2_000, over: 32, to: cluster) {
+                for id in cluster.ids {
+                    cluster.kill(id)
+                    await cluster.client.pause()
+                    try cluster.start(id)
+                    try await cluster.awaitReady(id)
+                }
             }
+            for id in cluster.ids { try await cluster.awaitReady(id) }
+            #expect(tally.acknowledged.count > 500, "\(tally.refused)")
+            #expect(tally.longestWait < .seconds(3), "\(tally.longestWait); \(tally.refused)")
+            for node in 0..<3 { try await verify(tally.acknowledged, in: cluster, node: node) }
+            try await compareReplicas(of: cluster)
         }
-        for id in cluster.ids { try await cluster.awaitReady(id) }
-        #expect(tally.acknowledged.count > 500, "\(tally.refused)")
-        #expect(tally.longestWait < .seconds(3), "\(tally.longestWait); \(tally.refused)")
-        for node in 0..<3 { try await verify(tally.acknowledged, in: cluster, node: node) }
-        try await compareReplicas(of: cluster)
-    }
 
-    @Test("all nodes killed at once and restarted: nothing acknowledged is missing")
-    func allAtOnce() async throws {
-        let cluster = try ProcessCluster()
-        try await cluster.startAll()
-        try await cluster.prepare()
-        let tally = try await save(600, over: 16, to: cluster) {
-            for _ in 0..<20 { await cluster.client.pause() }
-            for id in cluster.ids { cluster.processes[id]?.signalKill() }
-            for id in cluster.ids { cluster.kill(id) }
-            for id in cluster.ids { try cluster.start(id) }
+        @Test("all nodes killed at once and restarted: nothing acknowledged is missing")
+        func allAtOnce() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let tally = try await save(600, over: 16, to: cluster) {
+                for _ in 0..<20 { await cluster.client.pause() }
+                for id in cluster.ids { cluster.processes[id]?.signalKill() }
+                for id in cluster.ids { cluster.kill(id) }
+                for id in cluster.ids { try cluster.start(id) }
+            }
+            for id in cluster.ids { try await cluster.awaitReady(id) }
+            #expect(tally.acknowledged.count > 0)
+            for node in 0..<3 { try await verify(tally.acknowledged, in: cluster, node: node) }
+            try await compareReplicas(of: cluster)
         }
-        for id in cluster.ids { try await cluster.awaitReady(id) }
-        #expect(tally.acknowledged.count > 0)
-        for node in 0..<3 { try await verify(tally.acknowledged, in: cluster, node: node) }
-        try await compareReplicas(of: cluster)
     }
 }

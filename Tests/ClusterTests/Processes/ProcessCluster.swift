@@ -23,7 +23,8 @@ final class ProcessCluster {
                 + #""peerPort": \#(ports[nodeCount + offset])}"#
         }
         configPath = folder + "/cluster.json"
-        try #"{"name": "test", "data": "data", "shards": 8, "replicas": 3, "nodes": [\#(nodes.joined(separator: ", "))]}"#
+        try
+            #"{"name": "test", "data": "data", "shards": 8, "replicas": 3, "nodes": [\#(nodes.joined(separator: ", "))]}"#
             .write(toFile: configPath, atomically: true, encoding: .utf8)
         let made = try ServerProcess.run(["certs", "create", "--config", configPath])
         try #require(made.status == 0, "\(made.errors)")

@@ -39,7 +39,8 @@ final class TestClient: @unchecked Sendable {
     ) async throws -> Answer {
         let parameters = query ?? self.query
         return try await send(
-            "POST", parameters.isEmpty ? path : "\(path)?\(parameters)", body: Array(body.utf8), node: node, headers: headers)
+            "POST", parameters.isEmpty ? path : "\(path)?\(parameters)", body: Array(body.utf8), node: node,
+            headers: headers)
     }
 
     /// An administrator's request to the first node; it must succeed.

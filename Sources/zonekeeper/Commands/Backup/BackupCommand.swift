@@ -24,6 +24,8 @@ struct BackupCommand: AsyncParsableCommand {
             layout: try options.layout(), target: target, withSecrets: withSecrets
         ).run()
         let bytes = manifest.files.reduce(0) { $0 + $1.size }
-        print("backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in \(target)")
+        print(
+            "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in \(target)"
+        )
     }
 }

@@ -10,7 +10,8 @@ struct CertsCommand: AsyncParsableCommand {
 
 /// Which folder of certificates a command is about.
 struct CertsOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The cluster's configuration file; the folder is `certs` in its `data`.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The cluster's configuration file; the folder is `certs` in its `data`.", valueName: "file"))
     var config: String?
 
     @Option(help: ArgumentHelp("The folder of the certificates.", valueName: "folder"))

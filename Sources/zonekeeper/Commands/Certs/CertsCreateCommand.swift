@@ -24,7 +24,9 @@ struct CertsCreateCommand: AsyncParsableCommand {
     var name = "cluster"
 
     func validate() throws {
-        if options.directory != nil, node.isEmpty { throw ValidationError("--directory needs --node, once for each node") }
+        if options.directory != nil, node.isEmpty {
+            throw ValidationError("--directory needs --node, once for each node")
+        }
         if options.config != nil, !node.isEmpty { throw ValidationError("--node goes with --directory") }
     }
 
@@ -54,7 +56,9 @@ struct NodeHost: ExpressibleByArgument, Hashable {
 
     init?(argument: String) {
         let sides = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let id = UInt64(sides[0]), (1...65_535).contains(id), sides.count == 1 || !sides[1].isEmpty else { return nil }
+        guard let id = UInt64(sides[0]), (1...65_535).contains(id), sides.count == 1 || !sides[1].isEmpty else {
+            return nil
+        }
         self.id = id
         host = sides.count == 1 ? nil : String(sides[1])
     }

@@ -14,7 +14,10 @@ struct ClusterDownCommand: AsyncParsableCommand {
     var timeout = 20
 
     func run() async throws {
-        let stopped = try await LocalCluster(layout: try options.layout()).stop(timeoutSeconds: timeout, isForced: force)
-        print(stopped.isEmpty ? "no node was running" : "stopped node \(stopped.map(String.init).joined(separator: ", "))")
+        let stopped = try await LocalCluster(layout: try options.layout()).stop(
+            timeoutSeconds: timeout, isForced: force)
+        print(
+            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.map(String.init).joined(separator: ", "))"
+        )
     }
 }

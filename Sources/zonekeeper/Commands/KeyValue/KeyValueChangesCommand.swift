@@ -27,7 +27,8 @@ struct KeyValueChangesCommand: AsyncParsableCommand {
             }
             if options.json {
                 return Console.print(
-                    JSONValue.members(["changes": .array(changes), "syncToken": token.map { .string($0) }]).serialized())
+                    JSONValue.members(["changes": .array(changes), "syncToken": token.map { .string($0) }]).serialized()
+                )
             }
             print(KeyValueTable.text(changes))
             print("token \(token ?? "")")

@@ -36,7 +36,9 @@ struct KeyValueSetCommand: AsyncParsableCommand {
             ).checked()
             if options.json { return Console.print(response.body) }
             let usage = try response.json()["usage"]
-            print("set \(key) (the store has \(usage?.text("keys") ?? "?") keys and \(usage?.text("bytes") ?? "?") bytes)")
+            print(
+                "set \(key) (the store has \(usage?.text("keys") ?? "?") keys and \(usage?.text("bytes") ?? "?") bytes)"
+            )
         }
     }
 }
@@ -68,7 +70,9 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
             return typed(.bool(flag))
         case .string: return typed(.string(text))
         case .int64, .double, .timestamp, .bytes:
-            guard let scalar = ScalarType(rawValue: rawValue) else { preconditionFailure("\(rawValue) is no scalar type") }
+            guard let scalar = ScalarType(rawValue: rawValue) else {
+                preconditionFailure("\(rawValue) is no scalar type")
+            }
             return typed(try ScalarText.json(text, as: scalar))
         }
     }
@@ -84,7 +88,8 @@ extension JSONValue {
             .members(["value": .array(members.map(\.asPropertyList)), "type": .string("ARRAY")])
         case .object(let members):
             .members([
-                "value": .object(members.map { Member($0.key, $0.value.asPropertyList) }), "type": .string("DICTIONARY"),
+                "value": .object(members.map { Member($0.key, $0.value.asPropertyList) }),
+                "type": .string("DICTIONARY"),
             ])
         default: self
         }

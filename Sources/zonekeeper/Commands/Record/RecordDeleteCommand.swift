@@ -3,7 +3,8 @@ import RecordModel
 
 /// `zonekeeper record delete`
 struct RecordDeleteCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete records, each by its name.")
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete records, each by its name.")
 
     @OptionGroup var options: ConnectionOptions
     @OptionGroup var place: RecordOptions

@@ -24,7 +24,8 @@ struct RecordImportCommand: AsyncParsableCommand {
     @Option(help: "Records in a request, at most \(Limits.operationsMax).")
     var batch = Limits.operationsMax
 
-    @Option(help: "What to do with a record whose name is there already: create (an error), forceUpdate or forceReplace.")
+    @Option(
+        help: "What to do with a record whose name is there already: create (an error), forceUpdate or forceReplace.")
     var existing = RecordImport.Existing.forceReplace
 
     @Option(help: "The line to begin with, from 1, to go on after a failure.")
@@ -40,7 +41,8 @@ struct RecordImportCommand: AsyncParsableCommand {
     func run() async throws {
         try await options.withConnection { connection in
             let saved = try await RecordImport(
-                options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine, path: file
+                options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine,
+                path: file
             ).run(on: connection)
             if options.json { Console.print(JSONValue.members(["imported": .integer(Int64(saved))]).serialized()) }
         }

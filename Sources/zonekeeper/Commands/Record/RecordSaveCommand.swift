@@ -27,16 +27,22 @@ struct RecordSaveCommand: AsyncParsableCommand {
     @Flag(help: "Change the record whatever its change tag, or create it.")
     var force = false
 
-    @Option(help: ArgumentHelp("Read the fields from a JSON object in this file; `-` is standard input.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Read the fields from a JSON object in this file; `-` is standard input.", valueName: "file")
+    )
     var jsonFile: String?
 
     @Argument(help: ArgumentHelp("Fields.", valueName: "field=value"))
     var fields: [String] = []
 
     func validate() throws {
-        if jsonFile != nil, !fields.isEmpty { throw ValidationError("either fields or --json-file is expected, not both") }
+        if jsonFile != nil, !fields.isEmpty {
+            throw ValidationError("either fields or --json-file is expected, not both")
+        }
         if tag != nil, force { throw ValidationError("either --tag or --force is expected, not both") }
-        if tag != nil || force, name == nil { throw ValidationError("--tag and --force need --name, the record to change") }
+        if tag != nil || force, name == nil {
+            throw ValidationError("--tag and --force need --name, the record to change")
+        }
         for field in fields { _ = try FieldArgument(parsing: field) }
     }
 
@@ -54,7 +60,8 @@ struct RecordSaveCommand: AsyncParsableCommand {
             if options.json { Console.print(response.body) }
             try RecordFailures.report(in: records)
             guard !options.json, let saved = records.first else { return }
-            print("saved \(saved.text("recordName")) (\(saved.text("recordType"))), tag \(saved.text("recordChangeTag"))")
+            print(
+                "saved \(saved.text("recordName")) (\(saved.text("recordType"))), tag \(saved.text("recordChangeTag"))")
         }
     }
 

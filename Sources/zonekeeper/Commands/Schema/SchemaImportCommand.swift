@@ -34,7 +34,8 @@ struct SchemaImportCommand: AsyncParsableCommand {
                 (name: "container", value: try connection.container()),
                 (name: "environment", value: connection.settings.environment),
             ]
-            for (name, flag) in [("additive", additive), ("allowDataLoss", allowDataLoss), ("dryRun", dryRun)] where flag {
+            for (name, flag) in [("additive", additive), ("allowDataLoss", allowDataLoss), ("dryRun", dryRun)]
+            where flag {
                 parameters.append((name: name, value: "true"))
             }
             // Wrapped, as the schema's own text may begin with anything.
@@ -63,7 +64,9 @@ enum InputFile {
         } catch {
             throw CommandFailure("\(path) cannot be read: \(error.reason)")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw CommandFailure("\(path) is not UTF-8 text") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure("\(path) is not UTF-8 text")
+        }
         return text
     }
 

@@ -57,7 +57,8 @@ struct ServeCommand: AsyncParsableCommand {
         if config != nil {
             if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
             if port != nil || peerPort != nil {
-                throw ValidationError("--port and --peer-port are for a single node; with --config the file has the ports")
+                throw ValidationError(
+                    "--port and --peer-port are for a single node; with --config the file has the ports")
             }
         }
         for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
@@ -98,7 +99,8 @@ struct ServeCommand: AsyncParsableCommand {
         let tokenFile = adminTokenFile ?? layout.administratorToken
         guard Paths.exists(tokenFile) else {
             throw CommandFailure(
-                "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on every node")
+                "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on every node"
+            )
         }
         return plan(
             node, of: layout.file, data: data ?? layout.folder(of: node), certs: folder,
@@ -107,10 +109,13 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// A store of one node; what is missing of its files is made.
     private func singlePlan() throws -> NodePlan {
+        // A wildcard is where a node listens, not where anyone reaches it.
+        let reachedAt = host.flatMap { ClusterFile.Node.isWildcard($0) ? nil : $0 } ?? "127.0.0.1"
         let node = ClusterFile.Node(
-            id: 1, host: host ?? "127.0.0.1", clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
+            id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
         let file = ClusterFile(
-            name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1, nodes: [node])
+            name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1,
+            nodes: [node])
         let folder = Paths.absolute(file.data)
         do throws(DiskError) {
             try makeFolder(at: folder)
@@ -167,7 +172,8 @@ struct ServeCommand: AsyncParsableCommand {
 extension Logger.Level {
     fileprivate static func parse(_ text: String) throws -> Logger.Level {
         guard let level = Logger.Level(rawValue: text) else {
-            throw ValidationError("one of \(allCases.map(\.rawValue).joined(separator: ", ")) is expected, not '\(text)'")
+            throw ValidationError(
+                "one of \(allCases.map(\.rawValue).joined(separator: ", ")) is expected, not '\(text)'")
         }
         return level
     }

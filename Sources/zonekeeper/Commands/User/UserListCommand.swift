@@ -12,7 +12,9 @@ struct UserListCommand: AsyncParsableCommand {
             let response = try await connection.administer("GET", "users")
             if options.json { return Console.print(response.body) }
             var table = Table("USER", "CREATED")
-            for user in try response.json()["users"]?.array ?? [] { table.add([user.text("name"), user.time("created")]) }
+            for user in try response.json()["users"]?.array ?? [] {
+                table.add([user.text("name"), user.time("created")])
+            }
             print(table.text)
         }
     }

@@ -1,0 +1,14 @@
+import Synchronization
+
+/// A caller that waits on this node; the first of several results is its answer.
+final class PendingCall: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Result<[UInt8], ReplicaError>, Never>?>
+
+    init(_ continuation: CheckedContinuation<Result<[UInt8], ReplicaError>, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func resume(_ result: Result<[UInt8], ReplicaError>) {
+        continuation.withLock { $0.take() }?.resume(returning: result)
+    }
+}

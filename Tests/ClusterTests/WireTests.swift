@@ -1,0 +1,100 @@
+import Authorization
+import KeyValueStore
+import RaftCore
+import RecordModel
+import RecordStore
+import Testing
+import Wire
+
+@testable import Cluster
+
+@Suite("What nodes say to each other comes back as it was said")
+struct ClusterWireTests {
+    private static let zone = ZoneKey(
+        database: DatabaseKey(container: "c", environment: .production, scope: .private, owner: "_u"), name: "z")
+    private static let store = StoreKey(container: "c", environment: .development, user: "_u")
+    private static let rendering = ShardRead.Rendering(desiredKeys: ["a", "b"], numbersAsStrings: true)
+
+    private static let samples: [ShardRead] = [
+        .lookup(
+            ShardRead.RecordLookup(
+                zone: zone, schemaVersion: 1, caller: Caller(user: "_u"),
+                items: [("x", rendering), ("y", ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false))])),
+        .lookup(
+            ShardRead.RecordLookup(
+                zone: zone, schemaVersion: 1, caller: Caller(user: nil),
+                items: [("x", ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false))])),
+        .query(
+            RecordQuery(
+                zone: zone, schemaVersion: 7, caller: Caller(user: "_u"),
+                query: Query(
+                    recordType: "T", filters: [Filter(field: "f", comparator: .equals, value: .int64(-1))],
+                    sorts: [Sort(field: "g", isAscending: false)]), limit: 20, cursor: [1, 2]), rendering),
+        .zones(zone.database), .zone(zone),
+        .keyValue(store, .get(keys: [])), .keyValue(store, .get(keys: ["a", "b"])), .keyValue(store, .list(after: nil)),
+        .keyValue(store, .list(after: "k")), .keyValue(store, .changes(since: nil, limit: 5)),
+        .keyValue(store, .changes(since: "token", limit: 5)),
+    ]
+
+    @Test("reads", arguments: samples.indices)
+    func reads(number: Int) throws {
+        let read = Self.samples[number]
+        let back = try ShardRead(decoding: read.encoded())
+        #expect("\(back)" == "\(read)")
+    }
+
+    @Test("answers to reads")
+    func answers() throws {
+        for answer in [
+            ReadAnswer.found([], cursor: nil), .found([1], cursor: []), .found([1], cursor: [2]),
+            .refused(ServiceError(.throttled, "r", retryAfterSeconds: 3)), .needsSchema(installed: 0),
+            .needsSchema(installed: 9),
+        ] {
+            #expect(try ReadAnswer(decoding: answer.encoded()) == answer)
+        }
+    }
+
+    @Test("requests between nodes, and replies")
+    func nodeMessages() throws {
+        let mark = SnapshotMark(
+            position: LogPosition(index: LogIndex(5), term: Term(2)),
+            configuration: Configuration(voters: [ReplicaID(1), ReplicaID(2)], learners: [ReplicaID(3)]))
+        let chunk = SnapshotChunk(
+            group: GroupID(4), snapshotID: 9, term: Term(3), leader: ReplicaID(1), mark: mark, offset: 10,
+            totalBytes: 12,
+            fileHash: [7], bytes: [1, 2])
+        for request in [
+            NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
+            .read(GroupID(2), request: [3]), .snapshot(chunk),
+        ] {
+            #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
+        }
+        for reply in [
+            NodeReply.done([]), .done([1]), .notLeader(hint: nil), .notLeader(hint: ReplicaID(3)), .overloaded,
+            .diskFull,
+            .superseded, .outcomeUnknown("o"), .failed("f"),
+        ] {
+            #expect("\(try NodeReply(decoding: reply.encoded()))" == "\(reply)")
+        }
+    }
+
+    @Test("commands")
+    func commands() throws {
+        for command in [
+            ShardCommand.keyValue(
+                KeyValueCommand(store: Self.store, time: 1, writes: [.init(key: "k", value: .bool(true))])),
+            .startIncarnation(1_700_000_000_000),
+        ] {
+            #expect("\(try ShardCommand(decoding: command.encoded()))" == "\(command)")
+        }
+        #expect("\(try GroupCommand(decoding: GroupCommand.machine([]).encoded()))" == "\(GroupCommand.machine([]))")
+        #expect("\(try GroupCommand(decoding: GroupCommand.hashState.encoded()))" == "\(GroupCommand.hashState)")
+    }
+
+    @Test("a zone's slot is a fixed function of its key")
+    func slots() {
+        // Computed with another program: SHA-256 of the key's parts and a 0, joined by zero bytes, modulo 1024.
+        #expect(Self.zone.slot == 465)
+        #expect((0..<1024).contains(ZoneKey(database: Self.zone.database, name: "other").slot))
+    }
+}
