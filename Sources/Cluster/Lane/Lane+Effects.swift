@@ -109,6 +109,10 @@ extension Lane {
 
     private func roleChanged(_ change: RoleChange, of group: GroupID) {
         leaders.set(change.leader?.node, of: group)
+        if change.leader != nil, let replica = replicas[group], replica.transferUntil != .zero {
+            replica.transferUntil = .zero
+            scheduleFlush(of: group)
+        }
         if change.role == .leader {
             replicas[group]?.leadingSince = now
             logger.info("group \(group): leading in term \(change.term)")

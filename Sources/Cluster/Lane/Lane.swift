@@ -125,7 +125,7 @@ package final class Lane: @unchecked Sendable {
         scheduleFlush(of: group)
     }
 
-    private func scheduleFlush(of group: GroupID) {
+    func scheduleFlush(of group: GroupID) {
         turn.dirty.append(group)
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
@@ -147,7 +147,8 @@ package final class Lane: @unchecked Sendable {
     }
 
     private func flushProposals(of group: GroupID) {
-        guard let proposals = replicas[group]?.proposals, !proposals.isEmpty else { return }
+        guard let replica = replicas[group], !replica.proposals.isEmpty, replica.transferUntil <= now else { return }
+        let proposals = replica.proposals
         replicas[group]?.proposals = []
         if let failure = replicas[group]?.applyFailure {
             for proposal in proposals {
@@ -190,6 +191,7 @@ package final class Lane: @unchecked Sendable {
             guard let replica = replicas[group] else { continue }
             if replica.wakeAt <= now, let effects = replicas[group]?.raft.tick(now: now) { perform(effects, of: group) }
             handOver(group, isForced: false)
+            if !replica.proposals.isEmpty, replica.transferUntil <= now { scheduleFlush(of: group) }
             if replica.applyFailure != nil, replica.nextApply <= now, replica.applier.reschedule() {
                 replica.worker.schedule(replica.applier)
             }
@@ -209,6 +211,7 @@ package final class Lane: @unchecked Sendable {
             else { continue }
             let effects = replica.raft.transferLeadership(to: successor, now: now)
             let isAsked = !effects.sendNow.isEmpty
+            if isAsked { replica.transferUntil = now.adding(milliseconds: settings.electionTimeoutMilliseconds) }
             perform(effects, of: group)
             if isAsked { return }
         }

@@ -55,6 +55,9 @@ final class Replica: @unchecked Sendable {
     var wakeAt: MonotonicTime
     /// When this node last became the leader.
     var leadingSince = MonotonicTime.zero
+    /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep it from
+    /// being elected.
+    var transferUntil = MonotonicTime.zero
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// When it is tried again.

@@ -64,6 +64,8 @@ package final class ShardDatabase: Sendable {
         configuration.maximumReaderCount = options.readersMax
         configuration.persistentReadOnlyConnections = true
         configuration.label = "shard"
+        // The writer waits while the WAL is started over; that waits only a moment for readers.
+        configuration.busyMode = .timeout(isPool ? 10 : 0.05)
         // Half for the writer, which touches a page of every index on every save.
         let halfKibibytes = options.cacheBytes / 2048
         let readerKibibytes = max(halfKibibytes / options.readersMax, 64)
@@ -117,7 +119,12 @@ package final class ShardDatabase: Sendable {
     /// ones.
     package func truncateWAL() throws -> Bool {
         try checkpointer.writeWithoutTransaction { db in
-            guard try passiveCheckpoint(db) else { return false }
+            // The writer goes on meanwhile; again until little is left for which it has to wait.
+            for _ in 0..<4 {
+                let before = walFrames.count
+                guard try passiveCheckpoint(db) else { return false }
+                if walFrames.count < before || walFrames.count - before < 1_000 { break }
+            }
             var (total, moved): (CInt, CInt) = (-1, -1)
             let code = sqlite3_wal_checkpoint_v2(
                 db.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, &total, &moved)
