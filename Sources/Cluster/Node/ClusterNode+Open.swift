@@ -114,7 +114,7 @@ extension ClusterNode {
 
     private static func openLog(_ settings: NodeSettings) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
         do throws(RaftLogError) {
-            var options = RaftLogOptions()
+            var options = settings.log
             options.haltsAfterRefusal = true
             let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: options)
             return (log, groups)

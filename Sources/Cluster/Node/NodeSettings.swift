@@ -1,5 +1,6 @@
 package import Directory
 package import PeerTransport
+package import Storage
 
 /// What a node must be told to run.
 package struct NodeSettings: Sendable {
@@ -18,6 +19,7 @@ package struct NodeSettings: Sendable {
     package var replicasPerShard = 3
     package var electionTimeoutMilliseconds: UInt64 = 600
     package var heartbeatIntervalMilliseconds: UInt64 = 100
+    package var log = RaftLogOptions()
     package var apply = ApplySettings()
     package var checkpoint = CheckpointSettings()
     /// How long a node must lead a group that another should lead before it hands it over.

@@ -20,7 +20,8 @@ final class TestCluster {
     private let settings: [NodeSettings]
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
-    init(nodeCount: Int) async throws {
+    /// - Parameter change: adjusts each node's settings.
+    init(nodeCount: Int, _ change: (inout NodeSettings) -> Void = { _ in }) async throws {
         folder = NSTemporaryDirectory() + "zonekeeper-cluster-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let certificates = try CertificateFolder.create(path: folder + "/certs", commonName: "test", now: Date())
@@ -41,6 +42,7 @@ final class TestCluster {
                     authorityPath: certificates.path + "/peer-ca.pem", certificatePath: paths.peerCertificatePath,
                     keyPath: paths.peerKeyPath))
             node.shardCount = 4
+            change(&node)
             settings.append(node)
         }
         self.settings = settings

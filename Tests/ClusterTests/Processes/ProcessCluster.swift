@@ -40,12 +40,12 @@ final class ProcessCluster {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    func start(_ id: Int) throws {
+    func start(_ id: Int, more: [String] = []) throws {
         processes[id] = try ServerProcess(
             arguments: [
                 "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
                 "--log-level", "info",
-            ], logPath: "\(folder)/node-\(id).log")
+            ] + more, logPath: "\(folder)/node-\(id).log")
     }
 
     /// Starts all nodes and waits until they are ready.
@@ -83,6 +83,17 @@ final class ProcessCluster {
             "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "tester"}"#)
         client.query =
             "ckAPIToken=\(try #require(api["secret"]?.string))&ckWebAuthToken=\(try #require(session["secret"]?.string))"
+    }
+
+    /// What the command reads to reach this cluster as the user made by `prepare`.
+    var environment: [String: String] {
+        let tokens = client.query.split(separator: "&").map { String($0.split(separator: "=").last ?? "") }
+        return [
+            "ZONEKEEPER_URLS": clientPorts.map { "https://127.0.0.1:\($0)" }.joined(separator: ","),
+            "ZONEKEEPER_CA": folder + "/data/certs/client-ca.pem", "ZONEKEEPER_CONTAINER": container,
+            "ZONEKEEPER_ENVIRONMENT": "development", "ZONEKEEPER_API_TOKEN": tokens.first ?? "",
+            "ZONEKEEPER_WEB_AUTH_TOKEN": tokens.last ?? "", "ZONEKEEPER_ADMIN_TOKEN_FILE": folder + "/admin.token",
+        ]
     }
 
     /// The path of an action on a database of the container.

@@ -1,0 +1,69 @@
+import Foundation
+import PeerTransport
+import RaftCore
+import RecordModel
+import RecordStore
+import Storage
+import Testing
+
+@testable import Cluster
+
+extension ClusterSuites {
+    @Suite("A node that was away for longer than the log remembers")
+    struct SnapshotTests {
+        @Test("is given a snapshot, ends up with the same state, and keeps it over a restart")
+        func catchesUp() async throws {
+            let cluster = try await TestCluster(nodeCount: 3) { settings in
+                settings.log.segmentBytes = 64 << 10
+                settings.log.keepEntries = 0
+                settings.checkpoint.intervalMilliseconds = 50
+                settings.checkpoint.ageMilliseconds = 50
+            }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            let group = try cluster.node(1).map.group(of: Commands.zone)
+            let leader = try await leader(of: group, in: cluster)
+            let away = try #require(cluster.nodes.keys.sorted().first { $0 != leader })
+            await cluster.stop([away])
+            let witness = try #require(cluster.nodes.keys.sorted().first)
+            for number in 0..<1_500 {
+                _ = try await Commands.submit(
+                    Commands.save("n\(number)", number: Int64(number)), to: cluster.node(witness))
+            }
+            for node in cluster.nodes.values { try await awaitCollection(of: group, on: node) }
+            try await cluster.start([away])
+            let hash = try await cluster.node(witness).router.submit(
+                .hashState, to: group, by: cluster.node(witness).deadline())
+            try await expect(hash, of: group, on: cluster.node(away))
+            await cluster.stop([away])
+            try await cluster.start([away])
+            try await expect(hash, of: group, on: cluster.node(away))
+            try await cluster.shutDown()
+        }
+
+        private func leader(of group: GroupID, in cluster: TestCluster) async throws -> UInt64 {
+            _ = try await Commands.submit(Commands.save("first", number: 0), to: cluster.node(1))
+            return try #require(try cluster.node(1).leader(of: group)).rawValue
+        }
+
+        /// Waits until the log has dropped the entries that the node that is away lacks.
+        private func awaitCollection(of group: GroupID, on node: ClusterNode) async throws {
+            let early = LogIndex(20)
+            for _ in 0..<5_000 {
+                if try node.log.entries(of: group, from: early, through: early, bytesMax: 1 << 20) == nil { return }
+                try await node.refreshDirectory()
+            }
+            Issue.record("the log still has entry \(early) of group \(group)")
+        }
+
+        /// Waits until the node's replica has recorded the hash.
+        private func expect(_ hash: [UInt8], of group: GroupID, on node: ClusterNode) async throws {
+            for _ in 0..<2_000 {
+                if try await node.stateHashes(of: group).contains(where: { $0.hash == hash }) { return }
+                _ = try? await node.refreshDirectory()
+            }
+            Issue.record("the replica never came to the state of the others")
+        }
+    }
+}
