@@ -209,17 +209,16 @@ extension Lane {
     }
 
     private func confirm(_ ready: ReadReady, of group: GroupID) {
-        guard let batch = replicas[group]?.readBatches.removeValue(forKey: ready.id) else { return }
-        for read in batch.reads {
-            replicas[group]?.confirmedReads.append(
-                Replica.ConfirmedRead(index: ready.index, read: read))
+        guard let reads = replicas[group]?.readBatches.removeValue(forKey: ready.id) else { return }
+        for read in reads {
+            replicas[group]?.confirmedReads.append(Replica.ConfirmedRead(index: ready.index, read: read))
         }
         runConfirmedReads(of: group)
     }
 
     private func fail(_ failed: FailedRead, of group: GroupID) {
         let error: ReplicaError = failed.reason == .overloaded ? .overloaded : .notLeader(hint: failed.leader)
-        for read in replicas[group]?.readBatches.removeValue(forKey: failed.id)?.reads ?? [] { read.fail(error) }
+        for read in replicas[group]?.readBatches.removeValue(forKey: failed.id) ?? [] { read.fail(error) }
     }
 
     private func runConfirmedReads(of group: GroupID) {

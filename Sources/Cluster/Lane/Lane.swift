@@ -67,8 +67,7 @@ package final class Lane: @unchecked Sendable {
 
     init(
         eventLoop: any EventLoop, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
-        blockingPool: BlockingPool,
-        snapshotPool: BlockingPool, logger: Logger
+        blockingPool: BlockingPool, snapshotPool: BlockingPool, logger: Logger
     ) {
         self.eventLoop = eventLoop
         self.log = log
@@ -180,7 +179,7 @@ package final class Lane: @unchecked Sendable {
         guard let reads = replicas[group]?.reads, !reads.isEmpty, let id = replicas[group]?.nextReadID else { return }
         replicas[group]?.reads = []
         replicas[group]?.nextReadID = id + 1
-        replicas[group]?.readBatches[id] = Replica.ReadBatch(reads: reads)
+        replicas[group]?.readBatches[id] = reads
         if let effects = replicas[group]?.raft.read(id, now: now) { perform(effects, of: group) }
     }
 
@@ -263,7 +262,7 @@ package final class Lane: @unchecked Sendable {
             let stopping = ReplicaError.outcomeUnknown("the node is stopping")
             for proposal in replica.proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
             for inFlight in replica.inFlight { inFlight.completion(.failure(stopping)) }
-            let batches = replica.readBatches.values.flatMap(\.reads)
+            let batches = replica.readBatches.values.flatMap(\.self)
             for read in replica.reads + batches + replica.confirmedReads.map(\.read) { read.fail(stopping) }
             replica.proposals = []
             replica.inFlight = []

@@ -16,11 +16,6 @@ final class Replica: @unchecked Sendable {
         var completion: Completion
     }
 
-    /// Reads that share a round of heartbeats.
-    struct ReadBatch {
-        var reads: [Read]
-    }
-
     /// A read whose index is confirmed and not applied yet.
     struct ConfirmedRead {
         var index: LogIndex
@@ -40,8 +35,8 @@ final class Replica: @unchecked Sendable {
     var proposals: [Proposal] = []
     var inFlight: Deque<InFlight> = []
     var reads: [Read] = []
-    /// By the id given to the core.
-    var readBatches: [UInt64: ReadBatch] = [:]
+    /// Reads that share a round of heartbeats, by the id given to the core.
+    var readBatches: [UInt64: [Read]] = [:]
     var confirmedReads: Deque<ConfirmedRead> = []
     var nextReadID: UInt64 = 1
 
