@@ -88,7 +88,7 @@ let package = Package(
                 "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
                 "RecordStore",
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
-            ], testing: ["Certificates", "zonekeeper", .asyncHTTPClient, .nioHTTP1, .nioSSL]),
+            ], testing: ["Certificates", "TestSupport", "zonekeeper", .asyncHTTPClient, .nioHTTP1, .nioSSL]),
         module("Admission", ["Authorization", "Directory", "RecordModel", .crypto]),
         module(
             "WebServices",
@@ -111,7 +111,26 @@ let package = Package(
             .testTarget(
                 name: "zonekeeperTests", dependencies: ["zonekeeper", "RecordModel", "Storage", .arguments],
                 swiftSettings: settings),
+            .target(
+                name: "TestSupport",
+                dependencies: [
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "WebServices",
+                    "zonekeeper", .asyncHTTPClient,
+                    .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                ], path: "Tests/TestSupport", swiftSettings: settings),
+            .testTarget(
+                name: "ConformanceTests",
+                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .nioCore],
+                swiftSettings: settings),
+            .testTarget(
+                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),
             .testTarget(name: "LintTests", swiftSettings: settings),
+            .executableTarget(
+                name: "store-benchmarks",
+                dependencies: [
+                    "Authorization", "RecordModel", "RecordStore", "Storage", .arguments, .grdb, .grdbSQLite,
+                ],
+                path: "Benchmarks/Store", swiftSettings: settings),
         ],
     ].flatMap(\.self)
 )

@@ -23,20 +23,40 @@ enum Files {
     static func write(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) {
         let temporary = path + ".new"
         unlink(temporary)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw systemError(temporary, "cannot be made") }
+        try writeWhole(text, to: temporary, mode: mode)
+        guard rename(temporary, path) == 0 else { throw systemError(path, "cannot be replaced") }
+        try syncFolder(of: path)
+    }
+
+    /// Like `write`, but a file that is there, or that another process makes at the same time, stays as it is.
+    /// - Returns: whether the file was made.
+    static func writeNew(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) -> Bool {
+        let temporary = "\(path).\(getpid()).new"
+        unlink(temporary)
+        try writeWhole(text, to: temporary, mode: mode)
+        defer { unlink(temporary) }
+        // Unlike a rename, a link never replaces.
+        if link(temporary, path) != 0 {
+            if errno == EEXIST { return false }
+            throw systemError(path, "cannot be made")
+        }
+        try syncFolder(of: path)
+        return true
+    }
+
+    private static func writeWhole(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw systemError(path, "cannot be made") }
         defer { close(descriptor) }
         // The umask may have taken bits away, and a key must have exactly its mode.
-        guard fchmod(descriptor, mode) == 0 else { throw systemError(temporary, "cannot get its mode") }
+        guard fchmod(descriptor, mode) == 0 else { throw systemError(path, "cannot get its mode") }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { unistdWrite(descriptor, $0) }
-            guard count > 0 else { throw systemError(temporary, "cannot be written") }
+            guard count > 0 else { throw systemError(path, "cannot be written") }
             rest = rest.dropFirst(count)
         }
-        guard fsync(descriptor) == 0 else { throw systemError(temporary, "cannot be made durable") }
-        guard rename(temporary, path) == 0 else { throw systemError(path, "cannot be replaced") }
-        try syncFolder(of: path)
+        guard fsync(descriptor) == 0 else { throw systemError(path, "cannot be made durable") }
     }
 
     /// Renames a folder that was filled beside its final place.
@@ -51,7 +71,7 @@ enum Files {
         }
         guard let text = String(validating: data, as: UTF8.self) else {
             throw CertificatesError(
-                file: path, problem: "is not a PEM file (it is not text)", remedy: "Put the right file there")
+                file: path, problem: "is not text", remedy: "Put the right file there")
         }
         return text
     }

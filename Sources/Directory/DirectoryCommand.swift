@@ -5,36 +5,21 @@ package import Wire
 package enum DirectoryCommand: Hashable, Sendable {
     /// The first command of a cluster; later ones are refused unless their epoch is greater.
     case installMap(ClusterMap)
+    /// Both environments begin with `Schema.initial`, as version 1.
     case createContainer(name: String, time: Int64)
-    /// Replaces a schema, provided that its version is still `expectedVersion` (0: none yet).
+    /// Replaces a schema, provided that its version is still `expectedVersion`.
     case setSchema(SchemaKey, expectedVersion: UInt64, Schema)
+    /// Makes development's schema production's, in a new generation: every development record of the container goes. Provided
+    /// that the version of development's schema is still `expectedVersion`.
+    case resetDevelopment(container: String, expectedVersion: UInt64)
+    /// Adds a data key, provided that its number follows the last one's; from then on values are sealed with it.
+    case addContainerKey(container: String, ContainerKey)
     case createAccount(Account)
+    case updateAccount(name: String, AccountChanges)
     /// Removes the account and its sessions; its records stay.
     case deleteAccount(name: String)
     case createToken(Token)
     case revokeToken(id: String)
-}
-
-/// Whose schema.
-package struct SchemaKey: Hashable, Sendable {
-    package var container: String
-    package var environment: Environment
-
-    package init(container: String, environment: Environment) {
-        self.container = container
-        self.environment = environment
-    }
-}
-
-/// A schema and its version, which grows by one with every change.
-package struct VersionedSchema: Hashable, Sendable {
-    package var version: UInt64
-    package var schema: Schema
-
-    package init(version: UInt64, schema: Schema) {
-        self.version = version
-        self.schema = schema
-    }
 }
 
 /// What became of a command.
@@ -45,6 +30,8 @@ package enum DirectoryOutcome: Hashable, Sendable {
 }
 
 extension DirectoryCommand: WireCodable {
+    /// One field: 1 map, 2 container, 3 schema, 4 account, 5 account's name, 6 token, 7 token's id, 8 changed account, 9 reset,
+    /// 10 container key.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .installMap(let map): writer.field(1) { map.encode(to: &$0) }
@@ -64,6 +51,21 @@ extension DirectoryCommand: WireCodable {
         case .deleteAccount(let name): writer.field(5, name)
         case .createToken(let token): writer.field(6) { token.encode(to: &$0) }
         case .revokeToken(let id): writer.field(7, id)
+        case .updateAccount(let name, let changes):
+            writer.field(8) { change in
+                change.field(1, name)
+                change.field(2) { changes.encode(to: &$0) }
+            }
+        case .resetDevelopment(let container, let expectedVersion):
+            writer.field(9) { reset in
+                reset.field(1, container)
+                reset.field(2, expectedVersion)
+            }
+        case .addContainerKey(let container, let key):
+            writer.field(10) { addition in
+                addition.field(1, container)
+                addition.field(2) { key.encode(to: &$0) }
+            }
         }
     }
 
@@ -78,6 +80,9 @@ extension DirectoryCommand: WireCodable {
             case 5: command = .deleteAccount(name: try reader.string())
             case 6: command = .createToken(try reader.message())
             case 7: command = .revokeToken(id: try reader.string())
+            case 8: command = try Self.updateAccount(&reader)
+            case 9: command = try Self.resetDevelopment(&reader)
+            case 10: command = try Self.addContainerKey(&reader)
             default: try reader.skip()
             }
         }
@@ -117,6 +122,49 @@ extension DirectoryCommand: WireCodable {
         guard let environment else { throw .invalidValue(field: 2) }
         return .setSchema(
             SchemaKey(container: container, environment: environment), expectedVersion: expectedVersion, schema)
+    }
+
+    private static func updateAccount(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var name = ""
+        var changes = AccountChanges()
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: name = try nested.string()
+            case 2: changes = try nested.message()
+            default: try nested.skip()
+            }
+        }
+        return .updateAccount(name: name, changes)
+    }
+
+    private static func resetDevelopment(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var container = ""
+        var expectedVersion: UInt64 = 0
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: container = try nested.string()
+            case 2: expectedVersion = try nested.unsigned()
+            default: try nested.skip()
+            }
+        }
+        return .resetDevelopment(container: container, expectedVersion: expectedVersion)
+    }
+
+    private static func addContainerKey(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var container = ""
+        var key: ContainerKey?
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: container = try nested.string()
+            case 2: key = try nested.message()
+            default: try nested.skip()
+            }
+        }
+        guard let key else { throw .missingField(2) }
+        return .addContainerKey(container: container, key)
     }
 }
 

@@ -24,87 +24,92 @@ extension DirectoryTables {
             throw ServiceError(.exists, "container '\(name)' exists already")
         }
         try db.execute(sql: "INSERT INTO container (name, created) VALUES (?, ?)", arguments: [name, time])
-        return .container(name: name, created: time)
+        let schema = VersionedSchema(version: 1, schema: Schema.initial)
+        for environment in Environment.allCases {
+            try write(schema, of: SchemaKey(container: name, environment: environment), in: db)
+        }
+        return .container(name: name, created: time, schema)
     }
 
     static func setSchema(
         _ key: SchemaKey, expectedVersion: UInt64, _ schema: Schema, in db: Database
     ) throws -> (version: UInt64, change: DirectoryChange?) {
-        try requireContainer(key.container, in: db)
-        let version = try Int64.fetchOne(
-            db, sql: "SELECT version FROM schema WHERE container = ? AND environment = ?",
-            arguments: [key.container, key.environment.rawValue])
-        guard UInt64(version ?? 0) == expectedVersion else {
-            throw ServiceError(
-                .conflict,
-                "the schema of '\(key.container)' (\(key.environment.rawValue)) has changed meanwhile: it is at version "
-                    + "\(version ?? 0), the change was made for version \(expectedVersion); look at it and try again")
-        }
-        let new = VersionedSchema(version: expectedVersion + 1, schema: schema)
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO schema (container, environment, version, body) VALUES (?, ?, ?, ?)",
-            arguments: [key.container, key.environment.rawValue, Int64(new.version), Data(schema.encoded())])
+        let (version, generation) = try installed(key, in: db)
+        guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
+        let new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
+        try write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
 
-    static func createAccount(_ account: Account, in db: Database) throws -> DirectoryChange? {
-        if try Int.fetchOne(
-            db, sql: "SELECT 1 FROM account WHERE name = ? OR id = ?", arguments: [account.name, account.id]) != nil
-        {
-            throw ServiceError(.exists, "user '\(account.name)' exists already")
+    static func resetDevelopment(
+        _ container: String, expectedVersion: UInt64, in db: Database
+    ) throws -> (version: UInt64, change: DirectoryChange?) {
+        let key = SchemaKey(container: container, environment: .development)
+        let (version, generation) = try installed(key, in: db)
+        guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
+        let body = try Data.fetchOne(
+            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
+            arguments: [container, Environment.production.rawValue])
+        let production = try body.map { try Schema(decoding: [UInt8]($0)) } ?? Schema.initial
+        let new = VersionedSchema(version: version + 1, schema: production, generation: generation + 1)
+        try write(new, of: key, in: db)
+        return (new.version, .schema(key, new))
+    }
+
+    static func addContainerKey(
+        _ key: ContainerKey, to container: String, in db: Database
+    ) throws -> DirectoryChange? {
+        try requireContainer(container, in: db)
+        let last = try Int64.fetchOne(
+            db, sql: "SELECT MAX(number) FROM container_key WHERE container = ?", arguments: [container])
+        guard key.number == UInt64(last ?? 0) + 1 else {
+            throw ServiceError(
+                .conflict,
+                "the data keys of '\(container)' have changed meanwhile: the last one is number \(last ?? 0), the new one has "
+                    + "number \(key.number); look at them and try again")
         }
         try db.execute(
-            sql: "INSERT INTO account (id, name, body) VALUES (?, ?, ?)",
-            arguments: [account.id, account.name, Data(account.encoded())])
-        return .account(account)
+            sql: "INSERT INTO container_key (container, number, body) VALUES (?, ?, ?)",
+            arguments: [container, Int64(key.number), Data(key.encoded())])
+        return .containerKey(container: container, key)
     }
 
-    static func deleteAccount(named name: String, in db: Database) throws -> DirectoryChange? {
-        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE name = ?", arguments: [name]) else {
-            throw ServiceError(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
-        }
-        let account = try Account(decoding: [UInt8](body))
-        try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [account.id])
-        try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [account.id])
-        return .accountRemoved(account)
+    /// The version and generation of a schema; 0 where none was ever set.
+    private static func installed(
+        _ key: SchemaKey, in db: Database
+    ) throws -> (version: UInt64, generation: UInt64) {
+        try requireContainer(key.container, in: db)
+        let row = try Row.fetchOne(
+            db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
+            arguments: [key.container, key.environment.rawValue])
+        guard let row else { return (0, 0) }
+        return (UInt64(row[0] as Int64), UInt64(row[1] as Int64))
     }
 
-    static func createToken(_ token: Token, in db: Database) throws -> DirectoryChange? {
-        var accountID: String?
-        switch token.kind {
-        case .api(let container, _): try requireContainer(container, in: db)
-        case .session(let container, let id, _):
-            try requireContainer(container, in: db)
-            guard try Int.fetchOne(db, sql: "SELECT 1 FROM account WHERE id = ?", arguments: [id]) != nil else {
-                throw ServiceError(.notFound, "the session's user does not exist any more")
-            }
-            accountID = id
-        }
-        if try Int.fetchOne(
-            db, sql: "SELECT 1 FROM token WHERE id = ? OR secret_hash = ?",
-            arguments: [token.id, Data(token.secretHash)]) != nil
-        {
-            throw ServiceError(.exists, "a token with this id or secret exists already")
-        }
+    private static func changedMeanwhile(_ key: SchemaKey, version: UInt64, _ expected: UInt64) -> ServiceError {
+        ServiceError(
+            .conflict,
+            "the schema of '\(key.container)' (\(key.environment.rawValue)) has changed meanwhile: it is at version "
+                + "\(version), the change was made for version \(expected); look at it and try again")
+    }
+
+    private static func write(_ schema: VersionedSchema, of key: SchemaKey, in db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO token (id, account, secret_hash, body) VALUES (?, ?, ?, ?)",
-            arguments: [token.id, accountID, Data(token.secretHash), Data(token.encoded())])
-        return .token(token)
+            sql: """
+                INSERT OR REPLACE INTO schema (container, environment, version, generation, body)
+                VALUES (?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                key.container, key.environment.rawValue, Int64(schema.version), Int64(schema.generation),
+                Data(schema.schema.encoded()),
+            ])
     }
 
-    static func revokeToken(_ id: String, in db: Database) throws -> DirectoryChange? {
-        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id]) else {
-            throw ServiceError(.notFound, "no token '\(id)': `zonekeeper token list` shows those that exist")
-        }
-        try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-        return .tokenRemoved(try Token(decoding: [UInt8](body)))
-    }
-
-    private static func containerExists(_ name: String, in db: Database) throws -> Bool {
+    static func containerExists(_ name: String, in db: Database) throws -> Bool {
         try Int.fetchOne(db, sql: "SELECT 1 FROM container WHERE name = ?", arguments: [name]) != nil
     }
 
-    private static func requireContainer(_ name: String, in db: Database) throws {
+    static func requireContainer(_ name: String, in db: Database) throws {
         guard try containerExists(name, in: db) else {
             throw ServiceError(
                 .notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`")

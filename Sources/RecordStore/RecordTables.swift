@@ -7,7 +7,7 @@ import Synchronization
 /// Apply runs inside the caller's transaction, which also records the applied index; reads run on any connection, in a
 /// snapshot. Every decodable command has an outcome; only I/O errors and corruption throw, and stop the replica.
 package final class RecordTables: Sendable {
-    /// Schemas by row and version; a version's content never changes.
+    /// Schemas by row, version and revision, whose content never changes.
     private let schemas = Mutex<[SchemaVersion: InstalledSchema]>([:])
     /// Schemas kept at once; beyond that the cache starts again.
     private static let cachedSchemasMax = 256
@@ -15,6 +15,8 @@ package final class RecordTables: Sendable {
     private struct SchemaVersion: Hashable {
         var schemaID: Int64
         var version: UInt64
+        /// Grows with each change of the indexes' states.
+        var revision: Int64
     }
 
     package init() {}
@@ -32,12 +34,16 @@ package final class RecordTables: Sendable {
         return outcome
     }
 
-    func installedSchema(id: Int64, version: UInt64, in db: Database) throws -> InstalledSchema {
-        let key = SchemaVersion(schemaID: id, version: version)
+    /// The schema of a row that was read in the same snapshot.
+    func installedSchema(_ row: SchemaRow, in db: Database) throws -> InstalledSchema {
+        let key = SchemaVersion(schemaID: row.id, version: row.version, revision: row.revision)
         if let known = schemas.withLock({ $0[key] }) { return known }
-        let loaded =
-            try InstalledSchema.load(schemaID: id, in: db) ?? InstalledSchema(version: 0, byName: [:], byID: [:])
+        let loaded = try InstalledSchema.load(schemaID: row.id, in: db) ?? .none
         schemas.withLock { schemas in
+            // Each part of an index's building is a revision: only the last one is asked for again.
+            schemas = schemas.filter { known, _ in
+                known.schemaID != row.id || (known.version, known.revision) > (row.version, row.revision)
+            }
             if schemas.count >= Self.cachedSchemasMax { schemas.removeAll() }
             schemas[key] = loaded
         }

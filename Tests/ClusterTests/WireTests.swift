@@ -1,4 +1,5 @@
 import Authorization
+import Directory
 import KeyValueStore
 import RaftCore
 import RecordModel
@@ -29,8 +30,25 @@ struct ClusterWireTests {
                 zone: zone, schemaVersion: 7, caller: Caller(user: "_u"),
                 query: Query(
                     recordType: "T", filters: [Filter(field: "f", comparator: .equals, value: .int64(-1))],
-                    sorts: [Sort(field: "g", isAscending: false)]), limit: 20, cursor: [1, 2]), rendering),
-        .zones(zone.database), .zone(zone),
+                    sorts: [Sort(field: "g", isAscending: false)]), limit: 20, cursor: [1, 2], explains: true),
+            rendering),
+        .databaseQuery(
+            DatabaseQuery(
+                database: zone.database, schemaVersion: 7, caller: Caller(user: "_u"),
+                query: Query(
+                    recordType: "T", filters: [Filter(field: nil, comparator: .containsAnyTokens, value: .string("w"))],
+                    sorts: [Sort(field: "l", relativeLocation: Location(latitude: 1, longitude: -2))]), limit: 20,
+                cursor: [1, 2]), rendering),
+        .zoneChanges(
+            ZoneChangesRequest(
+                zone: zone, schemaVersion: 3, caller: Caller(user: "_u"), token: [4, 5], limit: 6, isReverse: true,
+                recordTypes: []), rendering),
+        .databaseChanges(
+            DatabaseChangesRequest(
+                database: zone.database, schemaVersion: 3, caller: Caller(user: "_u"), incarnation: 1, after: 2,
+                limit: 3)),
+        .zones(zone.database, schemaVersion: 4), .zone(zone, schemaVersion: 5),
+        .indexes(SchemaKey(container: "c", environment: .production), schemaVersion: 6),
         .keyValue(store, .get(keys: [])), .keyValue(store, .get(keys: ["a", "b"])), .keyValue(store, .list(after: nil)),
         .keyValue(store, .list(after: "k")), .keyValue(store, .changes(since: nil, limit: 5)),
         .keyValue(store, .changes(since: "token", limit: 5)),
@@ -46,7 +64,8 @@ struct ClusterWireTests {
     @Test("answers to reads")
     func answers() throws {
         for answer in [
-            ReadAnswer.found([], cursor: nil), .found([1], cursor: []), .found([1], cursor: [2]),
+            ReadAnswer.found(ShardAnswer([])), .found(ShardAnswer([1], cursor: [])),
+            .found(ShardAnswer([1], cursor: [2], hasMore: true)),
             .refused(ServiceError(.throttled, "r", retryAfterSeconds: 3)), .needsSchema(installed: 0),
             .needsSchema(installed: 9),
         ] {

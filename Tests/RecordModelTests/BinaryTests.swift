@@ -120,6 +120,28 @@ struct BinaryTests {
         #expect(throws: WireError.missingField(1)) { try decodeBody([]) }
     }
 
+    @Test("names sort by their bytes: what looks the same is two names, and every set of names has one order")
+    func nameOrder() throws {
+        // Found by the fuzzer (input 2081604): Swift's own order knows no order of these.
+        let names = [
+            "\u{e9}\u{1F}", "e\u{301}", "\u{e9}", "e\u{301}\u{1F}", "e", "", "\u{e9}\u{0}", "\u{1F600}", "\u{FF21}",
+        ]
+        let sorted = names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+        var numbers = SeededNumbers(state: 12)
+        for _ in 0..<50 {
+            let fields = Fields(names.shuffled(using: &numbers).map { .init(name: $0, value: .string($0)) })
+            #expect(fields.all.map { Array($0.name.utf8) } == sorted.map { Array($0.utf8) })
+            #expect(try decodeBody(encodeBody(fields)) == fields)
+            for name in names {
+                guard case .string(let found)? = fields[name] else {
+                    Issue.record("\(Array(name.utf8)) is not found")
+                    continue
+                }
+                #expect(Array(found.utf8) == Array(name.utf8))
+            }
+        }
+    }
+
     @Test("a list holds values of its own type only, and no lists")
     func listMembers() {
         var mixed = WireWriter()
@@ -132,6 +154,14 @@ struct BinaryTests {
             outer.field(15, ScalarType.string.wireCode)
             outer.field(8) { $0.field(15, 1) }
         }
+        // The type would be that of the second, the member one of the first.
+        var twoTypes = WireWriter()
+        twoTypes.field(8) {
+            $0.field(15, ScalarType.int64.wireCode)
+            $0.field(2, signed: 1)
+            $0.field(15, ScalarType.string.wireCode)
+        }
+        #expect(throws: WireError.invalidValue(field: 15)) { try FieldValue(decoding: twoTypes.bytes) }
         #expect(throws: WireError.invalidValue(field: 2)) { try FieldValue(decoding: mixed.bytes) }
         #expect(throws: WireError.invalidValue(field: 8)) { try FieldValue(decoding: nested.bytes) }
     }

@@ -165,7 +165,10 @@ struct RequestTests {
 
     @Test(
         "sharing says that it is not built yet",
-        arguments: [#""parent":{"recordName":"p"}"#, #""createShortGUID":true"#, #""recordType":"cloudKit.share""#])
+        arguments: [
+            #""createShortGUID":true"#, #""recordType":"cloudKit.share""#, #""recordType":"cloudkit.shared""#,
+            #""forRecord":{"recordName":"r"}"#,
+        ])
     func sharing(member: String) {
         let type = member.contains("recordType") ? "" : #","recordType":"T""#
         let reason = reason { try modify("{\"operationType\":\"create\",\"record\":{\(member)\(type)}}") }

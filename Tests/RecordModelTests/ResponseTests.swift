@@ -95,7 +95,7 @@ struct ResponseTests {
         #expect(text { $0.tombstone(recordName: "r") } == #"{"recordName":"r","deleted":true}"#)
         #expect(
             text { $0.tombstone(recordName: "r", changeTag: tag) }
-                == #"{"recordName":"r","deleted":true,"recordChangeTag":"1.2"}"#)
+                == #"{"recordName":"r","recordType":null,"deleted":true,"recordChangeTag":"1.2"}"#)
         #expect(
             text { $0.zone(ZoneID(owner: "_u"), syncToken: nil, isAtomic: false) }
                 == #"{"zoneID":{"zoneName":"_defaultZone","ownerRecordName":"_u","zoneType":"DEFAULT_ZONE"},"#

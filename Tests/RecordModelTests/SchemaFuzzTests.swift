@@ -68,6 +68,6 @@ struct SchemaFuzzTests {
             Self.mutate(&text, using: &random)
             if try check(String(decoding: text, as: UTF8.self)) { accepted += 1 }
         }
-        #expect((5...395).contains(accepted))
+        #expect((2...395).contains(accepted))
     }
 }

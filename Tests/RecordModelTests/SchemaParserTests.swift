@@ -77,7 +77,8 @@ struct SchemaParserTests {
     @Test("Grants stand anywhere among the fields and add up")
     func grants() throws {
         let members = """
-            GRANT READ TO "_world", a INT64, GRANT WRITE TO "_creator", GRANT READ, CREATE TO "_creator", b INT64
+            GRANT READ TO "_world", a INT64, GRANT WRITE TO "_creator", GRANT READ, CREATE TO "_creator", b INT64,
+            GRANT READ, READ TO "_creator"
             """
         let parsed = try type(members)
         #expect(parsed.fields.map(\.name) == ["a", "b"])
@@ -119,5 +120,64 @@ struct SchemaParserTests {
         #expect(schemaError("DEFINE SCHEMA RECORD TYPE T (\(name)a INT64);")?.message.contains("256") == true)
         #expect(schemaError("DEFINE SCHEMA RECORD TYPE \(name)a ();")?.message.contains("256") == true)
         #expect(schemaError("DEFINE SCHEMA CREATE ROLE \(name)a;")?.message.contains("256") == true)
+    }
+
+    @Test("500 record types and 1,000 fields are taken, one more is not, and its place is said")
+    func limits() throws {
+        func types(_ count: Int) -> String {
+            "DEFINE SCHEMA\n" + (0..<count).map { "RECORD TYPE T\($0) ();\n" }.joined()
+        }
+        func fields(_ count: Int) -> String {
+            let members = ["\"___recordID\" REFERENCE QUERYABLE"] + (0..<count).map { "f\($0) INT64" }
+            return "DEFINE SCHEMA RECORD TYPE T (\n\(members.joined(separator: ",\n")));"
+        }
+        #expect(try SchemaParser.parse(types(499)).types.count == 499)
+        #expect(try SchemaParser.parse(types(500)).types.count == 500)
+        let manyTypes = schemaError(types(501))
+        #expect(manyTypes?.description.hasPrefix("line 502, column 13: a schema has at most 500 record types") == true)
+        #expect(try SchemaParser.parse(fields(999)).types[0].fields.count == 1000)
+        #expect(try SchemaParser.parse(fields(1000)).types[0].fields.count == 1001)
+        let manyFields = schemaError(fields(1001))
+        #expect(manyFields?.description.hasPrefix("line 1003, column 1: a record type has at most 1000 fields") == true)
+    }
+
+    @Test("A carriage return alone ends a line, also one with a comment")
+    func carriageReturns() throws {
+        let text = "DEFINE SCHEMA // first\rRECORD TYPE T (\r\ta INT64, -- second\r\tb STRING\r);\r"
+        #expect(try SchemaParser.parse(text).types[0].fields.map(\.name) == ["a", "b"])
+        let error = schemaError("DEFINE SCHEMA\r\nRECORD TYPE T (\ra WHAT)")
+        #expect(error?.line == 3 && error?.column == 3)
+    }
+
+    @Test("Dots are for what CloudKit brings, such as cloudkit.share")
+    func dots() throws {
+        let share = """
+            DEFINE SCHEMA RECORD TYPE "cloudkit.share" ("cloudkit.title" STRING, "cloudkit.type" STRING QUERYABLE,
+                "cloudkit.thumbnailImageData" BYTES, title STRING, GRANT READ, WRITE TO "_creator");
+            """
+        let schema = try SchemaParser.parse(share)
+        #expect(schema.types[0].fields.count == 4)
+        #expect(try SchemaParser.parse(SchemaPrinter.print(schema)) == schema)
+        for name in ["a.b", "cloudkit", "cloudkit.", "cloudkit.a-b", ".a"] {
+            let isTaken = (try? SchemaParser.parse("DEFINE SCHEMA RECORD TYPE \"\(name)\" ();")) != nil
+            #expect(isTaken == (name == "cloudkit"))
+        }
+    }
+
+    @Test("References may be lists, lists may be encrypted, a reserved word in quotation marks is a name of everything")
+    func rareForms() throws {
+        let text = """
+            DEFINE SCHEMA CREATE ROLE "preferred"; RECORD TYPE "Sortable" ("Grant" LIST<REFERENCE> QUERYABLE,
+                "searchable" LIST<ENCRYPTED TIMESTAMP>, n LIST<NUMBER PREFERRED AS DOUBLE>, "___parent" REFERENCE QUERYABLE,
+                GRANT CREATE TO "preferred");
+            """
+        let schema = try SchemaParser.parse(text)
+        let type = try #require(schema.type(named: "Sortable"))
+        #expect(type.field(named: "Grant")?.type == FieldType(.reference, isList: true))
+        #expect(type.field(named: "searchable")?.type == FieldType(.timestamp, isList: true, isEncrypted: true))
+        #expect(type.field(named: "n")?.type == FieldType(.number, isList: true, preferred: .double))
+        #expect(type.field(named: "___parent")?.indexes == .queryable)
+        #expect(type.permissions(of: "preferred") == .create)
+        #expect(try SchemaParser.parse(SchemaPrinter.print(schema)) == schema)
     }
 }

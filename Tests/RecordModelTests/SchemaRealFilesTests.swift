@@ -31,6 +31,26 @@ struct SchemaRealFilesTests {
         }
     }
 
+    @Test("Every file imports into a new container, and deploys from there to production")
+    func imports() throws {
+        for file in Self.files {
+            let schema = try SchemaParser.parse(String(decoding: try Data(contentsOf: file), as: UTF8.self))
+            for mode in [SchemaPlan.Mode.replace, .additive] {
+                let plan = SchemaPlan(from: .initial, to: schema, mode: mode, protecting: .initial)
+                #expect(plan.refusals.isEmpty, "\(file.lastPathComponent)")
+                let development = try #require(plan.applied(to: .initial), "\(file.lastPathComponent)")
+                #expect(development.type(named: "Users") != nil && development.types.count >= schema.types.count)
+                let again = SchemaPlan(from: development, to: schema, mode: mode, protecting: .initial)
+                #expect(again.isEmpty, "\(file.lastPathComponent)")
+                let deploy = SchemaPlan(from: .initial, to: development, mode: .additive)
+                let production = try #require(deploy.applied(to: .initial), "\(file.lastPathComponent)")
+                // A deploy takes nothing away, such as the grants that a file leaves out.
+                #expect(SchemaPlan(from: production, to: development, mode: .additive).changes.isEmpty)
+                #expect(production.types.map(\.name) == development.types.map(\.name))
+            }
+        }
+    }
+
     @Test("What CloudKit's exporter wrote is printed back byte for byte")
     func exports() throws {
         // The others were written or changed by hand: other order, comments, missing system fields.

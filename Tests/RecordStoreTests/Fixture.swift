@@ -43,7 +43,14 @@ struct Fixture {
             Grant(role: "_icloud", permissions: .create), Grant(role: "_creator", permissions: [.read, .write]),
         ])
     static let bare = RecordType(name: "Bare", fields: [FieldDefinition(name: "text", type: FieldType(.string))])
+    static let users = RecordType(
+        name: "Users",
+        fields: [
+            FieldDefinition(name: "roles", type: FieldType(.int64, isList: true)),
+            FieldDefinition(name: "nick", type: FieldType(.string)),
+        ], grants: [Grant(role: "_creator", permissions: .write), Grant(role: "_world", permissions: .read)])
     static let schema = Schema(types: [note, secret, bare])
+    static let schemaWithUsers = Schema(types: [note, secret, bare, users])
 
     let queue: DatabaseQueue
     let tables = RecordTables()
@@ -54,8 +61,21 @@ struct Fixture {
         if installs { _ = try apply(Self.install(1)) }
     }
 
-    static func install(_ version: UInt64, _ schema: Schema = schema) -> RecordCommand {
-        .installSchema(InstallSchema(container: "app", environment: .production, version: version, schema: schema))
+    static func install(_ version: UInt64, _ schema: Schema = schema, generation: UInt64 = 0) -> RecordCommand {
+        .installSchema(
+            InstallSchema(
+                container: "app", environment: .production, version: version, generation: generation, schema: schema))
+    }
+
+    /// Works off all maintenance in parts of some rows; returns how many commands that took.
+    @discardableResult
+    func maintain(time: Int64 = 0, rows: UInt64 = 500, retention: Retention = Retention()) throws -> Int {
+        var count = 0
+        while true {
+            count += 1
+            let outcome = try apply(.maintain(Maintain(time: time, rowsMax: rows, retention: retention)))
+            if outcome == .maintained(hasMore: false) { return count }
+        }
     }
 
     @discardableResult
@@ -85,6 +105,7 @@ struct Fixture {
         return items.first
     }
 
+    @discardableResult
     func zone(_ kind: ModifyZone.Kind, _ zone: ZoneKey, by caller: Caller = ann) throws -> RecordOutcome {
         try apply(.modifyZone(ModifyZone(kind, zone: zone, caller: caller, time: 1000)))
     }

@@ -93,17 +93,19 @@ struct ModifyRecordsTests {
         #expect(try shard.one(zone, RecordChange(.create, "b", type: "Nothing"))?.error?.code == .badRequest)
     }
 
-    @Test("values of another type, unknown fields, actions of references and long names are refused")
+    @Test("values of another type or place, unknown fields and long names are refused")
     func values() throws {
         for field: (String, FieldValue) in [
             ("text", .int64(1)), ("rank", .string("1")), ("nothing", .int64(1)), ("tags", .string("a")),
             ("tags", .list(.int64, [.int64(1)])), ("text", .list(.string, [])),
-            ("list", .reference(Reference(recordName: "x", action: .deleteSelf))),
+            ("list", .reference(Reference(recordName: "x", zone: ZoneID(name: "other")))),
+            ("sealed", .bytes([1])), ("sealed", .string("plain")), ("plain", .sealed([1])),
         ] {
             #expect(try shard.one(zone, .make(.create, "a", [field]))?.error?.code == .badRequest, "\(field)")
         }
         for field: (String, FieldValue) in [
-            ("tags", .list(.string, [])), ("sealed", .bytes([1])), ("sealed", .string("plain")),
+            ("tags", .list(.string, [])), ("sealed", .sealed([1])),
+            ("list", .reference(Reference(recordName: "x", zone: ZoneID(name: "_defaultZone", owner: "_ann")))),
         ] {
             #expect(try shard.one(zone, .make(.forceUpdate, "ok", [field]))?.saved != nil, "\(field)")
         }
@@ -121,6 +123,26 @@ struct ModifyRecordsTests {
         let over = try shard.one(zone, .make(.forceUpdate, "a", [("plain", .string(rest + "y"))]))
         #expect(over?.error == ServiceError(.badRequest, "record is 1048577 bytes, at most 1048576"))
         #expect(try shard.one(zone, .make(.forceUpdate, "a", [("plain", .string(rest))]))?.saved != nil)
+    }
+
+    @Test("sealed bytes count towards the record's size")
+    func sealedSize() throws {
+        let room = Limits.recordSizeBytesMax - "sealed".utf8.count
+        let sealed = [UInt8](repeating: 7, count: room)
+        #expect(try shard.one(zone, .make(.create, "a", [("sealed", .sealed(sealed))]))?.saved != nil)
+        let over = try shard.one(zone, .make(.create, "b", [("sealed", .sealed(sealed + [7]))]))
+        #expect(over?.error?.code == .badRequest)
+    }
+
+    @Test("sealed values are for encrypted fields of private databases, and only they")
+    func sealed() throws {
+        let value = FieldValue.sealed([1, 2, 3])
+        #expect(try shard.one(zone, .make(.create, "a", [("sealed", value)]))?.saved != nil)
+        #expect(try shard.lookup("a", in: zone)?.fields["sealed"] == value)
+        let plain = try shard.one(zone, .make(.create, "b", [("plain", value)]))?.error
+        #expect(plain?.reason.hasPrefix("Attempt to save encrypted data in non encrypted field type") == true)
+        let open = try shard.one(Fixture.publicZone, .make(.create, "a", [("sealed", value)]))
+        #expect(open?.error?.code == .badRequest)
     }
 
     @Test("two operations on one record, and too many operations, are refused")

@@ -203,7 +203,7 @@ struct LoadReportTests {
         #expect(query.resultsLimit == 50)
         let schema = try SchemaParser.parse(LoadRecords.schema(type: "Load"))
         let type = try #require(schema.type(named: "Load"))
-        _ = try query.query.resolve(schema: type, zone: query.zoneID)
+        _ = try query.query.resolve(schema: type, zone: query.zoneID, container: "c")
         #expect((190...200).contains(LoadRecords.note(77).utf8.count))
         #expect(LoadRecords.note(1) != LoadRecords.note(2))
     }

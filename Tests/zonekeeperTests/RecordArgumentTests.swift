@@ -24,6 +24,8 @@ struct RecordArgumentTests {
             ("tags:STRING_LIST=a,b", "tags", #"{"value":["a","b"],"type":"STRING_LIST"}"#),
             ("counts:INT64_LIST=", "counts", #"{"value":[],"type":"INT64_LIST"}"#),
             ("of:REFERENCE=other", "of", #"{"value":{"recordName":"other","action":"NONE"},"type":"REFERENCE"}"#),
+            ("of:DELETE_SELF=a,b", "of", #"{"value":{"recordName":"a,b","action":"DELETE_SELF"},"type":"REFERENCE"}"#),
+            ("of:validate=x", "of", #"{"value":{"recordName":"x","action":"VALIDATE"},"type":"REFERENCE"}"#),
             ("x:JSON=[1,2]", "x", #"{"value":[1,2]}"#),
             (#"x:JSON={"value":1,"type":"DOUBLE"}"#, "x", #"{"value":1,"type":"DOUBLE"}"#),
             ("x:NULL=", "x", "null"),
@@ -60,6 +62,12 @@ struct RecordArgumentTests {
             (#"code NOT_IN ["A,B"]"#, "fieldName", "code", "NOT_IN", #"["A,B"]"#),
             (#"code = """#, "fieldName", "code", "EQUALS", #""""#),
             ("recordName = x", "systemFieldName", "recordName", "EQUALS", #""x""#),
+            ("parent = x", "systemFieldName", "parent", "EQUALS", #""x""#),
+            ("tags LIST_CONTAINS red, blue", "fieldName", "tags", "LIST_CONTAINS", #""red, blue""#),
+            ("tags list_contains_all red,blue", "fieldName", "tags", "LIST_CONTAINS_ALL", #"["red","blue"]"#),
+            ("tags NOT_LIST_CONTAINS_ANY [1,2]", "fieldName", "tags", "NOT_LIST_CONTAINS_ANY", "[1,2]"),
+            ("tags LIST_MEMBER_BEGINS_WITH re", "fieldName", "tags", "LIST_MEMBER_BEGINS_WITH", #""re""#),
+            ("text CONTAINS_ALL_TOKENS two words*", "fieldName", "text", "CONTAINS_ALL_TOKENS", #""two words*""#),
             ("___createTime > 5", "fieldName", "___createTime", "GREATER_THAN", #""5""#),
         ])
     func filters(text: String, key: String, field: String, comparator: String, value: String) throws {
@@ -71,7 +79,10 @@ struct RecordArgumentTests {
 
     @Test(
         "A filter that is none is refused",
-        arguments: ["", "code", "= AD", "code =", "code LIKE x", #"code = "x"#, "code ~ 3"])
+        arguments: [
+            "", "code", "= AD", "code =", "code LIKE x", #"code = "x"#, "code ~ 3", "* = 3", "*", "at NEAR 1,2",
+            "at NEAR 1,2,0km", "at NEAR 1,2,-5", "at NEAR 91,2,5", "at NEAR 1,2,3,4", "at NEAR 1,2,far", "at NEAR 1",
+        ])
     func refusedFilters(text: String) {
         #expect(throws: ValidationError.self) { try FilterArgument(parsing: text) }
     }

@@ -168,7 +168,7 @@ package final class Applier: Sendable {
     private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
         let outcomes = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
-            let applied = try AppliedState.mark(of: db).position.index
+            let applied = try AppliedState.position(of: db).index
             let known = entries.prefix { $0.index <= applied }.count
             guard known < entries.count else { return [[UInt8]?](repeating: nil, count: known) }
             guard entries[known].index == applied.next else {
@@ -226,7 +226,7 @@ package final class Applier: Sendable {
     }
 
     private func applyLogged(from: LogIndex, through: LogIndex, report: (Progress) -> Void) throws {
-        var next = try database.read { try AppliedState.mark(of: $0).position.index.next }
+        var next = try database.read { try AppliedState.position(of: $0).index.next }
         precondition(next >= from, "group \(group): applied through \(next.previous), asked to go on from \(from)")
         while next <= through {
             guard let entries = try log.entries(of: group, from: next, through: through, bytesMax: 4 << 20),

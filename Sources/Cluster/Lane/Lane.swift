@@ -28,6 +28,8 @@ package final class Lane: @unchecked Sendable {
     /// The node that should lead each group when it can.
     var preferredLeaders: [GroupID: NodeID] = [:]
     var nextRebalance = MonotonicTime.zero
+    /// When the databases of groups that this node leads are next looked through for work that came by time alone.
+    var nextWorkSearch = MonotonicTime.zero
     var replicas: [GroupID: Replica] = [:]
     /// Keys of `replicas`, sorted: the order of every walk over them.
     var groups: [GroupID] = []
@@ -196,6 +198,7 @@ package final class Lane: @unchecked Sendable {
             }
         }
         expireCalls(now: now)
+        maintain(now: now)
         rebalance(now: now)
         finishTurn()
     }

@@ -53,6 +53,8 @@ final class Replica: @unchecked Sendable {
     /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep it from
     /// being elected.
     var transferUntil = MonotonicTime.zero
+    /// When the leader may next propose a part of the machine's own work; nil while one is underway.
+    var nextMaintenance: MonotonicTime? = .zero
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// When it is tried again.

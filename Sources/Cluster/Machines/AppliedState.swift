@@ -29,6 +29,15 @@ package enum AppliedState {
             configuration: try RaftCore.Configuration(decoding: [UInt8](configuration)))
     }
 
+    /// Up to where the log is in the database: what each transaction of apply begins with.
+    static func position(of db: Database) throws -> LogPosition {
+        let statement = try db.cachedStatement(sql: "SELECT log_index, term FROM applied")
+        guard let row = try Row.fetchOne(statement) else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the row that says what was applied is missing")
+        }
+        return LogPosition(index: LogIndex(UInt64(row[0] as Int64)), term: Term(UInt64(row[1] as Int64)))
+    }
+
     static func setPosition(_ position: LogPosition, in db: Database) throws {
         let statement = try db.cachedStatement(sql: "UPDATE applied SET log_index = ?, term = ?")
         try statement.execute(arguments: [Int64(position.index.rawValue), Int64(position.term.rawValue)])

@@ -14,8 +14,10 @@ package final class DirectoryMachine: StateMachine {
     }
 
     private let state = Mutex(State())
+    private let vault: FieldVault
 
-    package init() {}
+    /// - Parameter vault: is told the containers' keys.
+    package init(vault: FieldVault) { self.vault = vault }
 
     /// What this node knows of the directory; other nodes may be a little ahead.
     package var snapshot: DirectorySnapshot { state.withLock(\.snapshot) }
@@ -40,26 +42,30 @@ package final class DirectoryMachine: StateMachine {
     }
 
     package func didCommit() {
-        state.withLock { state in
-            for change in state.pending { state.snapshot.take(change) }
-            state.pending = []
-        }
+        // Only the apply thread changes the snapshot. The vault knows a key before any request sees that there is one.
+        var (snapshot, pending) = state.withLock { ($0.snapshot, $0.pending) }
+        if pending.isEmpty { return }
+        for change in pending { snapshot.take(change) }
+        pending = []
+        vault.update(snapshot)
+        state.withLock { $0 = State(snapshot: snapshot, pending: pending) }
     }
 
     package func didRollBack() { state.withLock { $0.pending = [] } }
 
     package func didReplace(_ db: Database) throws {
         let snapshot = try DirectoryTables.snapshot(of: db)
+        vault.update(snapshot)
         state.withLock { $0 = State(snapshot: snapshot) }
     }
 
     /// The directory's only read is the empty one: its answer says that everything committed before it was applied here.
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
-        try AppliedState.mark(of: db).position.encoded()
+        try AppliedState.position(of: db).encoded()
     }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
-        try TableHash.fold(["account", "container", "map", "schema", "token"], of: db, into: fold)
+        try TableHash.fold(DirectoryTables.all, of: db, into: fold)
     }
 }
 

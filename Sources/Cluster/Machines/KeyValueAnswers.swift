@@ -32,7 +32,7 @@ enum KeyValueAnswers {
             case .page(let page): writer.object { Self.write(page, to: &$0) }
             }
         }
-        return .found(writer.bytes, cursor: nil)
+        return .found(ShardAnswer(writer.bytes))
     }
 
     private static func write(_ entries: [KeyValueEntry], to writer: inout JSONWriter) {

@@ -4,39 +4,58 @@ package import Wire
 /// What a shard answers to a read. Records and preferences come as JSON that the edge passes on: it is rendered once, where the
 /// rows are.
 package enum ReadAnswer: Hashable, Sendable {
-    /// Bytes whose shape the request defines, and a cursor where there is more.
-    case found([UInt8], cursor: [UInt8]?)
+    case found(ShardAnswer)
     case refused(ServiceError)
     /// The shard holds another version of the schema: a lower one has to be installed, a higher one to be fetched.
     case needsSchema(installed: UInt64)
 }
 
+/// What a shard found. The request defines what is in it.
+package struct ShardAnswer: Hashable, Sendable {
+    package var bytes: [UInt8]
+    /// Where to go on: a query's cursor or a feed's token.
+    package var cursor: [UInt8]?
+    /// Whether a feed goes on.
+    package var hasMore = false
+    /// A JSON object that says how a query was answered.
+    package var explanation: [UInt8]?
+
+    package init(_ bytes: [UInt8], cursor: [UInt8]? = nil, hasMore: Bool = false) {
+        self.bytes = bytes
+        self.cursor = cursor
+        self.hasMore = hasMore
+    }
+}
+
 extension ReadAnswer: WireCodable {
     package func encode(to writer: inout WireWriter) {
         switch self {
-        case .found(let bytes, let cursor):
-            writer.field(1, bytes)
-            if let cursor { writer.field(2, cursor) }
+        case .found(let answer):
+            writer.field(1, answer.bytes)
+            if let cursor = answer.cursor { writer.field(2, cursor) }
+            if answer.hasMore { writer.field(5, true) }
+            if let explanation = answer.explanation { writer.field(6, explanation) }
         case .refused(let error): writer.field(3) { error.encode(to: &$0) }
         case .needsSchema(let installed): writer.field(4, installed)
         }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        var bytes: [UInt8]?
-        var cursor: [UInt8]?
+        var found: ShardAnswer?
         var other: ReadAnswer?
         while let field = try reader.nextField() {
             switch field {
-            case 1: bytes = try reader.array()
-            case 2: cursor = try reader.array()
+            case 1: found = ShardAnswer(try reader.array())
+            case 2: found?.cursor = try reader.array()
             case 3: other = .refused(try reader.message())
             case 4: other = .needsSchema(installed: try reader.unsigned())
+            case 5: found?.hasMore = try reader.bool()
+            case 6: found?.explanation = try reader.array()
             default: try reader.skip()
             }
         }
-        if let bytes {
-            self = .found(bytes, cursor: cursor)
+        if let found {
+            self = .found(found)
         } else if let other {
             self = other
         } else {

@@ -1,3 +1,4 @@
+package import Directory
 package import GRDB
 import KeyValueStore
 import RecordModel
@@ -7,10 +8,22 @@ import Wire
 
 /// A shard: the records and preferences of the zones and stores in its slots, in one database.
 package final class ShardMachine: StateMachine {
-    /// Belongs to the open database file; a snapshot brings another.
-    private let tables = Mutex(RecordTables())
+    private struct State {
+        /// Belongs to the open database file; a snapshot brings another.
+        var tables = RecordTables()
+        /// Whether jobs wait for `maintain` commands, as the last transaction left it.
+        var hasJobs = false
+        /// Whether time alone made something due, as far as anybody looked; only a `maintain` that left nothing ends it.
+        var isDue = false
+        /// What the open transaction will leave.
+        var pendingJobs: Bool?
+        var pendingDue: Bool?
+    }
 
-    package init() {}
+    private let state = Mutex(State())
+    private let vault: FieldVault
+
+    package init(vault: FieldVault) { self.vault = vault }
 
     package func createTables(in db: Database) throws {
         try RecordTables.create(in: db)
@@ -18,17 +31,26 @@ package final class ShardMachine: StateMachine {
     }
 
     package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
-        let tables = tables.withLock(\.self)
+        let tables = state.withLock(\.tables)
         var transaction = try tables.begin(in: db)
         var outcomes: [[UInt8]] = []
         outcomes.reserveCapacity(commands.count)
-        for command in commands { outcomes.append(try apply(command, in: &transaction, of: tables, db)) }
+        var isDue: Bool?
+        for command in commands {
+            outcomes.append(try apply(command, in: &transaction, of: tables, db, isDue: &isDue))
+        }
         try transaction.finish()
+        let hasJobs = transaction.hasWork
+        state.withLock { state in
+            state.pendingJobs = hasJobs
+            state.pendingDue = isDue
+        }
         return outcomes
     }
 
     private func apply(
-        _ command: [UInt8], in transaction: inout RecordTransaction, of tables: RecordTables, _ db: Database
+        _ command: [UInt8], in transaction: inout RecordTransaction, of tables: RecordTables, _ db: Database,
+        isDue: inout Bool?
     ) throws -> [UInt8] {
         let decoded: ShardCommand
         do throws(WireError) {
@@ -37,7 +59,10 @@ package final class ShardMachine: StateMachine {
             return RecordOutcome.refused(ServiceError(.internalError, "unreadable command: \(error)")).encoded()
         }
         switch decoded {
-        case .record(let command): return try transaction.apply(command).encoded()
+        case .record(let command):
+            let outcome = try transaction.apply(command)
+            if case .maintained(let hasMore) = outcome { isDue = hasMore }
+            return outcome.encoded()
         case .keyValue(let command): return try KeyValueTables.apply(command, in: db).encoded()
         case .startIncarnation(let incarnation):
             // It changes rows that an open transaction holds copies of.
@@ -49,11 +74,37 @@ package final class ShardMachine: StateMachine {
         }
     }
 
-    package func didCommit() {}
+    package func didCommit() {
+        state.withLock { state in
+            state.hasJobs = state.pendingJobs ?? state.hasJobs
+            state.isDue = state.pendingDue ?? state.isDue
+            state.pendingJobs = nil
+            state.pendingDue = nil
+        }
+    }
 
-    package func didRollBack() { tables.withLock { $0 = RecordTables() } }
+    package func didRollBack() {
+        state.withLock { state in
+            state.tables = RecordTables()
+            state.pendingJobs = nil
+            state.pendingDue = nil
+        }
+    }
 
-    package func didReplace(_ db: Database) throws { tables.withLock { $0 = RecordTables() } }
+    package func didReplace(_ db: Database) throws {
+        let tables = RecordTables()
+        let hasJobs = try tables.hasWork(now: .min, in: db)
+        state.withLock { $0 = State(tables: tables, hasJobs: hasJobs) }
+    }
+
+    package func maintenance(now: Int64) -> [UInt8]? {
+        guard state.withLock({ $0.hasJobs || $0.isDue }) else { return nil }
+        return ShardCommand.record(.maintain(Maintain(time: now))).encoded()
+    }
+
+    package func findWork(now: Int64, in db: Database) throws {
+        if try state.withLock(\.tables).hasWork(now: now, in: db) { state.withLock { $0.isDue = true } }
+    }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try RecordTables.stateHash(in: db) { bytes in bytes.withUnsafeBytes { fold($0) } }
@@ -61,67 +112,7 @@ package final class ShardMachine: StateMachine {
     }
 
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
-        let answer: ReadAnswer
-        switch try ShardRead(decoding: request) {
-        case .lookup(let lookup): answer = try self.lookup(lookup, in: db)
-        case .query(let query, let rendering): answer = try self.query(query, rendering, in: db)
-        case .zones(let database):
-            let states = try RecordTables.zones(of: database, in: db)
-            answer = .found(ZoneStates(states: states).encoded(), cursor: nil)
-        case .zone(let zone):
-            let state = try RecordTables.zone(zone, in: db)
-            answer = .found(ZoneStates(states: state.map { [$0] } ?? []).encoded(), cursor: nil)
-        case .keyValue(let store, let read): answer = try KeyValueAnswers.answer(read, of: store, in: db)
-        }
-        return answer.encoded()
-    }
-
-    /// An answer has to fit a frame between nodes.
-    private static let answerBytesMax = 6 << 20
-    private static let tooMuch = ServiceError(
-        .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
-
-    private func lookup(_ lookup: ShardRead.RecordLookup, in db: Database) throws -> ReadAnswer {
-        let names = lookup.items.map(\.name)
-        let outcome = try tables.withLock(\.self).lookup(
-            names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
-        switch outcome {
-        case .needsSchema(let installed): return .needsSchema(installed: installed)
-        case .refused(let error): return .refused(error)
-        case .found(let items):
-            var writer = JSONWriter()
-            writer.beginArray()
-            for (item, wanted) in zip(items, lookup.items) {
-                switch item {
-                case .record(let record):
-                    guard writer.bytes.count + record.fields.sizeBytes * 2 <= Self.answerBytesMax else {
-                        writer.recordError(recordName: wanted.name, Self.tooMuch)
-                        continue
-                    }
-                    writer.record(
-                        record, desiredKeys: wanted.rendering.desiredKeys,
-                        numbersAsStrings: wanted.rendering.numbersAsStrings)
-                case .failed(let error): writer.recordError(recordName: wanted.name, error)
-                }
-            }
-            writer.endArray()
-            return .found(writer.bytes, cursor: nil)
-        }
-    }
-
-    private func query(_ query: RecordQuery, _ rendering: ShardRead.Rendering, in db: Database) throws -> ReadAnswer {
-        switch try tables.withLock(\.self).query(query, in: db) {
-        case .needsSchema(let installed): return .needsSchema(installed: installed)
-        case .refused(let error): return .refused(error)
-        case .found(let page):
-            var writer = JSONWriter(capacity: 512 * page.records.count)
-            writer.beginArray()
-            for record in page.records {
-                writer.record(
-                    record, desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings)
-            }
-            writer.endArray()
-            return .found(writer.bytes, cursor: page.next)
-        }
+        let answers = ShardAnswers(tables: state.withLock(\.tables), vault: vault, db: db)
+        return try answers.answer(to: ShardRead(decoding: request)).encoded()
     }
 }

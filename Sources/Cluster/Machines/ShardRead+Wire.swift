@@ -1,4 +1,5 @@
 import Authorization
+import Directory
 import KeyValueStore
 import RecordModel
 import RecordStore
@@ -11,31 +12,72 @@ extension ShardRead: WireCodable {
         case .query(let query, let rendering):
             writer.field(2) { query.encode(to: &$0) }
             writer.field(3) { rendering.encode(to: &$0) }
-        case .zones(let database): writer.field(4) { database.encode(to: &$0) }
-        case .zone(let zone): writer.field(5) { zone.encode(to: &$0) }
+        case .zones(let database, let version):
+            writer.field(8, version)
+            writer.field(4) { database.encode(to: &$0) }
+        case .zone(let zone, let version):
+            writer.field(8, version)
+            writer.field(5) { zone.encode(to: &$0) }
         case .keyValue(let store, let read):
             writer.field(6) { store.encode(to: &$0) }
             writer.field(7) { read.encode(to: &$0) }
+        case .databaseQuery(let query, let rendering):
+            writer.field(9) { query.encode(to: &$0) }
+            writer.field(3) { rendering.encode(to: &$0) }
+        case .zoneChanges(let request, let rendering):
+            writer.field(10) { request.encode(to: &$0) }
+            writer.field(3) { rendering.encode(to: &$0) }
+        case .databaseChanges(let request): writer.field(11) { request.encode(to: &$0) }
+        case .indexes(let key, let version):
+            writer.field(8, version)
+            writer.field(12, key.container)
+            writer.field(13, key.environment.rawValue)
+        }
+    }
+
+    /// What was read so far of a request: its parts come in the order in which they are written.
+    private struct Parts {
+        var version: UInt64 = 0
+        var query: RecordQuery?
+        var databaseQuery: DatabaseQuery?
+        var zoneChanges: ZoneChangesRequest?
+        var store: StoreKey?
+        var container: String?
+
+        func rendered(_ rendering: Rendering) throws(WireError) -> ShardRead {
+            if let query { return .query(query, rendering) }
+            if let databaseQuery { return .databaseQuery(databaseQuery, rendering) }
+            if let zoneChanges { return .zoneChanges(zoneChanges, rendering) }
+            throw .missingField(2)
         }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
         var read: ShardRead?
-        var query: RecordQuery?
-        var store: StoreKey?
+        var parts = Parts()
         while let field = try reader.nextField() {
             switch field {
             case 1: read = .lookup(try reader.message())
-            case 2: query = try reader.message()
-            case 3:
-                guard let query else { throw .missingField(2) }
-                read = .query(query, try reader.message())
-            case 4: read = .zones(try reader.message())
-            case 5: read = .zone(try reader.message())
-            case 6: store = try reader.message()
+            case 2: parts.query = try reader.message()
+            case 3: read = try parts.rendered(try reader.message())
+            case 4: read = .zones(try reader.message(), schemaVersion: parts.version)
+            case 5: read = .zone(try reader.message(), schemaVersion: parts.version)
+            case 6: parts.store = try reader.message()
             case 7:
-                guard let store else { throw .missingField(6) }
+                guard let store = parts.store else { throw .missingField(6) }
                 read = .keyValue(store, try reader.message())
+            case 8: parts.version = try reader.unsigned()
+            case 9: parts.databaseQuery = try reader.message()
+            case 10: parts.zoneChanges = try reader.message()
+            case 11: read = .databaseChanges(try reader.message())
+            case 12: parts.container = try reader.string()
+            case 13:
+                guard let container = parts.container else { throw .missingField(12) }
+                guard let environment = Environment(rawValue: try reader.string()) else {
+                    throw .invalidValue(field: 13)
+                }
+                read = .indexes(
+                    SchemaKey(container: container, environment: environment), schemaVersion: parts.version)
             default: try reader.skip()
             }
         }
@@ -132,39 +174,5 @@ extension ShardRead.KeyValueRead: WireCodable {
         if case .get? = read { read = .get(keys: keys) }
         guard let read else { throw .missingField(1) }
         self = read
-    }
-}
-
-extension RecordQuery: WireCodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { zone.encode(to: &$0) }
-        writer.field(2, schemaVersion)
-        writer.field(3) { caller.encode(to: &$0) }
-        writer.field(4) { query.encode(to: &$0) }
-        writer.field(5, UInt64(limit))
-        if let cursor { writer.field(6, cursor) }
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        var zone: ZoneKey?
-        var caller: Caller?
-        var query: Query?
-        var version: UInt64 = 0
-        var limit = Limits.recordsPerPageMax
-        var cursor: [UInt8]?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: zone = try reader.message()
-            case 2: version = try reader.unsigned()
-            case 3: caller = try reader.message()
-            case 4: query = try reader.message()
-            case 5: limit = Int(truncatingIfNeeded: try reader.unsigned())
-            case 6: cursor = try reader.array()
-            default: try reader.skip()
-            }
-        }
-        guard let zone, let caller, let query else { throw .missingField(1) }
-        self.init(
-            zone: zone, schemaVersion: version, caller: caller, query: query, limit: limit, cursor: cursor)
     }
 }

@@ -1,4 +1,5 @@
 package import Authorization
+package import Directory
 package import KeyValueStore
 package import RecordModel
 package import RecordStore
@@ -10,10 +11,18 @@ package enum ShardRead: Sendable {
     case lookup(RecordLookup)
     /// The elements of a `records` array, and a cursor.
     case query(RecordQuery, Rendering)
+    /// `DatabaseQueryPart`, of the database's zones on this shard, and a position up to which it is complete.
+    case databaseQuery(DatabaseQuery, Rendering)
+    /// The elements of a `records` array, and the token of the next page.
+    case zoneChanges(ZoneChangesRequest, Rendering)
+    /// `DatabaseChangesPage`.
+    case databaseChanges(DatabaseChangesRequest)
     /// `[ZoneState]`, of the database's zones on this shard.
-    case zones(DatabaseKey)
+    case zones(DatabaseKey, schemaVersion: UInt64)
     /// `[ZoneState]` of one or none.
-    case zone(ZoneKey)
+    case zone(ZoneKey, schemaVersion: UInt64)
+    /// `[IndexState]`, of the schema's indexes on this shard.
+    case indexes(SchemaKey, schemaVersion: UInt64)
     /// A JSON object.
     case keyValue(StoreKey, KeyValueRead)
 
@@ -53,20 +62,49 @@ package enum ShardRead: Sendable {
     }
 }
 
-/// The zones that a shard answered with.
-package struct ZoneStates: Hashable, Sendable, WireCodable {
-    package var states: [ZoneState]
+/// A list that a shard answers with.
+package struct ShardList<Element: WireCodable & Sendable>: Sendable, WireCodable {
+    package var elements: [Element]
 
-    package init(states: [ZoneState]) { self.states = states }
+    package init(_ elements: [Element]) { self.elements = elements }
 
     package func encode(to writer: inout WireWriter) {
-        for state in states { writer.field(1) { state.encode(to: &$0) } }
+        for element in elements { writer.field(1) { element.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        states = []
+        elements = []
         while let field = try reader.nextField() {
-            if field == 1 { states.append(try reader.message()) } else { try reader.skip() }
+            if field == 1 { elements.append(try reader.message()) } else { try reader.skip() }
+        }
+    }
+}
+
+/// One record of a query over a whole database, with its place in the order over all shards.
+package struct RankedRecord: Hashable, Sendable, WireCodable {
+    /// Compared as unsigned bytes.
+    package var position: [UInt8]
+    /// The record, with its zone.
+    package var json: [UInt8]
+
+    package init(position: [UInt8], json: [UInt8]) {
+        self.position = position
+        self.json = json
+    }
+
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, position)
+        writer.field(2, json)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(position: [], json: [])
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: position = try reader.array()
+            case 2: json = try reader.array()
+            default: try reader.skip()
+            }
         }
     }
 }

@@ -17,4 +17,14 @@ package protocol StateMachine: Sendable {
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
+    /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if none waits.
+    /// Cheap: the group's leader asks all the time.
+    func maintenance(now: Int64) -> [UInt8]?
+    /// Looks for work that came to wait by time alone. Runs on a reader connection.
+    func findWork(now: Int64, in db: Database) throws
+}
+
+extension StateMachine {
+    package func maintenance(now: Int64) -> [UInt8]? { nil }
+    package func findWork(now: Int64, in db: Database) throws {}
 }

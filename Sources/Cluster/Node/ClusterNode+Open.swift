@@ -14,6 +14,7 @@ struct NodeParts {
     var identity: NodeIdentity
     var map: ClusterMap
     var directory: DirectoryMachine
+    var vault: FieldVault
     var lane: Lane
     var log: RaftLog
     var transport: PeerTransport
@@ -51,12 +52,13 @@ extension ClusterNode {
                 eventLoop.execute { lane.applied(progress, of: applier.group) }
             }
         }
-        let directory = DirectoryMachine()
+        let vault = FieldVault(clusterKey: settings.encryptionKey)
+        let directory = DirectoryMachine(vault: vault)
         var appliers: [Applier] = []
         for (number, group) in map.groups.enumerated() {
             let id = ReplicaID(node: settings.nodeID)
             guard map.initialConfiguration(of: group).all.contains(id) else { continue }
-            let machine: any StateMachine = group == .directory ? directory : ShardMachine()
+            let machine: any StateMachine = group == .directory ? directory : ShardMachine(vault: vault)
             let opening = ReplicaOpening(
                 group: group, machine: machine, map: map, settings: settings, log: log,
                 recovered: recovered[group] ?? RecoveredGroup(), logger: logger)
@@ -73,7 +75,8 @@ extension ClusterNode {
         let checkpointer = Checkpointer(appliers: appliers, log: log, settings: settings.checkpoint, logger: logger)
         return ClusterNode(
             parts: NodeParts(
-                settings: settings, identity: identity, map: map, directory: directory, lane: lane, log: log,
+                settings: settings, identity: identity, map: map, directory: directory, vault: vault, lane: lane,
+                log: log,
                 transport: transport, workers: workers, appliers: appliers, checkpointer: checkpointer,
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
     }

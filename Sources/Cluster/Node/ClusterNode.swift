@@ -17,6 +17,8 @@ package final class ClusterNode: Sendable {
     /// Placement as this node was started with; the directory holds the same once the cluster is made.
     package let map: ClusterMap
     package let directory: DirectoryMachine
+    /// Seals and opens encrypted fields.
+    package let vault: FieldVault
     package let router: Router
     let lane: Lane
     let log: RaftLog
@@ -35,6 +37,7 @@ package final class ClusterNode: Sendable {
         identity = parts.identity
         map = parts.map
         directory = parts.directory
+        vault = parts.vault
         lane = parts.lane
         log = parts.log
         transport = parts.transport

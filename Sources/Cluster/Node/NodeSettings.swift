@@ -14,6 +14,9 @@ package struct NodeSettings: Sendable {
     /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
     package var peerListenHost: String
     package var tls: PeerTLS
+    /// The key, 32 bytes, under which the keys of encrypted fields are kept; nil where none is configured, and then such fields are
+    /// refused. The same on every node.
+    package var encryptionKey: [UInt8]?
     /// Counts only when the cluster is made.
     package var shardCount = 16
     package var replicasPerShard = 3

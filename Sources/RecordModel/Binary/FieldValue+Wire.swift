@@ -11,12 +11,13 @@ private enum Tag {
     static let location = 6
     static let reference = 7
     static let list = 8
+    static let sealed = 9
     /// Inside a list: the type of its members, so that an empty list keeps it.
     static let element = 15
 }
 
 extension FieldValue: WireCodable {
-    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list.
+    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list, 9 sealed.
     package func encode(to writer: inout WireWriter) {
         encode(to: &writer, base: 0)
     }
@@ -46,6 +47,8 @@ extension FieldValue: WireCodable {
                 nested.field(Tag.element, element.wireCode)
                 for member in members { member.encode(to: &nested, base: 0) }
             }
+        case .sealed(let bytes): writer.field(base + Tag.sealed, bytes)
+        case .encrypted: preconditionFailure("an encrypted value is sealed before it is encoded")
         }
     }
 
@@ -54,6 +57,8 @@ extension FieldValue: WireCodable {
         if tag == Tag.list {
             var nested = try reader.nested()
             self = try Self.list(from: &nested)
+        } else if tag == Tag.sealed {
+            self = .sealed(try reader.array())
         } else if let scalar = try Self.scalar(tag: tag, from: &reader) {
             self = scalar
         } else {
@@ -80,6 +85,8 @@ extension FieldValue: WireCodable {
         var members: [FieldValue] = []
         while let field = try reader.nextField() {
             if field == Tag.element {
+                // A second type would not be that of the members before it.
+                guard element == nil else { throw .invalidValue(field: field) }
                 element = try reader.code(field)
             } else if let member = try scalar(tag: field, from: &reader) {
                 guard member.type.scalar == element else { throw .invalidValue(field: field) }

@@ -26,11 +26,12 @@ extension Query: WireCodable {
 }
 
 extension Filter: WireCodable {
-    /// 1 field, 2 comparator (CloudKit's name), 3 value.
+    /// 1 field (left out for every searchable one), 2 comparator (CloudKit's name), 3 value, 4 distance.
     package func encode(to writer: inout WireWriter) {
-        writer.field(1, field)
+        if let field { writer.field(1, field) }
         writer.field(2, comparator.rawValue)
         writer.field(3) { value.encode(to: &$0) }
+        if let distance { writer.field(4, double: distance) }
     }
 
     /// - Throws: `WireError` if a part is missing or the comparator unknown; a retry does not help.
@@ -38,6 +39,7 @@ extension Filter: WireCodable {
         var name: String?
         var comparator: Comparator?
         var value: FieldValue?
+        var distance: Double?
         while let field = try reader.nextField() {
             switch field {
             case 1: name = try reader.string()
@@ -45,32 +47,37 @@ extension Filter: WireCodable {
                 guard let known = Comparator(rawValue: try reader.string()) else { throw .invalidValue(field: 2) }
                 comparator = known
             case 3: value = try reader.message()
+            case 4: distance = try reader.double()
             default: try reader.skip()
             }
         }
-        self.init(field: try required(name, 1), comparator: try required(comparator, 2), value: try required(value, 3))
+        self.init(
+            field: name, comparator: try required(comparator, 2), value: try required(value, 3), distance: distance)
     }
 }
 
 extension Sort: WireCodable {
-    /// 1 field, 2 whether descending (left out when ascending).
+    /// 1 field, 2 whether descending (left out when ascending), 3 the place that distances are from.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, field)
         if !isAscending { writer.field(2, true) }
+        if let relativeLocation { writer.field(3) { relativeLocation.encode(to: &$0) } }
     }
 
     /// - Throws: `WireError` if the field is missing; a retry does not help.
     package init(from reader: inout WireReader) throws(WireError) {
         var name: String?
         var isDescending = false
+        var relativeLocation: Location?
         while let field = try reader.nextField() {
             switch field {
             case 1: name = try reader.string()
             case 2: isDescending = try reader.bool()
+            case 3: relativeLocation = try reader.message()
             default: try reader.skip()
             }
         }
-        self.init(field: try required(name, 1), isAscending: !isDescending)
+        self.init(field: try required(name, 1), isAscending: !isDescending, relativeLocation: relativeLocation)
     }
 }
 

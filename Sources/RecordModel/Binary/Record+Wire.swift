@@ -46,7 +46,7 @@ extension Fields: WireCodable {
                     continue
                 }
                 let name = try required(exchange(&name, nil), Self.nameTag)
-                if let last = fields.last, last.name >= name { throw .invalidValue(field: Self.nameTag) }
+                if let last = fields.last, !last.name.precedes(name) { throw .invalidValue(field: Self.nameTag) }
                 fields.append(Field(name: name, value: value))
             }
         }
@@ -54,7 +54,7 @@ extension Fields: WireCodable {
         guard try required(version, Self.versionTag) == Self.version else {
             throw .invalidValue(field: Self.versionTag)
         }
-        self.init(fields)
+        self.init(sorted: fields)
     }
 }
 

@@ -13,15 +13,20 @@ package struct Query: Hashable, Sendable {
 
 /// One condition. System fields go by their schema names (`___recordID`, `___createTime`, ...).
 package struct Filter: Hashable, Sendable {
-    package var field: String
+    /// Nil, with `containsAllTokens` and `containsAnyTokens` only, stands for every searchable field of the record
+    /// type.
+    package var field: String?
     package var comparator: Comparator
-    /// A scalar; a list for `in` and `notIn`.
+    /// A list for `in`, `notIn` and the comparators with all or any values of a list; else a scalar.
     package var value: FieldValue
+    /// With `near`, and only there: the greatest distance from the value, in metres.
+    package var distance: Double?
 
-    package init(field: String, comparator: Comparator, value: FieldValue) {
+    package init(field: String?, comparator: Comparator, value: FieldValue, distance: Double? = nil) {
         self.field = field
         self.comparator = comparator
         self.value = value
+        self.distance = distance
     }
 }
 
@@ -54,9 +59,12 @@ package enum Comparator: String, Hashable, Sendable, CaseIterable {
 package struct Sort: Hashable, Sendable {
     package var field: String
     package var isAscending: Bool
+    /// For a location field, and only there: the order is by distance from this place.
+    package var relativeLocation: Location?
 
-    package init(field: String, isAscending: Bool = true) {
+    package init(field: String, isAscending: Bool = true, relativeLocation: Location? = nil) {
         self.field = field
         self.isAscending = isAscending
+        self.relativeLocation = relativeLocation
     }
 }

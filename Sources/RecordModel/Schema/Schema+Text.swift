@@ -40,7 +40,7 @@ extension RecordType {
     package var normalized: RecordType {
         let kept = fields.filter { SystemField(rawValue: $0.name) == nil || !$0.indexes.isEmpty }
         var merged: [Grant] = []
-        for grant in grants.sorted(by: { $0.role < $1.role }) where !grant.permissions.isEmpty {
+        for grant in grants.sorted(by: { $0.role.precedes($1.role) }) where !grant.permissions.isEmpty {
             if merged.last?.role == grant.role {
                 merged[merged.count - 1].permissions.formUnion(grant.permissions)
             } else {

@@ -6,8 +6,8 @@ package struct Schema: Hashable, Sendable {
     package var types: [RecordType]
 
     package init(roles: [String] = [], types: [RecordType] = []) {
-        self.roles = roles.sorted()
-        self.types = types.sorted { $0.name < $1.name }
+        self.roles = roles.sorted { $0.precedes($1) }
+        self.types = types.sorted { $0.name.precedes($1.name) }
     }
 
     package func type(named name: String) -> RecordType? {
@@ -24,7 +24,7 @@ package struct RecordType: Hashable, Sendable {
 
     package init(name: String, fields: [FieldDefinition] = [], grants: [Grant] = []) {
         self.name = name
-        self.fields = fields.sorted { $0.name < $1.name }
+        self.fields = fields.sorted { $0.name.precedes($1.name) }
         self.grants = grants
     }
 
@@ -80,19 +80,21 @@ package struct Permissions: OptionSet, Hashable, Sendable {
     package static let write = Permissions(rawValue: 4)
 }
 
-/// The fields that every record type has without stating them.
+/// The fields that every record type has without stating them. `parent` is the one that clients set; it is kept among a
+/// record's fields.
 package enum SystemField: String, CaseIterable, Sendable {
     case createTime = "___createTime"
     case createdBy = "___createdBy"
     case etag = "___etag"
     case modTime = "___modTime"
     case modifiedBy = "___modifiedBy"
+    case parent = "___parent"
     case recordID = "___recordID"
 
     package var type: FieldType {
         switch self {
         case .createTime, .modTime: FieldType(.timestamp)
-        case .createdBy, .modifiedBy, .recordID: FieldType(.reference)
+        case .createdBy, .modifiedBy, .parent, .recordID: FieldType(.reference)
         case .etag: FieldType(.string)
         }
     }

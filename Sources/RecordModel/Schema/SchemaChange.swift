@@ -37,6 +37,20 @@ package enum SchemaChange: Hashable, Sendable {
     }
 }
 
+extension SchemaChange {
+    /// What the step does beyond the schema, in words for whoever is asked to confirm it; nil where there is nothing.
+    package var consequence: String? {
+        switch self {
+        case .addIndex: "it is built in the background; queries use it once it is ready"
+        case .removeIndex: "queries that need it are refused from then on; no record changes, and it can be added again"
+        case .removeGrant: "whoever has no other grant loses the permission at once"
+        case .removeField: "the values are gone for good"
+        case .removeType: "the records are gone for good; clients see them as deleted"
+        case .addRole, .addType, .addField, .addGrant, .preferNumber, .removeRole: nil
+        }
+    }
+}
+
 extension SchemaChange: CustomStringConvertible {
     /// The step in words, as a plan prints it.
     package var description: String {

@@ -83,7 +83,8 @@ struct SchemaLexer {
     private mutating func advance() {
         let byte = bytes[position]
         position += 1
-        if byte == UInt8(ascii: "\n") {
+        // A carriage return ends a line too, unless the line feed that does comes next.
+        if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") && peek() != UInt8(ascii: "\n") {
             line += 1
             column = 1
         } else if peek().map({ $0 & 0xC0 != 0x80 }) ?? true {
@@ -98,7 +99,7 @@ struct SchemaLexer {
             case (UInt8(ascii: " "), _), (UInt8(ascii: "\t"), _), (UInt8(ascii: "\r"), _), (UInt8(ascii: "\n"), _):
                 advance()
             case (UInt8(ascii: "/"), UInt8(ascii: "/")), (UInt8(ascii: "-"), UInt8(ascii: "-")):
-                while let byte = peek(), byte != UInt8(ascii: "\n") { advance() }
+                while let byte = peek(), byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { advance() }
             case (UInt8(ascii: "/"), UInt8(ascii: "*")):
                 try skipBlockComment()
             default:

@@ -72,9 +72,13 @@ package struct SchemaParser {
         guard typeNames.insert(name).inserted else {
             throw start.error("the record type '\(name)' is defined twice; join the two")
         }
+        guard types.count < Limits.typesMax else {
+            throw start.error("a schema has at most \(Limits.typesMax) record types; '\(name)' is one too many")
+        }
         try expect(symbol: "(", after: "RECORD TYPE \(name)")
         var fields: [FieldDefinition] = []
         var fieldNames: Set<String> = []
+        var count = 0
         var grants: [Grant] = []
         while token.kind != .symbol(")") {
             if isKeyword("GRANT") {
@@ -84,6 +88,13 @@ package struct SchemaParser {
                 let field = try field(inType: name)
                 guard fieldNames.insert(field.name).inserted else {
                     throw start.error("'\(name)' has the field '\(field.name)' twice; remove one of the two")
+                }
+                if !field.isSystem { count += 1 }
+                guard count <= Limits.fieldsMax else {
+                    throw start.error(
+                        "a record type has at most \(Limits.fieldsMax) fields; '\(field.name)' of '\(name)' is one too "
+                            + "many"
+                    )
                 }
                 fields.append(field)
             }

@@ -2,17 +2,22 @@
 ///
 /// A plan with refusals must not be performed in part: an import changes everything or nothing. Steps are in an order
 /// in which each is possible when its turn comes: what others need is added first, what others used is removed last.
+///
+/// The type `Users` stays in every plan, whether the wanted schema mentions it or not: it is the container's own.
 package struct SchemaPlan: Hashable, Sendable {
     /// What becomes of things that the wanted schema does not mention.
     package enum Mode: Hashable, Sendable {
         /// The wanted schema is the whole truth: they are removed. This is what an import does.
         case replace
-        /// They stay. This is what a deploy to production does, and an import with `--additive`.
+        /// They stay, indexes and grants too: nothing that production can do may break by a deploy. `kept` names them.
+        /// This is what a deploy to production does, and an import with `--additive`.
         case additive
     }
 
     package private(set) var changes: [SchemaChange] = []
     package private(set) var refusals: [SchemaRefusal] = []
+    /// The removals that are not performed, by the mode or because the container needs what would go.
+    package private(set) var kept: [SchemaChange] = []
 
     /// Whether the two schemas mean the same.
     package var isEmpty: Bool { changes.isEmpty && refusals.isEmpty }
@@ -26,21 +31,37 @@ package struct SchemaPlan: Hashable, Sendable {
         let current = current.normalized
         let wanted = wanted.normalized
         var removals: [SchemaChange] = []
+        defer { refusals += Self.excess(of: changes, over: current) }
         for role in wanted.roles where !current.roles.contains(role) { changes.append(.addRole(role)) }
         for type in wanted.types where current.type(named: type.name) == nil { changes.append(.addType(type)) }
         for type in current.types {
             guard let next = wanted.type(named: type.name) else {
-                removals.append(.removeType(type.name))
+                if type.name == RecordType.usersName {
+                    keepUsers(type, roles: wanted.roles, removals: &removals)
+                } else {
+                    removals.append(.removeType(type.name))
+                }
                 continue
             }
             compareFields(of: type, with: next, removals: &removals)
             compareGrants(of: type, with: next, removals: &removals)
         }
         for role in current.roles where !wanted.roles.contains(role) { removals.append(.removeRole(role)) }
-        if mode == .additive { return }
+        if mode == .additive {
+            kept += removals
+            return
+        }
         for removal in removals { refuseIfDeployed(removal, production: production) }
         // Fields go before types only by their place in the list; roles must come after the grants that name them.
         changes += removals
+    }
+
+    /// `Users` stays, but for its grants to roles that go.
+    private mutating func keepUsers(_ users: RecordType, roles: [String], removals: inout [SchemaChange]) {
+        kept.append(.removeType(users.name))
+        var next = users
+        next.grants.removeAll { !SchemaRules.systemRoles.contains($0.role) && !roles.contains($0.role) }
+        compareGrants(of: users, with: next, removals: &removals)
     }
 
     private mutating func compareFields(of type: RecordType, with next: RecordType, removals: inout [SchemaChange]) {
@@ -115,6 +136,11 @@ package struct SchemaPlan: Hashable, Sendable {
 
     private mutating func refuseIfDeployed(_ removal: SchemaChange, production: Schema) {
         switch removal {
+        case .removeField(RecordType.usersName, let field) where field.name == RecordType.rolesField:
+            refusals.append(
+                SchemaRefusal(
+                    subject: "\(RecordType.usersName).\(field.name)",
+                    reason: "this field says which users have which role and cannot be removed; keep it in the schema"))
         case .removeType(let name) where production.type(named: name) != nil:
             refusals.append(
                 SchemaRefusal(

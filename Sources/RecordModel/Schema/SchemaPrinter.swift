@@ -1,7 +1,8 @@
 /// Writes a schema as CloudKit's exporter does: the same bytes for the same schema.
 ///
-/// Roles, then record types, all in byte order of their names; in a type every field with all six system fields,
-/// names padded to one column, then the grants by role. Comments of a text that was imported are not in it.
+/// Roles, then record types, all in byte order of their names; in a type every field with all six system fields (and
+/// `___parent`, which CloudKit's does not know, where it has an index), names padded to one column, then the grants by
+/// role. Comments of a text that was imported are not in it.
 package enum SchemaPrinter {
     /// The schema's text, with a line feed at its end. The schema is normalized first.
     package static func print(_ schema: Schema) -> String {
@@ -29,10 +30,10 @@ package enum SchemaPrinter {
 
     private static func members(of type: RecordType) -> [String] {
         var fields = type.fields
-        for system in SystemField.allCases where type.field(named: system.rawValue) == nil {
+        for system in SystemField.allCases where system != .parent && type.field(named: system.rawValue) == nil {
             fields.append(FieldDefinition(name: system.rawValue, type: system.type))
         }
-        fields.sort { $0.name < $1.name }
+        fields.sort { $0.name.precedes($1.name) }
         let names = fields.map { identifier($0.name) }
         let width = names.map(\.utf8.count).max() ?? 0
         var members: [String] = []

@@ -15,9 +15,9 @@ package enum SchemaRules {
         case role = "role"
     }
 
-    /// Whether a name may be given to a user's type, field or role: a letter, then letters, digits, underscores and,
-    /// for the types and fields that CloudKit itself brings such as `cloudkit.share`, dots; at most 255 characters,
-    /// ASCII.
+    /// Whether a name may be given to a user's type, field or role: a letter, then letters, digits, underscores and, in
+    /// the names of the types and fields that CloudKit itself brings such as `cloudkit.share`, dots; at most 255
+    /// characters, ASCII.
     package static func problem(name: String, of kind: NameKind) -> String? {
         let shown = "'\(name.prefix(60))'"
         if name.isEmpty { return "the name of a \(kind.rawValue) is empty; give it at least one letter" }
@@ -30,7 +30,8 @@ package enum SchemaRules {
         guard let first = name.utf8.first, isLetter(first) else {
             return "\(shown) does not begin with a letter; choose another name"
         }
-        for byte in name.utf8 where !isNameByte(byte, kind: kind) {
+        let mayHaveDots = kind != .role && name.hasPrefix("cloudkit.") && name.utf8.count > "cloudkit.".utf8.count
+        for byte in name.utf8 where !SchemaLexer.isWordByte(byte) && !(mayHaveDots && byte == UInt8(ascii: ".")) {
             return "\(shown) holds a character that a \(kind.rawValue)'s name cannot have; "
                 + "use letters, digits and underscores"
         }
@@ -89,9 +90,5 @@ package enum SchemaRules {
         case UInt8(ascii: "a")...UInt8(ascii: "z"): true
         default: false
         }
-    }
-
-    private static func isNameByte(_ byte: UInt8, kind: NameKind) -> Bool {
-        SchemaLexer.isWordByte(byte) || (byte == UInt8(ascii: ".") && kind != .role)
     }
 }

@@ -10,6 +10,11 @@ package enum FieldValue: Hashable, Sendable {
     case reference(Reference)
     /// Values of one scalar type, in order. An empty list keeps its type where the schema knows it.
     case list(ScalarType, [FieldValue])
+    /// An encrypted field's value in the clear, as a client sends and gets it. It is sealed before a command is made of
+    /// it, so it is never in the log or on disk, and has no binary form.
+    indirect case encrypted(FieldValue)
+    /// What sealing made of an encrypted field's value: all that the store ever sees of it.
+    case sealed([UInt8])
 
     /// The type this value has.
     package var type: FieldType {
@@ -22,11 +27,14 @@ package enum FieldValue: Hashable, Sendable {
         case .location: FieldType(.location)
         case .reference: FieldType(.reference)
         case .list(let element, _): FieldType(element, isList: true)
+        case .encrypted(let value):
+            FieldType(value.type.scalar, isList: value.type.isList, isEncrypted: true)
+        case .sealed: FieldType(.bytes, isEncrypted: true)
         }
     }
 
     /// What the value counts for in a record's size, in bytes: text in UTF-8, bytes as they are, 8 for a number or a
-    /// timestamp, 56 for a location, a reference its names, a list the sum.
+    /// timestamp, 56 for a location, a reference its names, a list the sum, a sealed value its sealed form.
     package var sizeBytes: Int {
         switch self {
         case .string(let text): text.utf8.count
@@ -35,6 +43,8 @@ package enum FieldValue: Hashable, Sendable {
         case .location: 56
         case .reference(let reference): reference.recordName.utf8.count + (reference.zone?.name.utf8.count ?? 0)
         case .list(_, let elements): elements.reduce(0) { $0 + $1.sizeBytes }
+        case .encrypted(let value): value.sizeBytes
+        case .sealed(let bytes): bytes.count
         }
     }
 }

@@ -1,23 +1,49 @@
-/// The sizes and counts that requests are held to; CloudKit's published ones where it publishes any (`docs/limits.md`).
+/// The sizes and counts that requests are held to; CloudKit's published ones where it publishes any (`docs/limits.md`
+/// has the source of each, and the error that a request over it gets).
 package enum Limits {
-    /// Operations in one request, and records in one response.
+    // Requests and answers.
+
+    /// Operations in one request.
     package static let operationsMax = 200
+    /// Records in one answer, of each zone where an answer is for several.
     package static let recordsPerPageMax = 200
-    /// Fields of one record, names and values, without assets.
-    package static let recordSizeBytesMax = 1_048_576
-    /// Characters of a record name, zone name, record type or field name.
-    package static let nameLengthMax = 255
     /// Bytes of one request's body.
     package static let requestBodyBytesMax = 4 * 1_048_576
-    /// Members of one list value.
-    package static let listCountMax = 10_000
-    /// Filters in one query, and sort keys.
-    package static let filtersMax = 32
-    package static let sortsMax = 8
-    /// Members of an `IN` filter.
-    package static let inListMax = 250
     /// Nested arrays and objects in a JSON document.
     package static let jsonDepthMax = 32
+    /// Keys in one `desiredKeys`.
+    package static let desiredKeysMax = 1000
+
+    // Records.
+
+    /// Fields of one record, names and values, without assets.
+    package static let recordSizeBytesMax = 1_048_576
+    /// Characters of a record name, zone name, owner name, record type or field name.
+    package static let nameLengthMax = 255
+    /// Members of one list value.
+    package static let listCountMax = 10_000
+    /// References with the action `DELETE_SELF` to one record.
+    package static let deleteSelfReferencesMax = 750
+    /// Records that one deletion in a custom zone may take along, itself included.
+    package static let cascadeMax = 10_000
+
+    // Queries.
+
+    /// Filters in one query.
+    package static let filtersMax = 32
+    /// Sort keys in one query.
+    package static let sortsMax = 8
+    /// Members of the list in an `IN` filter, or one for all or any values of a list.
+    package static let inListMax = 250
+
+    // Zones and schema.
+
+    /// Custom zones of one database on one shard.
+    package static let zonesPerDatabaseMax = 10_000
+    /// Record types of a schema.
+    package static let typesMax = 500
+    /// Fields of a record type, without the system's.
+    package static let fieldsMax = 1000
 
     // The key-value sidecar: one store per container and user.
     package static let keysMax = 1024

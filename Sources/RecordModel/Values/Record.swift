@@ -20,15 +20,17 @@ package struct Fields: Hashable, Sendable {
         for field in fields { self[field.name] = field.value }
     }
 
+    /// Fields that are sorted by name, no name twice, which the caller has made sure of.
+    init(sorted fields: [Field]) { all = fields }
+
     package subscript(name: String) -> FieldValue? {
         get {
             let position = lowerBound(name)
-            return position < all.count && all[position].name == name ? all[position].value : nil
+            return isHere(name, position) ? all[position].value : nil
         }
         set {
             let position = lowerBound(name)
-            let isThere = position < all.count && all[position].name == name
-            switch (newValue, isThere) {
+            switch (newValue, isHere(name, position)) {
             case (let value?, true): all[position].value = value
             case (let value?, false): all.insert(Field(name: name, value: value), at: position)
             case (nil, true): all.remove(at: position)
@@ -40,12 +42,17 @@ package struct Fields: Hashable, Sendable {
     /// Names and values together, in bytes: what the limit of 1 MB is held against.
     package var sizeBytes: Int { all.reduce(0) { $0 + $1.name.utf8.count + $1.value.sizeBytes } }
 
+    /// Whether the field at the lower bound of a name has that name.
+    private func isHere(_ name: String, _ position: Int) -> Bool {
+        position < all.count && !name.precedes(all[position].name)
+    }
+
     private func lowerBound(_ name: String) -> Int {
         var low = 0
         var high = all.count
         while low < high {
             let middle = (low + high) / 2
-            if all[middle].name < name { low = middle + 1 } else { high = middle }
+            if all[middle].name.precedes(name) { low = middle + 1 } else { high = middle }
         }
         return low
     }
@@ -85,8 +92,8 @@ package struct Record: Hashable, Sendable {
     }
 }
 
-/// The version of a record: the life of its zone and the zone's counter when the record last changed. Clients compare it
-/// for equality only.
+/// The version of a record: the life of its zone and the zone's counter when the record last changed. Clients compare
+/// it for equality only.
 package struct ChangeTag: Hashable, Sendable, CustomStringConvertible {
     package var incarnation: UInt64
     package var sequence: UInt64

@@ -2,7 +2,8 @@ extension FieldInput {
     /// The value that this stands for in the field `name`; nil clears the field.
     ///
     /// With a definition the value is converted to the schema's type; a type that the client states must be the same.
-    /// Without one (a field that is new to the schema) the stated type counts, else the value's own looks.
+    /// Without one (a field that is new to the schema) the stated type counts, else the value's own looks. The value of
+    /// an encrypted field is `.encrypted`, still in the clear.
     /// - Parameter zone: the zone of the record that holds the field; references to it lose their zone, and references
     ///   to another are refused. nil keeps zones as they are.
     /// - Throws: `BAD_REQUEST` naming the field; a retry does not help.
@@ -10,7 +11,7 @@ extension FieldInput {
         field name: String, definition: FieldDefinition?, zone: ZoneID? = nil
     ) throws(ServiceError) -> FieldValue? {
         try service { () throws(FormError) in
-            try at("fields.\(name).value") { () throws(FormError) in
+            try at(name == SystemField.parent.rawValue ? "parent" : "fields.\(name).value") { () throws(FormError) in
                 try resolve(as: definition?.type, with: ValueConverter(zone: zone))
             }
         }
@@ -19,7 +20,25 @@ extension FieldInput {
     func resolve(as known: FieldType?, with converter: ValueConverter) throws(FormError) -> FieldValue? {
         let stated = try StatedType(self)
         if json.isNull { return nil }
-        try refuseWhatIsNotBuilt(known, stated)
+        let isEncrypted = known?.isEncrypted ?? (isEncrypted || stated.isEncrypted)
+        if !isEncrypted, self.isEncrypted || stated.isEncrypted {
+            throw FormError(
+                "send the value without isEncrypted, or add another field of an ENCRYPTED type to the schema",
+                words: "Attempt to save encrypted data in non encrypted field type")
+        }
+        let value = try plain(as: known, stated: stated, with: converter)
+        guard isEncrypted else { return value }
+        guard value.type.scalar != .reference else {
+            throw FormError("a REFERENCE cannot be encrypted: the server must be able to read it")
+        }
+        return .encrypted(value)
+    }
+
+    /// The value, not looking at whether it is an encrypted field's.
+    private func plain(
+        as known: FieldType?, stated: StatedType, with converter: ValueConverter
+    ) throws(FormError) -> FieldValue {
+        if known?.scalar == .asset || stated.scalar == .asset { throw Self.notBuilt(.asset) }
         if case .array(let members) = json, members.isEmpty { return try emptyList(known, stated) }
         let target = try Self.target(of: known, stated: stated, json: json)
         guard target.isList else {
@@ -40,17 +59,10 @@ extension FieldInput {
         return .list(target.scalar, values)
     }
 
-    private func refuseWhatIsNotBuilt(_ known: FieldType?, _ stated: StatedType) throws(FormError) {
-        var types: [FieldType] = known.map { [$0] } ?? []
-        if case .type(let type) = stated { types.append(type) }
-        if isEncrypted || types.contains(where: \.isEncrypted) {
-            throw FormError("encrypted fields are not built yet in this version of Zonekeeper")
-        }
-        if types.contains(where: { $0.scalar == .asset }) { throw Self.notBuilt(.asset) }
-    }
-
     private static func notBuilt(_ scalar: ScalarType) -> FormError {
-        FormError("values of type \(FieldType(scalar).webName) are not built yet in this version of Zonekeeper")
+        FormError(
+            "values of type \(FieldType(scalar).webName) are not built yet in this version of Zonekeeper; "
+                + "keep small data in a BYTES field")
     }
 
     /// An empty list says nothing about its type, so the schema's counts, whatever list type was stated.
@@ -104,17 +116,28 @@ extension FieldInput {
     }
 }
 
+extension StatedType {
+    fileprivate var isEncrypted: Bool {
+        if case .type(let type) = self { type.isEncrypted } else { false }
+    }
+
+    fileprivate var scalar: ScalarType? {
+        if case .type(let type) = self { type.scalar } else { nil }
+    }
+}
+
 extension FormError {
     /// CloudKit's words for a value of the wrong type, and what was there instead.
     static func invalid(_ type: FieldType, _ json: JSONValue) -> FormError {
-        FormError("Invalid value, expected type \(type.webName). Found \(json.kind)")
+        FormError("found \(json.kind)", words: "Invalid value, expected type \(type.webName)")
     }
 
     static func invalid(_ scalar: ScalarType, _ why: String) -> FormError {
-        FormError("Invalid value, expected type \(FieldType(scalar).webName). \(why)")
+        FormError(why, words: "Invalid value, expected type \(FieldType(scalar).webName)")
     }
 
     static func mismatch(_ known: FieldType, _ stated: FieldType) -> FormError {
-        FormError("Invalid value, expected type \(known.webName). The type stated is \(stated.webName)")
+        FormError(
+            "the type stated is \(stated.webName)", words: "Invalid value, expected type \(known.webName)")
     }
 }

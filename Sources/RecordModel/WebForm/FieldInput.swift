@@ -23,7 +23,7 @@ package struct FieldInput: Hashable, Sendable {
     }
 }
 
-/// A field that an operation names: its new value, or nil to clear it.
+/// A field that an operation names: its new value, or nil to clear it. The record's `parent` is the field `___parent`.
 package struct FieldChange: Hashable, Sendable {
     package var name: String
     package var value: FieldInput?
@@ -45,6 +45,20 @@ package struct FieldChange: Hashable, Sendable {
             let input = try FieldInput(form: member.value)
             return input.json.isNull ? nil : input
         }
+    }
+
+    /// Reads the member `parent` of a record, `{recordName}`; null clears it.
+    init(parent json: JSONValue) throws(FormError) {
+        name = SystemField.parent.rawValue
+        if json.isNull { return }
+        let form = try Form(json)
+        guard let parent = try form.string("recordName") else { throw FormError("is missing", at: "recordName") }
+        try at("recordName") { () throws(FormError) in try Names.checkPrintable(parent) }
+        // A parent holds its children together for sharing; it neither deletes nor guards them.
+        if let action = try form.string("action"), action != Reference.Action.none.rawValue {
+            throw FormError("'\(action)' is not for a parent, whose action is NONE", at: "action")
+        }
+        value = FieldInput(type: ScalarType.reference.rawValue, json: json)
     }
 }
 
@@ -77,7 +91,9 @@ enum StatedType: Hashable {
         default: break
         }
         guard let scalar = ScalarType(rawValue: base), scalar != .number else {
-            throw FormError("Invalid value, unknown type '\(name)'")
+            throw FormError(
+                "state one such as STRING, INT64_LIST or TIMESTAMP, or leave it out",
+                words: "Invalid value, unknown type '\(name)'")
         }
         self = .type(FieldType(scalar, isList: isList, isEncrypted: isEncrypted))
     }

@@ -4,19 +4,27 @@ struct FormError: Error, Hashable {
     /// Such as `operations[3].record`; empty for the body itself.
     var path: String
     var problem: String
+    /// CloudKit's own words for the fault, where it has any: clients look for them, so they come before the place.
+    var words: String?
 
-    init(_ problem: String, at path: String = "") {
+    init(_ problem: String, at path: String = "", words: String? = nil) {
         self.path = path
         self.problem = problem
+        self.words = words
     }
 
     /// The same fault, seen from the object that holds `step`.
     func inside(_ step: String) -> FormError {
-        FormError(problem, at: path.isEmpty ? step : path.hasPrefix("[") ? step + path : step + "." + path)
+        var outer = self
+        outer.path = path.isEmpty ? step : path.hasPrefix("[") ? step + path : step + "." + path
+        return outer
     }
 
     /// What the client gets.
-    var serviceError: ServiceError { ServiceError(.badRequest, path.isEmpty ? problem : "\(path): \(problem)") }
+    var serviceError: ServiceError {
+        let fault = path.isEmpty ? problem : "\(path): \(problem)"
+        return ServiceError(.badRequest, words.map { "\($0). \(fault)" } ?? fault)
+    }
 
     static func expected(_ what: String, _ json: JSONValue) -> FormError {
         FormError("expected \(what), found \(json.kind)")
@@ -103,18 +111,27 @@ struct Form {
 
 /// The body of a request to Web Services.
 package protocol WebRequest: Sendable {
+    /// Whether a request may come without a body, which then means `{}`.
+    static var isBodyOptional: Bool { get }
+
     /// Reads the request from its JSON.
     /// - Throws: `BAD_REQUEST` naming the member at fault; a retry does not help.
     init(json: JSONValue) throws(ServiceError)
 }
 
 extension WebRequest {
+    package static var isBodyOptional: Bool { false }
+
     /// Reads the request from the bytes of its body.
     /// - Throws: `BAD_REQUEST` naming the byte or the member at fault; a retry does not help.
     package init(body: some Collection<UInt8>) throws(ServiceError) {
         guard body.count <= Limits.requestBodyBytesMax else {
             throw ServiceError(
                 .badRequest, "the body has \(body.count) bytes, at most \(Limits.requestBodyBytesMax) in one request")
+        }
+        if body.isEmpty, Self.isBodyOptional {
+            try self.init(json: .object([]))
+            return
         }
         let json: JSONValue
         do throws(JSONError) {

@@ -18,6 +18,12 @@ extension JSONWriter {
         stamp("created", record.created)
         stamp("modified", record.modified)
         member("deleted", false)
+        if case .reference(let parent)? = record.fields[SystemField.parent.rawValue] {
+            key("parent")
+            beginObject()
+            member("recordName", parent.recordName)
+            endObject()
+        }
         if let zone {
             key("zoneID")
             zoneID(zone)
@@ -25,10 +31,12 @@ extension JSONWriter {
         endObject()
     }
 
-    /// What is left of a deleted record: the result of a deletion (without tag) or an entry of a change feed.
+    /// What is left of a deleted record: the result of a deletion (without tag) or an entry of a change feed (with it),
+    /// in which clients tell tombstones by a record type of null.
     package mutating func tombstone(recordName: String, changeTag: ChangeTag? = nil) {
         beginObject()
         member("recordName", recordName)
+        if changeTag != nil { member("recordType", .null) }
         member("deleted", true)
         if let changeTag { member("recordChangeTag", changeTag.description) }
         endObject()
@@ -37,11 +45,15 @@ extension JSONWriter {
     private mutating func fields(_ fields: Fields, _ desired: DesiredKeys, numbersAsStrings: Bool) {
         beginObject()
         for field in fields.all where desired.contains(field.name) {
+            // The parent has a member of its own, and what is sealed is never for a client.
+            if field.name.hasPrefix("___") { continue }
+            if case .sealed = field.value { continue }
             key(field.name)
             beginObject()
             key("value")
             value(field.value, numbersAsStrings: numbersAsStrings)
             member("type", field.value.webTypeName)
+            if case .encrypted = field.value { member("isEncrypted", true) }
             endObject()
         }
         endObject()
@@ -72,6 +84,8 @@ extension JSONWriter {
             beginArray()
             for member in members { self.value(member, numbersAsStrings: numbersAsStrings) }
             endArray()
+        case .encrypted(let plain): self.value(plain, numbersAsStrings: numbersAsStrings)
+        case .sealed(let bytes): base64(bytes)
         }
     }
 
@@ -101,10 +115,15 @@ extension JSONWriter {
 }
 
 extension FieldValue {
-    /// The type as responses state it. An empty list is `UNKNOWN_LIST`, as in CloudKit.
+    /// The type as responses state it. An empty list is `UNKNOWN_LIST`, as in CloudKit; of the encrypted types only
+    /// that of bytes has a name of its own.
     var webTypeName: String {
-        if case .list(_, let members) = self, members.isEmpty { return "UNKNOWN_LIST" }
-        return type.webName
+        switch self {
+        case .list(_, let members) where members.isEmpty: "UNKNOWN_LIST"
+        case .encrypted(.bytes): "ENCRYPTED_BYTES"
+        case .encrypted(let plain): plain.webTypeName
+        default: type.webName
+        }
     }
 }
 

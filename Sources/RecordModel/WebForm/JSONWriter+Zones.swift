@@ -38,10 +38,19 @@ extension JSONWriter {
 
 extension JSONWriter {
     /// The result for a record that failed.
-    package mutating func recordError(recordName: String?, _ error: ServiceError) {
+    /// - Parameter serverRecord: with `CONFLICT` and `EXISTS`, the record as the server has it, so that the client can
+    ///   merge without another request; only where the caller may read it. CloudKit's web service has no such member
+    ///   (its native one has): an extension of ours.
+    package mutating func recordError(
+        recordName: String?, _ error: ServiceError, serverRecord: Record? = nil, numbersAsStrings: Bool = false
+    ) {
         beginObject()
         if let recordName { member("recordName", recordName) }
         errorMembers(error)
+        if let serverRecord {
+            key("serverRecord")
+            record(serverRecord, numbersAsStrings: numbersAsStrings)
+        }
         endObject()
     }
 

@@ -12,11 +12,11 @@ enum Names {
         }
     }
 
-    /// A record name; only records of the system begin with an underscore, so none is made under such a name.
+    /// A record name; only the records of users begin with an underscore, so no other is made under such a name.
     static func checkRecord(_ name: String, mayCreate: Bool) throws(FormError) {
         try checkPrintable(name)
         if mayCreate, name.hasPrefix("_") {
-            throw FormError("'\(name)' begins with an underscore, which only names of the system do")
+            throw FormError("'\(name)' begins with an underscore, which only names of users' own records do")
         }
     }
 
@@ -44,6 +44,14 @@ enum Names {
     }
 }
 
+extension Names {
+    /// A record type; those of shares hold a dot.
+    static func checkType(_ name: String) throws(FormError) {
+        if name.lowercased().hasPrefix("cloudkit.share") { return try checkPrintable(name) }
+        try checkIdentifier(name)
+    }
+}
+
 extension ZoneID {
     /// Reads `{zoneName, ownerRecordName}`; whatever else clients echo, such as `zoneType`, is ignored.
     init(form json: JSONValue) throws(FormError) {
@@ -64,14 +72,11 @@ extension Form {
         try nested("zoneID") { json throws(FormError) in try ZoneID(form: json) } ?? ZoneID()
     }
 
-    /// Keys in one `desiredKeys`.
-    static let desiredKeysMax = 1000
-
     /// `desiredKeys`: nil is every field, empty is none.
     func desiredKeys() throws(FormError) -> [String]? {
         guard let given = self["desiredKeys"] else { return nil }
-        if let count = given.array?.count, count > Self.desiredKeysMax {
-            throw FormError("\(count) given, at most \(Self.desiredKeysMax)", at: "desiredKeys")
+        if let count = given.array?.count, count > Limits.desiredKeysMax {
+            throw FormError("\(count) given, at most \(Limits.desiredKeysMax)", at: "desiredKeys")
         }
         return try array("desiredKeys") { json throws(FormError) in
             guard case .string(let key) = json else { throw .expected("a string", json) }
@@ -83,5 +88,33 @@ extension Form {
     func numbersAsStrings() throws(FormError) -> Bool? {
         if let flag = try bool("numbersAsStrings") { return flag }
         return try bool("numberAsStrings")
+    }
+
+    /// `resultsLimit`: by default and at most `Limits.recordsPerPageMax`; more is capped, less than 1 is refused.
+    func resultsLimit() throws(FormError) -> Int? {
+        guard let limit = try integer("resultsLimit") else { return nil }
+        guard limit >= 1 else {
+            throw FormError("expected 1 to \(Limits.recordsPerPageMax), found \(limit)", at: "resultsLimit")
+        }
+        return min(limit, Limits.recordsPerPageMax)
+    }
+
+    /// An opaque text that the server gave; an empty one counts as none.
+    func token(_ key: String) throws(FormError) -> String? {
+        guard let text = try string(key), !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// `desiredRecordTypes`: nil is every type, empty is none.
+    func desiredRecordTypes() throws(FormError) -> [String]? {
+        guard let given = self["desiredRecordTypes"] else { return nil }
+        if let count = given.array?.count, count > Limits.typesMax {
+            throw FormError("\(count) given, at most \(Limits.typesMax)", at: "desiredRecordTypes")
+        }
+        return try array("desiredRecordTypes") { json throws(FormError) in
+            guard case .string(let type) = json else { throw .expected("a string", json) }
+            try Names.checkType(type)
+            return type
+        }
     }
 }

@@ -7,7 +7,7 @@ package struct RecordOperation: Hashable, Sendable {
     package var recordType: String?
     /// The version that the client means to change, as it wrote it; present exactly where `kind.checksTag`.
     package var changeTag: String?
-    /// The fields named, each once, in the client's order; empty for deletions.
+    /// The fields named, each once, in the client's order, the parent last as `___parent`; empty for deletions.
     package var fields: [FieldChange]
     /// The fields to return; nil leaves it to the request.
     package var desiredKeys: [String]?
@@ -58,7 +58,10 @@ extension RecordOperation {
         let form = try Form(json)
         let name = try form.string("recordName")
         if let name {
-            try at("recordName") { () throws(FormError) in try Names.checkRecord(name, mayCreate: kind.mayCreate) }
+            let isUser = try form.string("recordType") == RecordType.usersName
+            try at("recordName") { () throws(FormError) in
+                try Names.checkRecord(name, mayCreate: kind.mayCreate && !isUser)
+            }
         } else if kind != .create {
             throw FormError("is missing; \(kind.rawValue) needs it", at: "recordName")
         }
@@ -80,6 +83,10 @@ extension RecordOperation {
             throw FormError("is missing; \(kind.rawValue) needs it", at: "recordType")
         }
         fields = try form.nested("fields", Self.fields) ?? []
+        // Null is said, not left out: it takes the record from under its parent.
+        if let parent = json["parent"] {
+            fields.append(try at("parent") { () throws(FormError) in try FieldChange(parent: parent) })
+        }
     }
 
     private static func refuseWhatIsNotBuilt(_ form: Form) throws(FormError) {
@@ -87,12 +94,15 @@ extension RecordOperation {
         if let type = try form.string("recordType"), type.lowercased().hasPrefix("cloudkit.share") {
             throw FormError("sharing is \(version)", at: "recordType")
         }
-        if form["parent"] != nil { throw FormError("record hierarchies are \(version)", at: "parent") }
+        if form["forRecord"] != nil { throw FormError("sharing is \(version)", at: "forRecord") }
         if try form.bool("createShortGUID") == true { throw FormError("sharing is \(version)", at: "createShortGUID") }
     }
 
     private static func fields(_ json: JSONValue) throws(FormError) -> [FieldChange] {
         guard case .object(let members) = json else { throw .expected("an object", json) }
+        guard members.count <= Limits.fieldsMax else {
+            throw FormError("\(members.count) given, at most \(Limits.fieldsMax) in a record")
+        }
         var changes: [FieldChange] = []
         changes.reserveCapacity(members.count)
         for member in members { changes.append(try FieldChange(form: member)) }

@@ -44,7 +44,7 @@ struct ValueConverter {
         case .bytes:
             guard case .string(let text) = json else { throw .invalid(FieldType(scalar), json) }
             guard let bytes = Base64.decode(text) else {
-                throw .invalid(scalar, "The text is not base64 in the standard alphabet with padding")
+                throw .invalid(scalar, "the text is not base64 in the standard alphabet with padding")
             }
             return .bytes(bytes)
         case .location: return .location(try location(json))
@@ -67,7 +67,7 @@ struct ValueConverter {
             return Int64(number)
         case .string(let text):
             guard let number = JSONParser.parseNumber(text) else {
-                throw .invalid(.int64, "The text is not a number")
+                throw .invalid(.int64, "the text is not a number")
             }
             return try int64(number)
         default: throw .invalid(FieldType(.int64), json)
@@ -79,7 +79,7 @@ struct ValueConverter {
         case .integer(let number): return Double(number)
         case .number(let number): return number
         case .string(let text):
-            guard let number = JSONParser.parseNumber(text) else { throw .invalid(scalar, "The text is not a number") }
+            guard let number = JSONParser.parseNumber(text) else { throw .invalid(scalar, "the text is not a number") }
             return try double(number, scalar)
         default: throw .invalid(FieldType(scalar), json)
         }
@@ -134,15 +134,14 @@ struct ValueConverter {
         let form = try Form(json)
         guard let name = try form.string("recordName") else { throw FormError("is missing", at: "recordName") }
         try at("recordName") { () throws(FormError) in try Names.checkPrintable(name) }
+        // The reference requires an action, clients leave it out: that is NONE.
         let action = try form.string("action") ?? Reference.Action.none.rawValue
         guard let known = Reference.Action(rawValue: action) else {
             throw FormError("'\(action)' is none of NONE, DELETE_SELF, VALIDATE", at: "action")
         }
-        guard known == .none || isQuery else {
-            throw FormError("\(action) is not built yet in this version of Zonekeeper; NONE is", at: "action")
-        }
         let target = try form.nested("zoneID") { json throws(FormError) in try ZoneID(form: json) }
-        return Reference(recordName: name, zone: try zoneToKeep(target))
+        // A query looks for the record that is meant, whatever its deletion would do.
+        return Reference(recordName: name, zone: try zoneToKeep(target), action: isQuery ? .none : known)
     }
 
     /// Clients echo the zone of a reference. The record's own zone is left out: equal references are equal values.

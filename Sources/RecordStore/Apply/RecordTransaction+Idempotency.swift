@@ -3,19 +3,20 @@ import Wire
 
 /// How long a request's repetition is recognised, in milliseconds of shard time.
 private let rememberedMilliseconds: Int64 = 24 * 60 * 60 * 1000
-/// Expired rows that one insertion removes.
-private let expiredRowsMax: Int64 = 10
 
 extension RecordTransaction {
     /// What a request with this key gets without being applied; nil if it is to be applied.
     func earlierOutcome(_ idempotency: IdempotencyKey, in database: DatabaseKey) throws -> RecordOutcome? {
-        if let databaseID = try openDatabase(database).id {
+        if let databaseID = try openDatabase(database).row?.id {
             let found = try SQLStatement(
-                cached: "SELECT hash, outcome, expires FROM idempotency WHERE database = ? AND caller = ? AND key = ?",
-                in: db
-            ).first(.integer(databaseID), .text(idempotency.caller), .blob(idempotency.key)) {
-                ($0.bytes(0), $0.bytes(1), $0.integer(2))
-            }
+                cached: """
+                    SELECT hash, outcome, expires FROM idempotency
+                    WHERE database = ? AND caller = ? AND key = ? AND position = ?
+                    """, in: db
+            ).first(
+                .integer(databaseID), .text(idempotency.caller), .blob(idempotency.key),
+                .integer(Int64(bitPattern: idempotency.position))
+            ) { ($0.bytes(0), $0.bytes(1), $0.integer(2)) }
             if let (hash, outcome, expires) = found {
                 guard expires > time else { return Self.tooOld }
                 guard hash == idempotency.bodyHash else {
@@ -35,18 +36,13 @@ extension RecordTransaction {
     }
 
     /// Stores the outcome, for 24 hours from now or from the key's own time, whichever is later: when the row goes, the
-    /// key itself is too old.
+    /// key itself is too old. Maintenance removes the row.
     func remember(_ outcome: RecordOutcome, of idempotency: IdempotencyKey, in database: DatabaseKey) throws {
-        try SQLStatement(
-            cached: """
-                DELETE FROM idempotency WHERE id IN
-                    (SELECT id FROM idempotency WHERE expires <= ? ORDER BY expires, id LIMIT \(expiredRowsMax))
-                """, in: db
-        ).run(.integer(time))
         let expires = saturating(max(time, idempotency.madeAt ?? time), rememberedMilliseconds)
-        try SQLStatement(cached: "INSERT INTO idempotency VALUES (NULL, ?, ?, ?, ?, ?, ?)", in: db).run(
-            .integer(try makeDatabase(database)), .text(idempotency.caller), .blob(idempotency.key),
-            .blob(idempotency.bodyHash), .blob(outcome.encoded()), .integer(expires))
+        try SQLStatement(cached: "INSERT INTO idempotency VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", in: db).run(
+            .integer(try makeDatabase(database).id), .text(idempotency.caller), .blob(idempotency.key),
+            .integer(Int64(bitPattern: idempotency.position)), .blob(idempotency.bodyHash), .blob(outcome.encoded()),
+            .integer(expires))
     }
 
     private static let tooOld = RecordOutcome.refused(
@@ -54,7 +50,7 @@ extension RecordTransaction {
 }
 
 /// A sum that stops at the ends of the range: commands may carry any time.
-private func saturating(_ left: Int64, _ right: Int64) -> Int64 {
+func saturating(_ left: Int64, _ right: Int64) -> Int64 {
     let (sum, overflow) = left.addingReportingOverflow(right)
     return overflow ? (right > 0 ? Int64.max : Int64.min) : sum
 }

@@ -1,5 +1,17 @@
 import RecordModel
 
+extension IndexKey {
+    /// The keys of one array that another has not; both are ascending and without repetition, as is the result.
+    static func missing(of keys: [IndexKey], in others: [IndexKey]) -> [IndexKey] {
+        if others.isEmpty { return keys }
+        var place = 0
+        return keys.filter { key in
+            while place < others.count, others[place] < key { place += 1 }
+            return place == others.count || others[place] != key
+        }
+    }
+}
+
 /// What a record's index rows are made from.
 struct IndexedRecord {
     var name: String
@@ -10,6 +22,20 @@ struct IndexedRecord {
 
     /// The record's keys in one index, ascending; none where it has no value.
     func keys(in index: InstalledIndex) -> [IndexKey] {
+        switch index.purpose {
+        case .values: valueKeys(in: index)
+        case .tokens: Tokenizer.tokens(of: fields[index.name]).map(IndexKey.bytes)
+        case .cells: locationKeys(fields[index.name])
+        }
+    }
+
+    /// A list of locations has no cells; the schema gives it no such index.
+    private func locationKeys(_ value: FieldValue?) -> [IndexKey] {
+        guard case .location(let location)? = value, let cell = LocationCell(location) else { return [] }
+        return [.number(cell.value)]
+    }
+
+    private func valueKeys(in index: InstalledIndex) -> [IndexKey] {
         guard let system = index.system else { return index.type.indexKeys(fields[index.name]) }
         return switch system {
         case .recordID: [.bytes(Array(name.utf8))]
@@ -18,6 +44,7 @@ struct IndexedRecord {
         case .createdBy: [.bytes(Array(created.user.utf8))]
         case .modifiedBy: [.bytes(Array(modified.user.utf8))]
         case .etag: [.number(sequence)]
+        case .parent: index.type.indexKeys(fields[SystemField.parent.rawValue])
         }
     }
 }
@@ -49,14 +76,14 @@ extension RecordTransaction {
         let record = SQLValue.integer(recordID)
         if let old {
             if old.isEmpty { try statements.deleteMissing.run(field, zone, record) }
-            for key in old where new?.contains(key) != true {
+            for key in IndexKey.missing(of: old, in: new ?? []) {
                 let statement = index.indexClass == .number ? statements.deleteNumber : statements.deleteBytes
                 try statement.run(field, zone, key.value, record)
             }
         }
         if let new {
             if new.isEmpty { try statements.insertMissing.run(field, zone, record) }
-            for key in new where old?.contains(key) != true {
+            for key in IndexKey.missing(of: new, in: old ?? []) {
                 let statement = index.indexClass == .number ? statements.insertNumber : statements.insertBytes
                 try statement.run(field, zone, key.value, record)
             }

@@ -2,89 +2,138 @@ import GRDB
 import RecordModel
 import Wire
 
-/// Records that one step of a backfill reads.
-private let backfillStep: Int64 = 500
+/// Records on a shard up to which a new index is filled by the command that brings it.
+private let filledAtOnceMax: Int64 = 500
+/// Records in memory at once while a scrub is finished.
+private let scrubPartRows = 1_000
 
 extension RecordTransaction {
-    /// Installs a later version, drops the rows of indexes that are gone or changed, and fills new ones.
-    ///
-    /// The work is in proportion to the shard's records where indexes are new, and to their rows where they go.
+    /// Installs a later version; what follows for stored records is left to jobs.
     func installSchema(_ command: InstallSchema) throws -> RecordOutcome {
         guard command.version > 0 else {
             return .refused(ServiceError(.badRequest, "schema version 0 stands for no schema"))
         }
-        let schemaID = try makeSchemaRow(container: command.container, environment: command.environment)
-        let installed =
-            try SQLStatement(cached: "SELECT version FROM schema WHERE id = ?", in: db)
-            .first(.integer(schemaID)) { UInt64(bitPattern: $0.integer(0)) } ?? 0
-        if installed == command.version { return .schemaInstalled }
-        guard installed < command.version else { return .needsSchema(installed: installed) }
-        try SQLStatement(cached: "UPDATE schema SET version = ?, body = ? WHERE id = ?", in: db).run(
-            .integer(Int64(bitPattern: command.version)), .blob(command.schema.encoded()), .integer(schemaID))
-        databases.removeAll()
-
-        for type in command.schema.types { try makeTypeRows(type, schemaID: schemaID) }
-        let schema = try tables.installedSchema(id: schemaID, version: command.version, in: db)
-        let fresh = try settleIndexes(schemaID: schemaID, schema: schema)
-        if !fresh.isEmpty { try backfill(fresh, schema: schema) }
+        let row = try makeSchemaRow(container: command.container, environment: command.environment)
+        guard row.version <= command.version else { return .needsSchema(installed: row.version) }
+        let isReset = command.generation > row.generation
+        if row.version == command.version && !isReset { return .schemaInstalled }
+        let before = try tables.installedSchema(row, in: db)
+        // After a reset no live record has what is being removed.
+        if !isReset, try bringsBackStray(command.schema, before: before, schemaID: row.id) {
+            try finishScrubs(schemaID: row.id)
+        }
+        try forgetRows()
+        if isReset { try retireAll(schemaID: row.id) }
+        try SQLStatement(
+            cached: "UPDATE schema SET version = ?, generation = ?, revision = revision + 1, body = ? WHERE id = ?",
+            in: db
+        ).run(
+            .integer(Int64(bitPattern: command.version)),
+            .integer(Int64(bitPattern: max(command.generation, row.generation))), .blob(command.schema.encoded()),
+            .integer(row.id))
+        let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
+        // Retired zones keep what they hold until they are reclaimed.
+        if lastRecord > 0 && !isReset {
+            try addScrub(before: before, after: command.schema, schemaID: row.id, lastRecord: lastRecord)
+        }
+        try settleIndexes(command.schema, schemaID: row.id, lastRecord: lastRecord)
         return .schemaInstalled
     }
 
-    /// Gives numbers to a type and its fields; a number once given stays with the name.
-    private func makeTypeRows(_ type: RecordType, schemaID: Int64) throws {
-        let find = try SQLStatement(cached: "SELECT id FROM record_type WHERE schema = ? AND name = ?", in: db)
-        var typeID = try find.first(.integer(schemaID), .text(type.name)) { $0.integer(0) }
-        if typeID == nil {
-            try SQLStatement(cached: "INSERT INTO record_type VALUES (NULL, ?, ?)", in: db)
-                .run(.integer(schemaID), .text(type.name))
-            typeID = db.lastInsertedRowID
-        }
-        guard let typeID else { return }
-        let insert = try SQLStatement(cached: "INSERT OR IGNORE INTO field VALUES (NULL, ?, ?, '')", in: db)
-        for field in type.fields { try insert.run(.integer(typeID), .text(field.name)) }
-    }
-
-    /// Brings the shapes of all indexes to the schema's, and returns the ids of those that have to be filled.
-    private func settleIndexes(schemaID: Int64, schema: InstalledSchema) throws -> Set<Int64> {
-        let fields = try SQLStatement(
+    /// Whether a schema brings back what is still being removed from records.
+    private func bringsBackStray(_ schema: Schema, before: InstalledSchema, schemaID: Int64) throws -> Bool {
+        let stray = try SQLStatement(
             cached: """
-                SELECT f.id, f.type, f.name, f.shape FROM field f JOIN record_type t ON t.id = f.type
-                WHERE t.schema = ? ORDER BY f.id
+                SELECT t.name, s.field FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?
+                ORDER BY t.id, s.field
                 """, in: db
-        ).all(.integer(schemaID)) { (id: $0.integer(0), typeID: $0.integer(1), name: $0.text(2), shape: $0.text(3)) }
-        var fresh: Set<Int64> = []
-        for field in fields {
-            let index = schema.byID[field.typeID]?.indexes.first { $0.id == field.id }
-            let shape = index?.shape ?? ""
-            if shape == field.shape { continue }
-            for table in ["index_number", "index_bytes", "index_missing"] where !field.shape.isEmpty {
-                try SQLStatement(cached: "DELETE FROM \(table) WHERE field = ?", in: db).run(.integer(field.id))
-            }
-            try SQLStatement(cached: "UPDATE field SET shape = ? WHERE id = ?", in: db)
-                .run(.text(shape), .integer(field.id))
-            if index != nil { fresh.insert(field.id) }
+        ).all(.integer(schemaID)) { (type: $0.text(0), field: $0.text(1)) }
+        return stray.contains { typeName, fieldName in
+            guard let type = schema.type(named: typeName) else { return false }
+            let known = before.byName[typeName]
+            if fieldName.isEmpty { return known == nil }
+            guard let field = type.field(named: fieldName) else { return false }
+            return known?.fields[fieldName]?.type != field.type
         }
-        return fresh
     }
 
-    private func backfill(_ fresh: Set<Int64>, schema: InstalledSchema) throws {
-        let indexes = schema.byID.mapValues { type in type.indexes.filter { fresh.contains($0.id) } }
-        let select = try SQLStatement(
-            cached: """
-                SELECT \(RecordRow.columns), r.zone FROM record r WHERE r.id > ? AND r.deleted = 0 ORDER BY r.id LIMIT ?
-                """, in: db)
-        var last: Int64 = 0
-        while true {
-            let page = try select.all(.integer(last), .integer(backfillStep)) { (RecordRow($0), $0.integer(10)) }
-            for (row, zoneID) in page {
-                guard let wanted = indexes[row.typeID], !wanted.isEmpty else { continue }
-                let record = try indexedRecord(row, fields: try decodeBody(row.body))
-                for index in wanted {
-                    try updateIndex(index, zoneID: zoneID, recordID: row.id, from: nil, to: record.keys(in: index))
-                }
-            }
-            guard page.count == backfillStep, let end = page.last else { return }
-            last = end.0.id
+    /// Cleans records of all that the schema lost so far, within this command.
+    ///
+    /// Not in bounded parts as maintenance does it, because values must not come back with their field. Only
+    /// development schemas lose types and fields, so the work is bounded by a development environment's data.
+    private func finishScrubs(schemaID: Int64) throws {
+        while let job = try Job.first(.scrub, subject: schemaID, in: db) {
+            partBytes = 0
+            _ = try scrub(job, budget: scrubPartRows)
         }
+    }
+
+    /// Notes what records may hold that the schema has no place for any more, and has it removed.
+    private func addScrub(before: InstalledSchema, after: Schema, schemaID: Int64, lastRecord: Int64) throws {
+        var stray: [(type: Int64, field: String)] = []
+        for type in before.byID.values.sorted(by: { $0.id < $1.id }) {
+            guard let next = after.type(named: type.definition.name) else {
+                stray.append((type.id, ""))
+                continue
+            }
+            for field in type.fields.values.sorted(by: { $0.name < $1.name })
+            where next.field(named: field.name)?.type != field.type {
+                stray.append((type.id, field.name))
+            }
+        }
+        if stray.isEmpty { return }
+        let job = try addJob(.scrub, subject: schemaID, last: lastRecord)
+        for (type, field) in stray {
+            try SQLStatement(cached: "INSERT OR REPLACE INTO stray VALUES (?, ?, ?)", in: db)
+                .run(.integer(type), .text(field), .integer(job))
+        }
+    }
+
+    /// Gives numbers to types and indexes, drops the indexes that are gone or changed, and has new ones filled.
+    private func settleIndexes(_ schema: Schema, schemaID: Int64, lastRecord: Int64) throws {
+        var unclaimed = try IndexRow.all(schemaID: schemaID, in: db).filter { $0.state != IndexLife.dropped }
+        var build: Int64?
+        var seen: Set<String> = []
+        for type in schema.types where seen.insert(type.name).inserted {
+            let (typeID, isNew) = try makeType(type.name, schemaID: schemaID)
+            for design in IndexDesign.all(of: type) {
+                if let place = unclaimed.firstIndex(where: { $0.typeID == typeID && $0.matches(design) }) {
+                    unclaimed.remove(at: place)
+                    continue
+                }
+                // A new type has no records.
+                let isReady = isNew || lastRecord == 0
+                if !isReady && build == nil { build = try addJob(.buildIndexes, subject: schemaID, last: lastRecord) }
+                try SQLStatement(cached: "INSERT INTO field_index VALUES (NULL, ?, ?, ?, ?, ?, ?)", in: db).run(
+                    .integer(typeID), .text(design.name), .integer(design.purpose.rawValue), .text(design.shape),
+                    .integer(isReady ? IndexLife.ready : IndexLife.building), .integer(isReady ? 0 : build ?? 0))
+            }
+        }
+        for row in unclaimed {
+            try SQLStatement(cached: "UPDATE field_index SET state = 2, job = 0 WHERE id = ?", in: db)
+                .run(.integer(row.id))
+            _ = try addJob(.dropIndex, subject: row.id)
+        }
+        if let build, try isSmall(), let job = try Job.find(build, in: db) {
+            partBytes = 0
+            _ = try buildIndexes(job, budget: .max)
+        }
+    }
+
+    private func isSmall() throws -> Bool {
+        let count = try SQLStatement(
+            cached: "SELECT count(*) FROM (SELECT 1 FROM record LIMIT \(filledAtOnceMax + 1))", in: db
+        ).first { $0.integer(0) }
+        return (count ?? 0) <= filledAtOnceMax
+    }
+
+    /// A number once given stays with the name.
+    private func makeType(_ name: String, schemaID: Int64) throws -> (id: Int64, isNew: Bool) {
+        let found = try SQLStatement(cached: "SELECT id FROM record_type WHERE schema = ? AND name = ?", in: db)
+            .first(.integer(schemaID), .text(name)) { $0.integer(0) }
+        if let found { return (found, false) }
+        try SQLStatement(cached: "INSERT INTO record_type VALUES (NULL, ?, ?)", in: db)
+            .run(.integer(schemaID), .text(name))
+        return (db.lastInsertedRowID, true)
     }
 }

@@ -6,74 +6,98 @@ import Wire
 extension RecordTransaction {
     func openDatabase(_ key: DatabaseKey) throws -> OpenDatabase {
         if let known = databases[key] { return known }
-        var database = OpenDatabase(schemaID: nil, version: 0, id: nil)
-        if let schema = try rows.schema(key) {
-            database.schemaID = schema.id
-            database.version = schema.version
-            database.id = try rows.databaseID(key, schemaID: schema.id)
-        }
+        let schema = try rows.schema(key)
+        let row = try schema.flatMap { try rows.database(key, schemaID: $0.id) }
+        let database = OpenDatabase(schema: schema, row: row)
         databases[key] = database
         return database
     }
 
     /// The live zone; nil if there is none.
-    func openZone(_ key: ZoneKey) throws -> ZoneRow? {
-        if let known = zones[key] { return known.row }
-        guard let databaseID = try openDatabase(key.database).id,
+    func openZone(_ key: ZoneKey) throws -> OpenZone? {
+        if let known = zones[key] { return known }
+        let database = try openDatabase(key.database)
+        guard let databaseID = database.row?.id,
             let row = try rows.latestZone(databaseID: databaseID, name: key.name), row.state == ZoneLife.live
         else { return nil }
-        zones[key] = OpenZone(row: row)
+        let zone = OpenZone(key: key, database: database, row: row)
+        zones[key] = zone
+        return zone
+    }
+
+    /// The live zone of a row; nil if it is gone or retired.
+    func openZone(id: Int64) throws -> OpenZone? {
+        let found = try SQLStatement(
+            cached: """
+                SELECT s.container, s.environment, d.scope, d.owner, z.name
+                FROM zone z JOIN database d ON d.id = z.database JOIN schema s ON s.id = d.schema WHERE z.id = ?
+                """, in: db
+        ).first(.integer(id)) { row -> ZoneKey? in
+            guard let environment = Environment(column: row.integer(1)), let scope = Scope(column: row.integer(2))
+            else {
+                return nil
+            }
+            return ZoneKey(
+                database: DatabaseKey(
+                    container: row.text(0), environment: environment, scope: scope, owner: row.text(3)),
+                name: row.text(4))
+        }
+        guard let key = found ?? nil, let zone = try openZone(key), zone.row.id == id else { return nil }
+        return zone
+    }
+
+    func makeSchemaRow(container: String, environment: Environment) throws -> SchemaRow {
+        if let found = try rows.schema(container: container, environment: environment) { return found }
+        try SQLStatement(cached: "INSERT INTO schema VALUES (NULL, ?, ?, 0, 0, 0, ?)", in: db)
+            .run(.text(container), .integer(environment.column), .blob(Schema().encoded()))
+        return SchemaRow(id: db.lastInsertedRowID, version: 0, generation: 0, revision: 0)
+    }
+
+    func makeDatabase(_ key: DatabaseKey) throws -> DatabaseRow {
+        let database = try openDatabase(key)
+        if let row = database.row { return row }
+        let schema = try makeSchemaRow(container: key.container, environment: key.environment)
+        try SQLStatement(cached: "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0)", in: db)
+            .run(.integer(schema.id), .integer(key.scope.column), .text(key.owner), .integer(incarnationFloor))
+        let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnationFloor, sequence: 0, zones: 0)
+        database.schema = schema
+        database.row = row
         return row
     }
 
-    func makeSchemaRow(container: String, environment: Environment) throws -> Int64 {
-        let key = DatabaseKey(container: container, environment: environment, scope: .public, owner: "")
-        if let found = try rows.schema(key) { return found.id }
-        try SQLStatement(cached: "INSERT INTO schema VALUES (NULL, ?, ?, 0, ?)", in: db)
-            .run(.text(container), .integer(environment.column), .blob(Schema().encoded()))
-        return db.lastInsertedRowID
-    }
-
-    func makeDatabase(_ key: DatabaseKey) throws -> Int64 {
-        var database = try openDatabase(key)
-        if let id = database.id { return id }
-        let schemaID = try makeSchemaRow(container: key.container, environment: key.environment)
-        try SQLStatement(cached: "INSERT INTO database VALUES (NULL, ?, ?, ?)", in: db)
-            .run(.integer(schemaID), .integer(key.scope.column), .text(key.owner))
-        let id = db.lastInsertedRowID
-        database.schemaID = schemaID
-        database.id = id
-        databases[key] = database
-        return id
-    }
-
     /// Makes a zone that does not live, with an incarnation above every earlier one of its name.
-    func makeZone(_ key: ZoneKey) throws -> ZoneRow {
-        let databaseID = try makeDatabase(key.database)
+    func makeZone(_ key: ZoneKey) throws -> OpenZone {
+        let databaseID = try makeDatabase(key.database).id
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
         let incarnation = max(incarnationFloor, (earlier?.incarnation ?? 0) + 1)
-        try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?)", in: db).run(
+        try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0)", in: db).run(
             .integer(databaseID), .text(key.name), .integer(incarnation), .integer(time), .integer(ZoneLife.live))
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
             try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(earlier.id))
         }
-        zones[key] = OpenZone(row: row)
-        return row
+        let zone = OpenZone(key: key, database: try openDatabase(key.database), row: row)
+        zone.hasEdges = false
+        zones[key] = zone
+        return zone
     }
 
-    /// The next sequence of a zone; its row is written by `finish`.
-    func nextSequence(_ key: ZoneKey) throws -> (zone: ZoneRow, sequence: Int64) {
-        var zone: OpenZone
-        if let row = try openZone(key) {
-            zone = zones[key] ?? OpenZone(row: row)
-        } else {
-            zone = OpenZone(row: try makeZone(key))
-        }
-        zone.row.sequence += 1
+    /// Gives a custom zone the next place in its database's feed, once a command.
+    func touch(_ zone: OpenZone) {
         zone.isChanged = true
-        zones[key] = zone
-        return (zone.row, zone.row.sequence)
+        guard zone.lastCommand != commandNumber, !zone.key.isDefault else { return }
+        zone.lastCommand = commandNumber
+        let sequence = (zone.database.row?.sequence ?? 0) + 1
+        zone.database.row?.sequence = sequence
+        zone.database.isChanged = true
+        zone.row.changedAt = sequence
+    }
+
+    /// The next sequence of a zone.
+    func nextSequence(_ zone: OpenZone) -> Int64 {
+        touch(zone)
+        zone.row.sequence += 1
+        return zone.row.sequence
     }
 
     /// The number of a caller; nil if it never wrote here.
@@ -94,5 +118,42 @@ extension RecordTransaction {
         userIDs[name] = id
         names.remember(name, id: id)
         return id
+    }
+}
+
+/// What a savepoint brings back of the values that are kept beside the tables.
+struct KeptState {
+    private let zone: OpenZone
+    private let row: ZoneRow
+    private let isChanged: Bool
+    private let lastCommand: Int
+    private let databaseRow: DatabaseRow?
+    private let databaseIsChanged: Bool
+    private let names: StampNames
+    private let userIDs: [String: Int64]
+    private let hasJobs: Bool
+
+    init(_ transaction: RecordTransaction, zone: OpenZone) {
+        self.zone = zone
+        row = zone.row
+        isChanged = zone.isChanged
+        lastCommand = zone.lastCommand
+        databaseRow = zone.database.row
+        databaseIsChanged = zone.database.isChanged
+        names = transaction.names
+        userIDs = transaction.userIDs
+        hasJobs = transaction.hasJobs
+    }
+
+    func restore(in transaction: RecordTransaction) {
+        zone.row = row
+        zone.isChanged = isChanged
+        zone.lastCommand = lastCommand
+        zone.hasEdges = nil
+        zone.database.row = databaseRow
+        zone.database.isChanged = databaseIsChanged
+        transaction.names = names
+        transaction.userIDs = userIDs
+        transaction.hasJobs = hasJobs
     }
 }

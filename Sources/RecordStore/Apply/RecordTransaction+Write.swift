@@ -1,54 +1,89 @@
+import Authorization
 import GRDB
 import RecordModel
 
 extension RecordTransaction {
     /// Carries a verdict out.
-    func write(_ verdict: Verdict, command: ModifyRecords) throws -> ItemOutcome {
+    func write(_ verdict: Verdict, batch: Batch) throws -> ItemOutcome {
         switch verdict {
         case .fail(let error, let record): return .failed(error, serverRecord: record)
         case .nothing: return .deleted
-        case .save(let plan): return .saved(try save(plan, command: command))
-        case .delete(let row, let type):
-            try delete(row, type: type, command: command)
+        case .save(let plan): return .saved(try save(plan, batch: batch))
+        case .delete(let plan):
+            try delete(plan, batch: batch)
             return .deleted
         }
     }
 
-    private func save(_ plan: PlannedSave, command: ModifyRecords) throws -> SavedRecord {
-        let (zone, sequence) = try nextSequence(command.zone)
-        let userID = try makeUserID(command.caller)
+    private func writableZone(_ batch: Batch) throws -> OpenZone {
+        if let zone = batch.zone { return zone }
+        let zone = try makeZone(batch.command.zone)
+        batch.zone = zone
+        return zone
+    }
+
+    private func writer(_ batch: Batch) throws -> Int64 {
+        if let id = batch.callerID { return id }
+        let id = try makeUserID(batch.command.caller)
+        batch.callerID = id
+        return id
+    }
+
+    private func save(_ plan: PlannedSave, batch: Batch) throws -> SavedRecord {
+        let zone = try writableZone(batch)
+        let sequence = nextSequence(zone)
+        let userID = try writer(batch)
         let modified = Stamp(timestamp: time, user: try names.name(userID))
-        let body = SQLValue.blob(encodeBody(plan.fields))
+        let body = SQLValue.blob(plan.body)
         var after = IndexedRecord(
             name: plan.name, sequence: sequence, created: modified, modified: modified, fields: plan.fields)
+        let recordID: Int64
         if let row = plan.row {
+            recordID = row.id
             let createdAt = plan.storedFields == nil ? time : row.createdAt
             let createdBy = plan.storedFields == nil ? userID : row.createdBy
             after.created = Stamp(timestamp: createdAt, user: try names.name(createdBy))
+            if row.isDeleted { zone.row.tombstones -= 1 }
             try statements.updateRecord.run(
                 .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(time),
-                .integer(userID), .integer(0), body, .integer(row.id))
+                .integer(userID), .integer(0), body, .integer(recordID))
             let before = try plan.storedFields.map { try indexedRecord(row, fields: $0) }
-            try updateIndexes(plan.type, zoneID: zone.id, recordID: row.id, from: before, to: after)
+            try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: before, to: after)
         } else {
             try statements.insertRecord.run(
-                .integer(zone.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(time),
+                .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(time),
                 .integer(userID), .integer(time), .integer(userID), body)
-            try updateIndexes(plan.type, zoneID: zone.id, recordID: db.lastInsertedRowID, from: nil, to: after)
+            recordID = db.lastInsertedRowID
+            try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: nil, to: after)
         }
+        try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
         return SavedRecord(
-            recordType: plan.type.definition.name, changeTag: zone.changeTag(sequence), created: after.created,
-            modified: modified, mergedFields: plan.differsFromRequest ? plan.fields : nil)
+            recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
+            modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
+    }
+
+    private func delete(_ plan: PlannedDeletion, batch: Batch) throws {
+        let zone = try writableZone(batch)
+        let userID = try writer(batch)
+        try bury(plan.row, type: plan.type, zone: zone, by: userID)
+        for id in plan.cascade {
+            guard let row = try row(id) else { continue }
+            try bury(row, type: batch.schema.byID[row.typeID], zone: zone, by: userID)
+        }
+        if plan.leavesJob { try addCascade(from: plan.row.name, zone: zone, caller: batch.command.caller) }
     }
 
     /// Leaves a tombstone, which the change feed shows under a new sequence.
-    private func delete(_ row: RecordRow, type: InstalledType?, command: ModifyRecords) throws {
-        let (zone, sequence) = try nextSequence(command.zone)
-        let userID = try makeUserID(command.caller)
+    /// - Parameter type: nil where the schema lost it; then its index rows go by index.
+    func bury(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
+        let sequence = nextSequence(zone)
+        let body = try decodeBody(row.body)
         if let type {
-            let before = try indexedRecord(row, fields: try decodeBody(row.body))
-            try updateIndexes(type, zoneID: zone.id, recordID: row.id, from: before, to: nil)
+            let before = try indexedRecord(row, fields: type.visible(body))
+            try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
+        try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
+        zone.row.tombstones += 1
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(time),
             .integer(userID), .integer(1), .null, .integer(row.id))

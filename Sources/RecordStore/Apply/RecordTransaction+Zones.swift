@@ -2,89 +2,90 @@ import Authorization
 import GRDB
 import RecordModel
 
-/// Rows of retired zones that one command reclaims.
-private let reclaimedRowsMax: Int64 = 16
-
 extension RecordTransaction {
     func modifyZone(_ command: ModifyZone) throws -> RecordOutcome {
         let key = command.zone
-        guard key.database.scope == .private else {
-            return .refused(ServiceError(.badRequest, "only private databases have zones of their own"))
+        if let idempotency = command.idempotency, let earlier = try earlierOutcome(idempotency, in: key.database) {
+            return earlier
         }
-        guard command.caller.isOwner(of: key.database) else {
-            return .refused(ServiceError(.accessDenied, "only its owner may use a private database"))
-        }
-        guard !key.isDefault else {
-            return .refused(ServiceError(.badRequest, "the default zone can be neither created nor deleted"))
-        }
-        guard (1...Limits.nameLengthMax).contains(key.name.count) else {
-            return .refused(
-                ServiceError(
-                    .badRequest,
-                    "zoneName has \(key.name.count) characters, 1 to \(Limits.nameLengthMax) are allowed"))
-        }
+        let installed = try openDatabase(key.database).version
+        guard installed >= command.schemaVersion else { return .needsSchema(installed: installed) }
+        if let refusal = Self.refusal(of: command) { return .refused(refusal) }
+        let outcome: RecordOutcome
         let live = try openZone(key)
         switch command.kind {
-        case .create: return .zone(.exists(try (live ?? makeZone(key)).described(as: key.name)))
+        case .create:
+            if live == nil, let refusal = try refusalOfZone(in: key.database) { return .refused(refusal) }
+            outcome = .zone(.exists(try (live ?? makeCustomZone(key)).row.described(as: key.name)))
         case .delete:
             guard let live else { return .refused(ZoneRules.notFound(key)) }
-            try retire(live, key)
-            return .zone(.deleted)
+            try retire(live)
+            outcome = .zone(.deleted)
         }
+        if let idempotency = command.idempotency { try remember(outcome, of: idempotency, in: key.database) }
+        return outcome
     }
 
-    private func retire(_ zone: ZoneRow, _ key: ZoneKey) throws {
-        try SQLStatement(cached: "UPDATE zone SET state = ?, sequence = ? WHERE id = ?", in: db)
-            .run(.integer(ZoneLife.retired), .integer(zone.sequence), .integer(zone.id))
-        zones[key] = nil
-        retiredZoneID = min(retiredZoneID ?? zone.id, zone.id)
-    }
-
-    static func firstRetiredZone(in db: Database) throws -> Int64? {
-        try SQLStatement(cached: "SELECT id FROM zone WHERE state = 1 ORDER BY id LIMIT 1", in: db).first {
-            $0.integer(0)
+    private static func refusal(of command: ModifyZone) -> ServiceError? {
+        let key = command.zone
+        if let refusal = ZoneRules.refusal(of: command.caller, inZonesOf: key.database) { return refusal }
+        guard !key.isDefault else {
+            return ServiceError(.badRequest, "the default zone can be neither created nor deleted")
         }
-    }
-
-    /// Removes some rows of the first retired zone. A record and its index rows go together, so that what is stored
-    /// always equals what the records call for.
-    func reclaim() throws {
-        guard let zoneID = retiredZoneID else { return }
-        let schema = try schema(ofZone: zoneID)
-        let found = try SQLStatement(
-            cached: "SELECT \(RecordRow.columns) FROM record r WHERE r.zone = ? ORDER BY r.sequence LIMIT ?", in: db
-        ).all(.integer(zoneID), .integer(reclaimedRowsMax)) { RecordRow($0) }
-        for row in found {
-            if !row.isDeleted, let type = schema?.byID[row.typeID] {
-                let before = try indexedRecord(row, fields: try decodeBody(row.body))
-                try updateIndexes(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
-            }
-            try SQLStatement(cached: "DELETE FROM record WHERE id = ?", in: db).run(.integer(row.id))
+        guard (1...Limits.nameLengthMax).contains(key.name.count) else {
+            return ServiceError(
+                .badRequest, "zoneName has \(key.name.count) characters, 1 to \(Limits.nameLengthMax) are allowed")
         }
-        guard found.count < reclaimedRowsMax else { return }
-        try bury(zoneID)
-        retiredZoneID = try Self.firstRetiredZone(in: db)
+        return nil
     }
 
-    /// Keeps the row of an empty zone only while it is the last of its name.
-    private func bury(_ zoneID: Int64) throws {
-        try SQLStatement(
-            cached: """
-                DELETE FROM zone WHERE id = ? AND EXISTS (SELECT 1 FROM zone later WHERE later.database = zone.database
-                    AND later.name = zone.name AND later.incarnation > zone.incarnation)
-                """, in: db
-        ).run(.integer(zoneID))
-        try SQLStatement(cached: "UPDATE zone SET state = ? WHERE id = ?", in: db)
-            .run(.integer(ZoneLife.tombstone), .integer(zoneID))
+    private func refusalOfZone(in database: DatabaseKey) throws -> ServiceError? {
+        let count = try openDatabase(database).row?.zones ?? 0
+        guard count >= Limits.zonesPerDatabaseMax else { return nil }
+        return ServiceError(
+            .badRequest, "the database has \(count) zones on this shard, which is the most there may be: delete some"
+        )
     }
 
-    private func schema(ofZone zoneID: Int64) throws -> InstalledSchema? {
-        let found = try SQLStatement(
-            cached: """
-                SELECT s.id, s.version FROM zone z JOIN database d ON d.id = z.database JOIN schema s ON s.id = d.schema
-                WHERE z.id = ?
-                """, in: db
-        ).first(.integer(zoneID)) { ($0.integer(0), UInt64(bitPattern: $0.integer(1))) }
-        return try found.map { try tables.installedSchema(id: $0.0, version: $0.1, in: db) }
+    private func makeCustomZone(_ key: ZoneKey) throws -> OpenZone {
+        let zone = try makeZone(key)
+        zone.database.row?.zones += 1
+        touch(zone)
+        return zone
+    }
+
+    private func retire(_ zone: OpenZone) throws {
+        touch(zone)
+        zone.database.row?.zones -= 1
+        // The whole row is written: what it says must not depend on how commands were grouped.
+        try write(zone)
+        try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
+        zones[zone.key] = nil
+        hasJobs = true
+    }
+
+    /// Takes every zone of a container environment away, default zones too, and forgets what requests did to them.
+    ///
+    /// Tokens of its databases end by a new incarnation; the zones' rows are reclaimed by maintenance.
+    func retireAll(schemaID: Int64) throws {
+        for sql in [
+            """
+            DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
+            UPDATE zone SET state = 1, changed_at = 0
+            WHERE state = 0 AND database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
+            UPDATE zone SET changed_at = 0
+            WHERE state <> 0 AND database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
+            UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0 WHERE schema = ?
+            """,
+        ] {
+            try SQLStatement(cached: sql, in: db).run(.integer(schemaID))
+        }
+        hasJobs = true
     }
 }

@@ -3,8 +3,8 @@ import RecordModel
 
 /// A run of commands inside one write transaction of a shard database.
 ///
-/// What the tables say of zones, users and the shard's time is read once and kept here; zone rows are written by
-/// `finish`. After an error is thrown the transaction must be rolled back and this value dropped.
+/// What the tables say of zones, users and the shard's time is read once and kept here; rows of zones and databases are
+/// written by `finish`. After an error is thrown the transaction must be rolled back and this value dropped.
 package final class RecordTransaction {
     let tables: RecordTables
     let db: Database
@@ -18,21 +18,19 @@ package final class RecordTransaction {
     var time: Int64
     private var storedTime: Int64
     var incarnationFloor: Int64
-    /// The zone whose rows are being reclaimed.
-    var retiredZoneID: Int64?
+    /// Counts the commands of this transaction.
+    var commandNumber = 0
+    /// Whether jobs or retired zones wait.
+    var hasJobs: Bool
+    /// Bytes of bodies that the current part of maintenance has read; it ends at `partBytesMax`, give or take a record.
+    var partBytes = 0
+    static let partBytesMax = 4 * 1_048_576
+    var isPartFull: Bool { partBytes >= Self.partBytesMax }
 
-    /// One database of a container, as far as the tables have it.
-    struct OpenDatabase {
-        var schemaID: Int64?
-        var version: UInt64
-        var id: Int64?
-    }
-
-    /// A live zone and the database it is in.
-    struct OpenZone {
-        var row: ZoneRow
-        var isChanged = false
-    }
+    /// Whether maintenance has something to do, as far as can be known without looking for what is too old.
+    ///
+    /// May be asked after each `apply`. Where it is true the group's leader proposes `RecordCommand.maintain`.
+    package var hasWork: Bool { hasJobs }
 
     init(tables: RecordTables, db: Database) throws {
         self.tables = tables
@@ -44,13 +42,13 @@ package final class RecordTransaction {
             .first { ($0.integer(0), $0.integer(1)) }
         (storedTime, incarnationFloor) = state ?? (0, 1)
         time = storedTime
-        retiredZoneID = try Self.firstRetiredZone(in: db)
+        hasJobs = try Job.areWaiting(in: db)
     }
 
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
-        try reclaim()
+        commandNumber += 1
         switch command {
         case .modifyRecords(let command):
             time = max(time, command.time)
@@ -60,6 +58,9 @@ package final class RecordTransaction {
             return try modifyZone(command)
         case .installSchema(let command):
             return try installSchema(command)
+        case .maintain(let command):
+            time = max(time, command.time)
+            return try maintain(command)
         }
     }
 
@@ -69,10 +70,28 @@ package final class RecordTransaction {
             try SQLStatement(cached: "UPDATE record_state SET time = ?", in: db).run(.integer(time))
             storedTime = time
         }
-        for (key, zone) in zones where zone.isChanged {
-            try statements.updateZone.run(.integer(zone.row.sequence), .integer(zone.row.id))
-            zones[key]?.isChanged = false
+        for zone in zones.values where zone.isChanged { try write(zone) }
+        for database in databases.values where database.isChanged {
+            if let row = database.row {
+                try SQLStatement(cached: "UPDATE database SET sequence = ?, zones = ? WHERE id = ?", in: db)
+                    .run(.integer(row.sequence), .integer(row.zones), .integer(row.id))
+            }
+            database.isChanged = false
         }
+    }
+
+    func write(_ zone: OpenZone) throws {
+        try statements.updateZone.run(
+            .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
+            .integer(zone.row.changedAt), .integer(zone.row.id))
+        zone.isChanged = false
+    }
+
+    /// Writes what was kept back and forgets the rows: for commands that change them by other ways.
+    func forgetRows() throws {
+        try finish()
+        databases.removeAll()
+        zones.removeAll()
     }
 }
 
@@ -96,10 +115,12 @@ struct WriteStatements {
             UPDATE record SET type = ?, sequence = ?, created_at = ?, created_by = ?, modified_at = ?, modified_by = ?,
                 deleted = ?, body = ? WHERE id = ?
             """)
-        updateZone = try prepare("UPDATE zone SET sequence = ? WHERE id = ?")
-        insertNumber = try prepare("INSERT INTO index_number VALUES (?, ?, ?, ?)")
-        insertBytes = try prepare("INSERT INTO index_bytes VALUES (?, ?, ?, ?)")
-        insertMissing = try prepare("INSERT INTO index_missing VALUES (?, ?, ?)")
+        updateZone = try prepare(
+            "UPDATE zone SET sequence = ?, floor = ?, tombstones = ?, changed_at = ? WHERE id = ?")
+        // A record's rows may be there already: a building index meets records from both sides.
+        insertNumber = try prepare("INSERT OR IGNORE INTO index_number VALUES (?, ?, ?, ?)")
+        insertBytes = try prepare("INSERT OR IGNORE INTO index_bytes VALUES (?, ?, ?, ?)")
+        insertMissing = try prepare("INSERT OR IGNORE INTO index_missing VALUES (?, ?, ?)")
         deleteNumber = try prepare("DELETE FROM index_number WHERE field = ? AND zone = ? AND value = ? AND record = ?")
         deleteBytes = try prepare("DELETE FROM index_bytes WHERE field = ? AND zone = ? AND value = ? AND record = ?")
         deleteMissing = try prepare("DELETE FROM index_missing WHERE field = ? AND zone = ? AND record = ?")

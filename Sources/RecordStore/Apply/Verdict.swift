@@ -1,13 +1,13 @@
 import Authorization
 import RecordModel
 
-/// What is to become of one operation, decided before anything is written.
+/// What is to become of one operation, decided before anything of it is written.
 enum Verdict {
     case fail(ServiceError, Record?)
     /// Success without a change: the record to delete is not there.
     case nothing
     case save(PlannedSave)
-    case delete(RecordRow, InstalledType?)
+    case delete(PlannedDeletion)
 
     var isFailure: Bool {
         if case .fail = self { true } else { false }
@@ -16,6 +16,14 @@ enum Verdict {
     /// The item in an atomic batch that failed.
     var inFailedBatch: ItemOutcome {
         if case .fail(let error, let record) = self { return .failed(error, serverRecord: record) }
+        return ItemOutcome.deleted.inFailedBatch
+    }
+}
+
+extension ItemOutcome {
+    /// The item in an atomic batch that failed.
+    var inFailedBatch: ItemOutcome {
+        if case .failed = self { return self }
         return .failed(ServiceError(.atomicError, "another operation of the atomic batch failed"), serverRecord: nil)
     }
 }
@@ -24,30 +32,58 @@ enum Verdict {
 struct PlannedSave {
     var name: String
     var type: InstalledType
-    /// The row to write over: the stored record, or the tombstone of one with this name.
+    /// The row to write over: the stored record, or what is left of one with this name.
     var row: RecordRow?
-    /// The stored record's fields; nil where the record is new.
+    /// The stored record's fields as its type has them; nil where the record is new.
     var storedFields: Fields?
     var fields: Fields
-    /// Whether the client does not know all of `fields`.
-    var differsFromRequest: Bool
+    /// The fields as the row has them.
+    var body: [UInt8]
+    /// The references with an action that the row has and that the record is to have.
+    var storedEdges: [Edge]
+    var edges: [Edge]
+    /// Whether the outcome carries `fields`: the client does not know all of them, and may.
+    var tellsFields: Bool
+}
+
+/// A deletion that passed every check.
+struct PlannedDeletion {
+    var row: RecordRow
+    var type: InstalledType
+    /// The records that go with it in the same transaction, in order, by row.
+    var cascade: [Int64] = []
+    /// Whether records that refer to it are left to maintenance.
+    var leavesJob = false
 }
 
 /// What an operation is judged by.
 struct JudgedRecord {
-    var command: ModifyRecords
-    var zone: ZoneRow?
-    var schema: InstalledSchema?
-    var row: RecordRow?
-    /// The caller's number; nil if it never wrote to this shard.
-    var callerID: Int64?
+    let batch: Batch
+    /// The row of the record's name, whatever its life.
+    let row: RecordRow?
+    /// The stored record and its type; nil where there is none, a tombstone, or a record of a type that the schema
+    /// lost, which maintenance will make a tombstone.
+    let live: (row: RecordRow, type: InstalledType)?
 
-    /// The stored record; nil where there is none or a tombstone.
-    var live: RecordRow? { row.flatMap { $0.isDeleted ? nil : $0 } }
+    init(batch: Batch, row: RecordRow?) {
+        self.batch = batch
+        self.row = row
+        live = row.flatMap { row in
+            guard !row.isDeleted, let type = batch.schema.byID[row.typeID] else { return nil }
+            return (row, type)
+        }
+    }
+
+    var caller: Caller { batch.command.caller }
 
     /// Whether the caller made the stored record.
     var isCreator: Bool {
-        guard let live, let callerID else { return false }
-        return command.caller.user != nil && live.createdBy == callerID
+        guard let live, let callerID = batch.callerID else { return false }
+        return caller.user != nil && live.row.createdBy == callerID
+    }
+
+    /// What the caller may do with records of a type.
+    func permissions(_ type: InstalledType, isCreator: Bool) -> Permissions {
+        Permissions(of: caller, in: type.definition, of: batch.command.zone.database, isCreator: isCreator)
     }
 }

@@ -44,6 +44,7 @@ extension IdempotencyKey: WireEncodable, WireDecodable {
         writer.field(1, key)
         writer.field(2, bodyHash)
         writer.field(3, caller)
+        if position != 0 { writer.field(4, position) }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -53,6 +54,7 @@ extension IdempotencyKey: WireEncodable, WireDecodable {
             case 1: key = try reader.array()
             case 2: bodyHash = try reader.array()
             case 3: caller = try reader.string()
+            case 4: position = try reader.unsigned()
             default: try reader.skip()
             }
         }

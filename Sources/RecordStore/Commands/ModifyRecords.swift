@@ -37,9 +37,12 @@ package struct IdempotencyKey: Hashable, Sendable {
     package var bodyHash: [UInt8]
     /// Whose key it is: a user, a server key or an API token, as text.
     package var caller: String
+    /// Which of a request's commands it is, where a request makes several; else 0.
+    package var position: UInt64
 
-    package init(key: [UInt8], bodyHash: [UInt8], caller: String) {
+    package init(key: [UInt8], bodyHash: [UInt8], caller: String, position: UInt64 = 0) {
         self.key = key
+        self.position = position
         self.bodyHash = bodyHash
         self.caller = caller
     }

@@ -8,6 +8,8 @@ extension ModifyZone: WireEncodable, WireDecodable {
         writer.field(2, signed: time)
         writer.field(3, kind.rawValue)
         writer.field(4) { caller.encode(to: &$0) }
+        writer.field(5, schemaVersion)
+        if let idempotency { writer.field(6) { idempotency.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -15,18 +17,23 @@ extension ModifyZone: WireEncodable, WireDecodable {
         var caller = Caller(user: nil)
         var time: Int64 = 0
         var kind: Kind?
+        var schemaVersion: UInt64 = 0
+        var idempotency: IdempotencyKey?
         while let field = try reader.nextField() {
             switch field {
             case 1: zone = try reader.message()
             case 2: time = try reader.signed()
             case 3: kind = Kind(rawValue: try reader.unsigned())
             case 4: caller = try reader.message()
+            case 5: schemaVersion = try reader.unsigned()
+            case 6: idempotency = try reader.message()
             default: try reader.skip()
             }
         }
         guard let zone else { throw .missingField(1) }
         guard let kind else { throw .invalidValue(field: 3) }
-        self.init(kind, zone: zone, caller: caller, time: time)
+        self.init(
+            kind, zone: zone, caller: caller, time: time, schemaVersion: schemaVersion, idempotency: idempotency)
     }
 }
 
@@ -36,12 +43,14 @@ extension InstallSchema: WireEncodable, WireDecodable {
         writer.field(2, environment.rawValue)
         writer.field(3, version)
         writer.field(4) { schema.encode(to: &$0) }
+        writer.field(5, generation)
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
         var container = ""
         var environment: Environment?
         var version: UInt64 = 0
+        var generation: UInt64 = 0
         var schema = Schema()
         while let field = try reader.nextField() {
             switch field {
@@ -49,11 +58,35 @@ extension InstallSchema: WireEncodable, WireDecodable {
             case 2: environment = Environment(rawValue: try reader.string())
             case 3: version = try reader.unsigned()
             case 4: schema = try reader.message()
+            case 5: generation = try reader.unsigned()
             default: try reader.skip()
             }
         }
         guard let environment else { throw .invalidValue(field: 2) }
-        self.init(container: container, environment: environment, version: version, schema: schema)
+        self.init(
+            container: container, environment: environment, version: version, generation: generation, schema: schema)
+    }
+}
+
+extension Maintain: WireEncodable, WireDecodable {
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, signed: time)
+        writer.field(2, rowsMax)
+        writer.field(3, signed: retention.tombstoneAgeMax)
+        writer.field(4, retention.tombstonesMax)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(time: 0)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: time = try reader.signed()
+            case 2: rowsMax = try reader.unsigned()
+            case 3: retention.tombstoneAgeMax = try reader.signed()
+            case 4: retention.tombstonesMax = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
     }
 }
 
@@ -64,6 +97,7 @@ extension RecordCommand: WireEncodable, WireDecodable {
         case .modifyRecords(let command): writer.field(1) { command.encode(to: &$0) }
         case .modifyZone(let command): writer.field(2) { command.encode(to: &$0) }
         case .installSchema(let command): writer.field(3) { command.encode(to: &$0) }
+        case .maintain(let command): writer.field(4) { command.encode(to: &$0) }
         }
     }
 
@@ -74,6 +108,7 @@ extension RecordCommand: WireEncodable, WireDecodable {
             case 1: command = .modifyRecords(try reader.message())
             case 2: command = .modifyZone(try reader.message())
             case 3: command = .installSchema(try reader.message())
+            case 4: command = .maintain(try reader.message())
             default: try reader.skip()
             }
         }

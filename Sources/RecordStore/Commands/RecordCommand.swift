@@ -9,8 +9,17 @@ package struct ModifyZone: Hashable, Sendable {
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64
     package var kind: Kind
+    /// The schema version that the node which asks holds. A shard with a lower one answers `needsSchema`, so that it
+    /// learns of a reset before it makes zones; a higher one is no matter.
+    package var schemaVersion: UInt64
+    package var idempotency: IdempotencyKey?
 
-    package init(_ kind: Kind, zone: ZoneKey, caller: Caller, time: Int64) {
+    package init(
+        _ kind: Kind, zone: ZoneKey, caller: Caller, time: Int64, schemaVersion: UInt64 = 0,
+        idempotency: IdempotencyKey? = nil
+    ) {
+        self.schemaVersion = schemaVersion
+        self.idempotency = idempotency
         self.zone = zone
         self.caller = caller
         self.time = time
@@ -19,18 +28,55 @@ package struct ModifyZone: Hashable, Sendable {
 }
 
 /// Brings a shard's copy of one container environment's schema to a version; older and equal versions change nothing.
+///
+/// New indexes are filled and dropped ones removed by maintenance, as are records of types and values of fields that
+/// are gone. Where it brings back what is still being removed, the removal is finished first, within the command.
 package struct InstallSchema: Hashable, Sendable {
     package var container: String
     package var environment: Environment
     /// At least 1; the directory gives a version to one schema only.
     package var version: UInt64
+    /// Grows with each reset of the environment: a greater one than the shard's takes every zone away.
+    package var generation: UInt64
     package var schema: Schema
 
-    package init(container: String, environment: Environment, version: UInt64, schema: Schema) {
+    package init(
+        container: String, environment: Environment, version: UInt64, generation: UInt64 = 0, schema: Schema
+    ) {
+        self.generation = generation
         self.container = container
         self.environment = environment
         self.version = version
         self.schema = schema
+    }
+}
+
+/// Does a bounded part of the work that other commands left: fills and drops indexes, goes on with cascades, scrubs
+/// what the schema lost, reclaims deleted zones, and removes old tombstones and idempotency rows.
+package struct Maintain: Hashable, Sendable {
+    /// Milliseconds since 1970 by the clock of the node that made the command.
+    package var time: Int64
+    /// About how many rows the command may look at or change; taken to be 1 to 10,000.
+    package var rowsMax: UInt64
+    package var retention: Retention
+
+    package init(time: Int64, rowsMax: UInt64 = 500, retention: Retention = Retention()) {
+        self.time = time
+        self.rowsMax = rowsMax
+        self.retention = retention
+    }
+}
+
+/// How long the tombstones of deleted records are kept for change feeds; a token that is older is expired.
+package struct Retention: Hashable, Sendable {
+    /// Milliseconds of shard time; 90 days.
+    package var tombstoneAgeMax: Int64
+    /// Tombstones that a zone may have.
+    package var tombstonesMax: UInt64
+
+    package init(tombstoneAgeMax: Int64 = 90 * 86_400_000, tombstonesMax: UInt64 = 1_000_000) {
+        self.tombstoneAgeMax = tombstoneAgeMax
+        self.tombstonesMax = tombstonesMax
     }
 }
 
@@ -39,4 +85,5 @@ package enum RecordCommand: Hashable, Sendable {
     case modifyRecords(ModifyRecords)
     case modifyZone(ModifyZone)
     case installSchema(InstallSchema)
+    case maintain(Maintain)
 }

@@ -12,6 +12,7 @@ extension RecordOutcome: WireEncodable, WireDecodable {
         case .schemaInstalled: writer.field(5, true)
         case .needsSchema(let installed): writer.field(6, installed)
         case .refused(let error): writer.field(7) { error.encode(to: &$0) }
+        case .maintained(let hasMore): writer.field(8, hasMore)
         }
     }
 
@@ -30,6 +31,7 @@ extension RecordOutcome: WireEncodable, WireDecodable {
                 outcome = .schemaInstalled
             case 6: outcome = .needsSchema(installed: try reader.unsigned())
             case 7: outcome = .refused(try reader.message())
+            case 8: outcome = .maintained(hasMore: try reader.bool())
             default: try reader.skip()
             }
         }

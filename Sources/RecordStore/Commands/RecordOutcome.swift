@@ -8,6 +8,8 @@ package enum RecordOutcome: Hashable, Sendable {
     case atomicFailure([ItemOutcome])
     case zone(ZoneOutcome)
     case schemaInstalled
+    /// A part of the maintenance was done; `hasMore` says whether another command has something to do.
+    case maintained(hasMore: Bool)
     /// Nothing was written: the shard has another schema version (0: none). Where it is lower, install the schema and
     /// send the command again; where it is higher, check and encode the request anew.
     case needsSchema(installed: UInt64)
@@ -19,7 +21,8 @@ package enum RecordOutcome: Hashable, Sendable {
 package enum ItemOutcome: Hashable, Sendable {
     case saved(SavedRecord)
     case deleted
-    /// `serverRecord` is the stored record where a tag or an insertion clashed and the caller may read it.
+    /// `serverRecord` is the stored record where a tag or an insertion clashed and the caller may read it, as long as
+    /// the records of a command's outcome are not more than 4 MB.
     case failed(ServiceError, serverRecord: Record?)
 }
 
@@ -29,7 +32,8 @@ package struct SavedRecord: Hashable, Sendable {
     package var changeTag: ChangeTag
     package var created: Stamp
     package var modified: Stamp
-    /// All fields of the record, where they are others than those the operation set; nil where they are the same.
+    /// All fields of the record, where they are others than those the operation set and the caller may read them;
+    /// else nil.
     package var mergedFields: Fields?
 
     package init(recordType: String, changeTag: ChangeTag, created: Stamp, modified: Stamp, mergedFields: Fields?) {

@@ -13,7 +13,7 @@ struct KeyPosition: Comparable {
 }
 
 /// The index entries strictly between two positions; nil is open.
-struct KeyRange {
+struct KeyRange: Equatable {
     var lower: KeyPosition?
     var upper: KeyPosition?
 
@@ -43,5 +43,45 @@ struct KeyRange {
         let upper = [upper, other.upper].compactMap { $0 }.min()
         if let lower, let upper, lower >= upper { return nil }
         return KeyRange(lower: lower, upper: upper)
+    }
+
+    /// The key of a range of one.
+    var pointKey: IndexKey? {
+        guard let lower, let upper, lower.key == upper.key, self == .point(lower.key) else { return nil }
+        return lower.key
+    }
+
+    /// Ascending ranges, none overlapping another, that hold what any of these hold.
+    static func union(_ ranges: [KeyRange]) -> [KeyRange] {
+        func startsBefore(_ left: KeyRange, _ right: KeyRange) -> Bool {
+            guard let rightLower = right.lower else { return false }
+            return left.lower.map { $0 < rightLower } ?? true
+        }
+        var result: [KeyRange] = []
+        for range in ranges.sorted(by: startsBefore) {
+            guard var last = result.last else {
+                result.append(range)
+                continue
+            }
+            guard let end = last.upper else { break }
+            if let lower = range.lower, lower >= end {
+                result.append(range)
+            } else {
+                last.upper = range.upper.map { max($0, end) }
+                result[result.count - 1] = last
+            }
+        }
+        return result
+    }
+
+    /// What comes after a position among the rows of several ranges; with an ordinal, of several indexes in order.
+    func rest(from start: QueryRun.LevelStart?, ordinal: Int?) -> KeyRange? {
+        guard let start, var key = start.key else { return self }
+        if let ordinal {
+            guard case .bytes(let bytes) = key, let first = bytes.first else { return self }
+            if Int(first) != ordinal { return Int(first) < ordinal ? self : nil }
+            key = .bytes(Array(bytes.dropFirst()))
+        }
+        return intersection(KeyRange(lower: KeyPosition(key: key, recordID: start.recordID), upper: nil))
     }
 }

@@ -1,7 +1,7 @@
 import RecordModel
 import Wire
 
-/// A position in a query's order.
+/// A position in a query's order, as clients carry it to the next page.
 ///
 /// Opaque to clients, but not secret: it only says where to go on, and every record after it is judged as on the first
 /// page.
@@ -9,13 +9,10 @@ struct QueryCursor: Hashable {
     /// What the query was; a cursor for another one is refused.
     var queryHash: UInt64
     var incarnation: UInt64
-    /// The sort keys at the position, nil for a missing value; fewer than the query has sorts: after all records with
-    /// these.
-    var keys: [IndexKey?]
-    /// The record at the position; nil where `keys` are fewer.
-    var recordID: Int64?
+    var position: QueryPosition
 
-    /// FNV-1a of the query and its zone: stable across nodes and versions.
+    /// FNV-1a of the query and its zone: stable across nodes and
+    /// versions.
     static func hash(_ query: Query, zone: ZoneKey) -> UInt64 {
         (zone.encoded() + query.encoded()).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
@@ -26,7 +23,7 @@ extension QueryCursor: WireEncodable, WireDecodable {
     func encode(to writer: inout WireWriter) {
         writer.field(1, queryHash)
         writer.field(2, incarnation)
-        for key in keys {
+        for key in position.keys {
             writer.field(3) { nested in
                 switch key {
                 case .number(let number): nested.field(1, signed: number)
@@ -35,21 +32,21 @@ extension QueryCursor: WireEncodable, WireDecodable {
                 }
             }
         }
-        if let recordID { writer.field(4, signed: recordID) }
+        if let recordID = position.recordID { writer.field(4, signed: recordID) }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
-        self.init(queryHash: 0, incarnation: 0, keys: [], recordID: nil)
+        self.init(queryHash: 0, incarnation: 0, position: QueryPosition(keys: [], recordID: nil))
         while let field = try reader.nextField() {
             switch field {
             case 1: queryHash = try reader.unsigned()
             case 2: incarnation = try reader.unsigned()
-            case 3: keys.append(try Self.key(from: try reader.nested()))
-            case 4: recordID = try reader.signed()
+            case 3: position.keys.append(try Self.key(from: try reader.nested()))
+            case 4: position.recordID = try reader.signed()
             default: try reader.skip()
             }
         }
-        guard keys.count <= Limits.sortsMax + 1 else { throw .invalidValue(field: 3) }
+        guard position.keys.count <= Limits.sortsMax + 1 else { throw .invalidValue(field: 3) }
     }
 
     private static func key(from reader: WireReader) throws(WireError) -> IndexKey? {

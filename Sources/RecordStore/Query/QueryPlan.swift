@@ -1,89 +1,64 @@
 import RecordModel
 
-/// A query translated for one installed type.
+/// A query translated for one installed type: what its records must be, and their order. A function of the query and
+/// the schema, so that a cursor means the same on every page, whatever way the page is read.
 struct QueryPlan {
-    struct SortKey {
-        var index: InstalledIndex
-        var isAscending: Bool
-    }
-
     var type: InstalledType
     var conditions: [Condition]
-    /// The order, with the record id as the tie break. Empty: by record id alone, for which some condition has a
-    /// driving key.
-    var sorts: [SortKey]
-    /// Ties go the way of the first sort, which is the way its index is read.
-    var tiesAscend: Bool { sorts.first?.isAscending ?? true }
+    var order: QueryOrder
 
-    init(_ query: Query, type: InstalledType, zone: ZoneRow) throws(ServiceError) {
+    /// - Throws: `BAD_REQUEST` where the query asks for what the schema does not have; a retry does not help.
+    init(_ query: Query, scope: QueryScope) throws(ServiceError) {
         guard query.filters.count <= Limits.filtersMax, query.sorts.count <= Limits.sortsMax else {
             throw ServiceError(
                 .badRequest, "at most \(Limits.filtersMax) filters and \(Limits.sortsMax) sort keys in a query")
         }
-        self.type = type
+        type = scope.type
         conditions = []
-        for filter in query.filters { conditions.append(try Condition(filter, type: type, zone: zone)) }
-        sorts = []
-        for sort in query.sorts {
-            guard let index = type.index(named: sort.field), index.options.contains(.sortable), !index.type.isList
-            else {
-                throw Condition.notMarked(sort.field, type: type, "sortable")
+        for filter in query.filters { conditions.append(try Condition(filter, scope: scope)) }
+        order = QueryOrder(keys: [])
+        for sort in query.sorts { order.keys.append(try Self.key(sort, scope: scope)) }
+        if query.sorts.isEmpty { order = try Self.impliedOrder(conditions, scope: scope) }
+    }
+
+    private static func key(_ sort: Sort, scope: QueryScope) throws(ServiceError) -> QueryOrder.Key {
+        if let location = sort.relativeLocation {
+            let index = try scope.index(sort.field, .cells, .sortable)
+            guard let place = Place(location) else {
+                throw ServiceError(.badRequest, "sort by \(sort.field): relativeLocation is no place")
             }
-            sorts.append(SortKey(index: index, isAscending: sort.isAscending))
+            return QueryOrder.Key(
+                kind: .distance(index, from: place), isAscending: sort.isAscending, missingFirst: !sort.isAscending)
         }
-        if sorts.isEmpty, !conditions.contains(where: { $0.drivingKey != nil }) {
-            sorts = [SortKey(index: try Self.drivingIndex(conditions, type: type), isAscending: true)]
-        }
+        let index = try scope.index(sort.field, .values, .sortable)
+        guard !index.type.isList else { throw scope.unindexed(sort.field, .sortable) }
+        return QueryOrder.Key(
+            kind: .values(index), isAscending: sort.isAscending, missingFirst: sort.isAscending)
     }
 
-    /// The index to read through where the query names neither an order nor a value: that of the first filter that
-    /// narrows it, else all records by name, else the first filter's. It depends on the query and the schema only, so
-    /// that a cursor means the same on every page.
-    private static func drivingIndex(
-        _ conditions: [Condition], type: InstalledType
-    ) throws(ServiceError) -> InstalledIndex {
-        let scalars = conditions.filter { !$0.index.type.isList }
-        if let narrowing = scalars.first(where: { $0.ranges != nil }) { return narrowing.index }
-        let recordID = SystemField.recordID.rawValue
-        if let all = type.index(named: recordID), all.options.contains(.queryable) { return all }
-        if let first = scalars.first { return first.index }
-        throw Condition.notMarked(recordID, type: type, "queryable")
-    }
-
-    /// Whether a position comes before another in the query's order.
-    func precedes(_ left: (keys: [IndexKey?], id: Int64), _ right: (keys: [IndexKey?], id: Int64)) -> Bool {
-        for (offset, sort) in sorts.enumerated() where left.keys[offset] != right.keys[offset] {
-            let isLess: Bool
-            switch (left.keys[offset], right.keys[offset]) {
-            case (let left?, let right?): isLess = left < right
-            case (nil, _): isLess = true
-            case (_, nil): isLess = false
-            }
-            return isLess == sort.isAscending
+    /// The order of a query that names none: by record id where some filter wants one key of one index, whose rows are
+    /// in that order; else that of the rows of the first filter that narrows; else all records by name; else by the
+    /// field of the first filter.
+    private static func impliedOrder(
+        _ conditions: [Condition], scope: QueryScope
+    ) throws(ServiceError) -> QueryOrder {
+        let sources = conditions.flatMap(\.sources)
+        if sources.contains(where: { $0.point != nil || $0.parts.isEmpty }) { return QueryOrder(keys: []) }
+        func ascending(_ kind: QueryOrder.Key.Kind) -> QueryOrder {
+            QueryOrder(keys: [QueryOrder.Key(kind: kind, isAscending: true, missingFirst: true)])
         }
-        return tiesAscend ? left.id < right.id : left.id > right.id
-    }
-
-    /// Whether a record comes after a cursor's position.
-    func isAfter(_ cursor: QueryCursor, keys: [IndexKey?], id: Int64) -> Bool {
-        if let recordID = cursor.recordID { return precedes((cursor.keys, recordID), (keys, id)) }
-        for (offset, key) in cursor.keys.enumerated() where key != keys[offset] {
-            return precedes((cursor.keys + keys.dropFirst(cursor.keys.count), id), (keys, id))
+        if let first = sources.first { return ascending(.leastKey(first)) }
+        if let all = scope.allRecords { return ascending(.values(all)) }
+        if let first = conditions.first(where: { $0.index.purpose == .values && !$0.index.type.isList }) {
+            return ascending(.values(first.index))
         }
-        return false
+        throw scope.unindexed(SystemField.recordID.rawValue, .queryable)
     }
+}
 
-    /// Whether a cursor can be a position in this order.
-    func accepts(_ cursor: QueryCursor) -> Bool {
-        let fits = zip(cursor.keys, sorts).allSatisfy { key, sort in
-            switch key {
-            case nil: true
-            case .number: sort.index.indexClass == .number
-            case .bytes: sort.index.indexClass == .bytes
-            }
-        }
-        guard fits else { return false }
-        return cursor.recordID == nil
-            ? !cursor.keys.isEmpty && cursor.keys.count < sorts.count : cursor.keys.count == sorts.count
+extension QueryScope {
+    /// The index that lists all records, by name.
+    var allRecords: InstalledIndex? {
+        type.index(named: SystemField.recordID.rawValue).flatMap { $0.options.contains(.queryable) ? $0 : nil }
     }
 }

@@ -12,10 +12,14 @@ package struct RecordQuery: Hashable, Sendable {
     package var limit: Int
     /// The `next` of the page before; nil for the first page.
     package var cursor: [UInt8]?
+    /// Whether the page says how it was read.
+    package var explains = false
 
     package init(
-        zone: ZoneKey, schemaVersion: UInt64, caller: Caller, query: Query, limit: Int, cursor: [UInt8]? = nil
+        zone: ZoneKey, schemaVersion: UInt64, caller: Caller, query: Query, limit: Int, cursor: [UInt8]? = nil,
+        explains: Bool = false
     ) {
+        self.explains = explains
         self.zone = zone
         self.schemaVersion = schemaVersion
         self.caller = caller
@@ -31,9 +35,63 @@ package struct QueryPage: Hashable, Sendable {
     /// Where to go on; nil at the end. A page may hold fewer records than asked for, even none, and still go on: scans
     /// and pages are bounded.
     package var next: [UInt8]?
+    /// Where the request asked for it.
+    package var explanation: QueryExplanation?
 
-    package init(records: [Record], next: [UInt8]?) {
+    package init(records: [Record], next: [UInt8]?, explanation: QueryExplanation? = nil) {
         self.records = records
+        self.next = next
+        self.explanation = explanation
+    }
+}
+
+/// A part of a query over all zones of a private database: one shard's answer for its zones.
+package struct DatabaseQuery: Hashable, Sendable {
+    package var database: DatabaseKey
+    /// As in `RecordQuery`.
+    package var schemaVersion: UInt64
+    package var caller: Caller
+    package var query: Query
+    /// Records wanted, 1 to `Limits.recordsPerPageMax`; more are taken for the maximum.
+    package var limit: Int
+    /// A position of any shard's answer to the same query: only what comes after it is wanted.
+    package var cursor: [UInt8]?
+
+    package init(
+        database: DatabaseKey, schemaVersion: UInt64, caller: Caller, query: Query, limit: Int, cursor: [UInt8]? = nil
+    ) {
+        self.database = database
+        self.schemaVersion = schemaVersion
+        self.caller = caller
+        self.query = query
+        self.limit = limit
+        self.cursor = cursor
+    }
+}
+
+/// One shard's answer to a query over all zones.
+package struct DatabaseQueryPage: Hashable, Sendable {
+    package struct Item: Hashable, Sendable {
+        /// The name of the record's zone.
+        package var zone: String
+        package var record: Record
+        /// The record's place in the order over all zones and shards: positions compare as unsigned bytes.
+        package var position: [UInt8]
+
+        package init(zone: String, record: Record, position: [UInt8]) {
+            self.zone = zone
+            self.record = record
+            self.position = position
+        }
+    }
+
+    /// Ascending by position.
+    package var items: [Item]
+    /// Nil: nothing comes after the items. Else the answer is complete up to this position, itself included.
+    package var next: [UInt8]?
+
+    package init(items: [Item], next: [UInt8]?) {
+        self.items = items
         self.next = next
     }
 }
@@ -56,9 +114,7 @@ package enum LookupItem: Hashable, Sendable {
 package enum QueryLimits {
     /// Index entries that one page looks at.
     package static let examinedMax = 10_000
-    /// Rows that an equality filter may have for its matches to be sorted instead of scanning the sort key's index.
-    package static let gatheredMax = 2_000
-    /// Records that may share the first of several sort keys.
+    /// Records that may share the first of several sort keys, while the second one's index is being built.
     package static let tieGroupMax = 100_000
     /// Bytes of record bodies in a page, give or take one record.
     package static let pageBytesMax = 4 * 1_048_576

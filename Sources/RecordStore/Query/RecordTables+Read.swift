@@ -33,6 +33,7 @@ extension RecordTables {
         case .refused(let error): return .refused(error)
         case .found(let opened):
             let rows = Rows(db: db)
+            let schema = try opened.schema.map { try installedSchema($0, in: db) } ?? .none
             let callerID = try caller.user.flatMap { try rows.userID($0) }
             var stampNames = StampNames(db)
             return .found(
@@ -40,11 +41,12 @@ extension RecordTables {
                     let notFound = LookupItem.failed(ServiceError(.notFound, "Record not found"))
                     guard let zoneRow = opened.zone,
                         let row = try rows.record(zoneID: zoneRow.id, name: name), !row.isDeleted,
-                        let type = opened.schema.byID[row.typeID]?.definition
+                        let type = schema.byID[row.typeID]
                     else { return notFound }
                     let isCreator = callerID == row.createdBy
                     guard
-                        Permissions(of: caller, in: type, of: zone.database, isCreator: isCreator).contains(.read)
+                        Permissions(of: caller, in: type.definition, of: zone.database, isCreator: isCreator).contains(
+                            .read)
                     else { return .failed(ServiceError(.accessDenied, "no permission to read the record")) }
                     return .record(try row.record(type: type, zone: zoneRow, names: &stampNames))
                 })
@@ -52,14 +54,9 @@ extension RecordTables {
     }
 
     private struct Opened: Hashable, Sendable {
-        var schemaID: Int64
-        var schema: InstalledSchema
+        var schema: SchemaRow?
         /// Nil for a default zone that nothing was written to.
         var zone: ZoneRow?
-        static func == (left: Opened, right: Opened) -> Bool {
-            left.schemaID == right.schemaID && left.zone?.id == right.zone?.id
-        }
-        func hash(into hasher: inout Hasher) { hasher.combine(schemaID) }
     }
 
     private func open(
@@ -76,45 +73,40 @@ extension RecordTables {
             if zone?.state != ZoneLife.live { zone = nil }
         }
         if zone == nil && !key.isDefault { return .refused(ZoneRules.notFound(key)) }
-        let schema =
-            try found.map { try installedSchema(id: $0.id, version: $0.version, in: db) }
-            ?? InstalledSchema(version: 0, byName: [:], byID: [:])
-        return .found(Opened(schemaID: found?.id ?? 0, schema: schema, zone: zone))
+        return .found(Opened(schema: found, zone: zone))
     }
 
     private func page(_ request: RecordQuery, _ opened: Opened, in db: Database) throws -> QueryPage {
-        guard let type = opened.schema.byName[request.query.recordType] else {
-            throw ServiceError(.badRequest, "record type not found: \(request.query.recordType)")
-        }
-        let caller = request.caller
-        func mayRead(isCreator: Bool) -> Bool {
-            Permissions(of: caller, in: type.definition, of: request.zone.database, isCreator: isCreator)
-                .contains(.read)
-        }
-        guard mayRead(isCreator: true) else {
-            throw ServiceError(.accessDenied, "no permission to read records of type \(type.definition.name)")
+        let schema = try opened.schema.map { try installedSchema($0, in: db) } ?? .none
+        let reader = try QueryReader(
+            request.query, caller: request.caller, database: request.zone.database, schema: schema, in: db)
+        // Its counts are over all records that were looked at, also those that the caller may not read.
+        guard !request.explains || reader.onlyCreatedBy == nil else {
+            throw ServiceError(.accessDenied, "explain: only for those who may read every record of the type")
         }
         let zone = opened.zone ?? ZoneRow(id: 0, incarnation: 0, sequence: 0, state: ZoneLife.live)
-        let plan = try QueryPlan(request.query, type: type, zone: zone)
+        let plan = try reader.plan(in: zone)
         let hash = QueryCursor.hash(request.query, zone: request.zone)
         let cursor = try request.cursor.map { try Self.cursor($0, plan: plan, hash: hash, zone: zone) }
-        var onlyCreatedBy: Int64?
-        if !mayRead(isCreator: false) {
-            // Nobody's number: a caller who never wrote here has no records.
-            onlyCreatedBy = try caller.user.flatMap { try Rows(db: db).userID($0) } ?? -1
-        }
         let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
-        var run = QueryRun(
-            db: db, plan: plan, zone: zone, limit: limit, cursor: cursor, onlyCreatedBy: onlyCreatedBy)
-        return try run.page(queryHash: hash)
+        var run = try reader.run(plan, zone: zone, limit: limit, after: cursor?.position)
+        let end = try run.collect()
+        let records = try run.found.map { try run.record($0, zone: zone) }
+        let next = end.map { end in
+            QueryCursor(queryHash: hash, incarnation: UInt64(bitPattern: zone.incarnation), position: end).encoded()
+        }
+        return QueryPage(
+            records: records, next: next,
+            explanation: request.explains ? run.explanation(returned: records.count) : nil)
     }
 
     private static func cursor(
         _ bytes: [UInt8], plan: QueryPlan, hash: UInt64, zone: ZoneRow
     ) throws(ServiceError) -> QueryCursor {
-        let unknown = ServiceError(.badRequest, "continuationMarker is not one of this query: start again without it")
-        guard let cursor = try? QueryCursor(decoding: bytes), cursor.queryHash == hash, plan.accepts(cursor) else {
-            throw unknown
+        guard let cursor = try? QueryCursor(decoding: bytes), cursor.queryHash == hash,
+            plan.order.accepts(cursor.position)
+        else {
+            throw ServiceError(.badRequest, "continuationMarker is not one of this query: start again without it")
         }
         guard cursor.incarnation == UInt64(bitPattern: zone.incarnation) else {
             throw ServiceError(

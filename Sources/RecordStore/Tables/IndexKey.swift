@@ -32,6 +32,11 @@ enum IndexKey: Hashable, Comparable {
         let bits = Int64(bitPattern: (double == 0 ? 0 : double).bitPattern)
         return bits >= 0 ? bits : bits ^ Int64.max
     }
+
+    /// The double that `number(ordering:)` made the number of.
+    static func double(ordered number: Int64) -> Double {
+        Double(bitPattern: UInt64(bitPattern: number >= 0 ? number : number ^ Int64.max))
+    }
 }
 
 /// The table that holds a field's rows.
@@ -52,8 +57,16 @@ enum IndexClass: Hashable {
 }
 
 extension FieldType {
-    /// The kind of number that a field of an open kind holds.
+    /// The kind that the field's keys are of; numbers of an open kind are compared as doubles.
     var settledScalar: ScalarType { scalar == .number ? (preferred ?? .double) : scalar }
+
+    /// Whether the field holds both INT64 and DOUBLE.
+    var isOpenNumber: Bool { scalar == .number && preferred == nil }
+
+    /// The kinds that values may be of.
+    private func accepts(_ kind: ScalarType) -> Bool {
+        isOpenNumber ? kind == .int64 || kind == .double : kind == settledScalar
+    }
 
     /// The key of one value under this type; nil where the value is of another kind.
     func indexKey(_ value: FieldValue) -> IndexKey? {
@@ -82,10 +95,35 @@ extension FieldType {
 
     /// Whether a field of this type may hold the value. An encrypted field holds what sealing made of the value.
     func accepts(_ value: FieldValue) -> Bool {
-        if isEncrypted, case .bytes = value { return true }
-        guard case .list(let element, let members) = value else { return !isList && value.type.scalar == settledScalar }
+        if isEncrypted { if case .sealed = value { return true } else { return false } }
+        guard case .list(let element, let members) = value else { return !isList && accepts(value.type.scalar) }
         guard isList else { return false }
         return members.isEmpty
-            || (element == settledScalar && members.allSatisfy { $0.type.scalar == element && !$0.type.isList })
+            || (accepts(element) && members.allSatisfy { $0.type.scalar == element && !$0.type.isList })
+    }
+
+    /// Whether the value is of a number field from before its kind was settled.
+    func isUnsettled(_ value: FieldValue) -> Bool {
+        guard scalar == .number, preferred != nil, !accepts(value) else { return false }
+        return FieldType(.number, isList: isList, isEncrypted: isEncrypted).accepts(value)
+    }
+
+    /// A number from before the field's kind was settled, as that kind; nil where that is not exact, or for any other
+    /// value.
+    func settled(_ value: FieldValue) -> FieldValue? {
+        guard isUnsettled(value) else { return nil }
+        if case .list(_, let members) = value {
+            let converted = members.compactMap(settledMember)
+            return converted.count == members.count ? .list(settledScalar, converted) : nil
+        }
+        return settledMember(value)
+    }
+
+    private func settledMember(_ value: FieldValue) -> FieldValue? {
+        switch (settledScalar, value) {
+        case (.int64, .double(let number)): Int64(exactly: number).map(FieldValue.int64)
+        case (.double, .int64(let number)): number.magnitude <= 1 << 53 ? .double(Double(number)) : nil
+        default: nil
+        }
     }
 }

@@ -11,8 +11,9 @@ extension RecordTables {
 
     /// Every table and the columns that order its rows.
     static let allTables: [(name: String, order: String)] = [
-        ("record_state", "id"), ("schema", "id"), ("record_type", "id"), ("field", "id"), ("user", "id"),
-        ("database", "id"), ("zone", "id"), ("record", "id"), ("idempotency", "id"),
+        ("record_state", "id"), ("schema", "id"), ("record_type", "id"), ("field_index", "id"), ("user", "id"),
+        ("database", "id"), ("zone", "id"), ("record", "id"), ("edge", "zone, target, action, source"),
+        ("job", "id"), ("stray", "type, field"), ("idempotency", "id"),
         ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
         ("index_missing", "field, zone, record"),
     ]
@@ -22,30 +23,47 @@ extension RecordTables {
         INSERT INTO record_state VALUES (1, 0, 1);
         CREATE TABLE schema (
             id INTEGER PRIMARY KEY, container TEXT NOT NULL, environment INTEGER NOT NULL, version INTEGER NOT NULL,
-            body BLOB NOT NULL, UNIQUE (container, environment));
+            generation INTEGER NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL,
+            UNIQUE (container, environment));
         CREATE TABLE record_type (
             id INTEGER PRIMARY KEY, schema INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (schema, name));
-        CREATE TABLE field (
-            id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL,
-            UNIQUE (type, name));
+        CREATE TABLE field_index (
+            id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name TEXT NOT NULL, purpose INTEGER NOT NULL,
+            shape TEXT NOT NULL, state INTEGER NOT NULL, job INTEGER NOT NULL);
+        CREATE INDEX field_index_type ON field_index (type);
         CREATE TABLE user (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
         CREATE TABLE database (
             id INTEGER PRIMARY KEY, schema INTEGER NOT NULL, scope INTEGER NOT NULL, owner TEXT NOT NULL,
+            incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL, zones INTEGER NOT NULL,
             UNIQUE (schema, scope, owner));
         CREATE TABLE zone (
             id INTEGER PRIMARY KEY, database INTEGER NOT NULL, name TEXT NOT NULL, incarnation INTEGER NOT NULL,
             sequence INTEGER NOT NULL, created_at INTEGER NOT NULL, state INTEGER NOT NULL,
+            floor INTEGER NOT NULL, tombstones INTEGER NOT NULL, changed_at INTEGER NOT NULL,
             UNIQUE (database, name, incarnation));
         CREATE INDEX zone_retired ON zone (id) WHERE state = 1;
+        CREATE INDEX zone_changed ON zone (database, changed_at) WHERE changed_at > 0;
+        CREATE INDEX zone_tombstones ON zone (tombstones) WHERE tombstones > 0;
         CREATE TABLE record (
             id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, name TEXT NOT NULL, type INTEGER NOT NULL,
             sequence INTEGER NOT NULL, created_at INTEGER NOT NULL, created_by INTEGER NOT NULL,
             modified_at INTEGER NOT NULL, modified_by INTEGER NOT NULL, deleted INTEGER NOT NULL, body BLOB);
         CREATE UNIQUE INDEX record_name ON record (zone, name);
         CREATE UNIQUE INDEX record_feed ON record (zone, sequence);
+        CREATE INDEX record_tombstone ON record (zone, sequence) WHERE deleted = 1;
+        CREATE INDEX record_tombstone_age ON record (modified_at, zone, sequence) WHERE deleted = 1;
+        CREATE TABLE edge (
+            zone INTEGER NOT NULL, target TEXT NOT NULL, action INTEGER NOT NULL, source INTEGER NOT NULL,
+            made INTEGER NOT NULL, PRIMARY KEY (zone, target, action, source)) WITHOUT ROWID;
+        CREATE TABLE job (
+            id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, subject INTEGER NOT NULL, body BLOB NOT NULL,
+            position INTEGER NOT NULL, last INTEGER NOT NULL);
+        CREATE TABLE stray (
+            type INTEGER NOT NULL, field TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY (type, field)) WITHOUT ROWID;
         CREATE TABLE idempotency (
             id INTEGER PRIMARY KEY, database INTEGER NOT NULL, caller TEXT NOT NULL, key BLOB NOT NULL,
-            hash BLOB NOT NULL, outcome BLOB NOT NULL, expires INTEGER NOT NULL, UNIQUE (database, caller, key));
+            position INTEGER NOT NULL, hash BLOB NOT NULL, outcome BLOB NOT NULL, expires INTEGER NOT NULL,
+            UNIQUE (database, caller, key, position));
         CREATE INDEX idempotency_expires ON idempotency (expires);
         CREATE TABLE index_number (
             field INTEGER NOT NULL, zone INTEGER NOT NULL, value INTEGER NOT NULL, record INTEGER NOT NULL,
@@ -66,4 +84,13 @@ enum ZoneLife {
     static let retired: Int64 = 1
     /// Deleted and empty; kept so that the next zone of the name gets a greater incarnation.
     static let tombstone: Int64 = 2
+}
+
+/// The life of a row of `field_index`; its id is the column `field` of the index rows.
+enum IndexLife {
+    /// Kept up by writes, and being filled with what was there before.
+    static let building: Int64 = 0
+    static let ready: Int64 = 1
+    /// Its rows are being removed; then its own row goes, so that no id is given twice while rows of it are left.
+    static let dropped: Int64 = 2
 }

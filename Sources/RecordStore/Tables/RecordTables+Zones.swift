@@ -9,13 +9,10 @@ extension RecordTables {
             let databaseID = try rows.databaseID(database, schemaID: schema.id)
         else { return [] }
         return try SQLStatement(
-            cached: """
-                SELECT id, incarnation, sequence, state, name FROM zone WHERE database = ? AND state = 0 ORDER BY name
-                """, in: db
-        ).all(.integer(databaseID)) {
-            ZoneRow(id: $0.integer(0), incarnation: $0.integer(1), sequence: $0.integer(2), state: $0.integer(3))
-                .described(as: $0.text(4))
-        }
+            cached:
+                "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
+            in: db
+        ).all(.integer(databaseID)) { ZoneRow($0).described(as: $0.text(7)) }
     }
 
     /// One zone; nil if it does not live here. A default zone always lives.
@@ -30,17 +27,39 @@ extension RecordTables {
         return key.isDefault ? ZoneState(name: key.name, incarnation: 0, sequence: 0) : nil
     }
 
-    /// Gives every zone of a restored database a new incarnation, so that tags, tokens and cursors of the lost future
-    /// are recognised. A zone whose incarnation is not below `value` keeps it. `value` must be above every incarnation that the lost future may have given.
+    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
+    /// - Returns: `.found` or `.needsSchema`.
+    package static func zones(
+        of database: DatabaseKey, schemaVersion: UInt64, in db: Database
+    ) throws -> ReadOutcome<[ZoneState]> {
+        let installed = try Rows(db: db).schema(database)?.version ?? 0
+        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
+        return .found(try zones(of: database, in: db))
+    }
+
+    /// The same for a node that holds a schema version: a shard with a lower one may hold zones that a reset took away.
+    /// - Returns: `.found` or `.needsSchema`.
+    package static func zone(
+        _ key: ZoneKey, schemaVersion: UInt64, in db: Database
+    ) throws -> ReadOutcome<ZoneState?> {
+        let installed = try Rows(db: db).schema(key.database)?.version ?? 0
+        guard installed >= schemaVersion else { return .needsSchema(installed: installed) }
+        return .found(try zone(key, in: db))
+    }
+
+    /// Gives every zone and database of a restored shard a new incarnation, so that tags, tokens and cursors of the
+    /// lost future are recognised. What has an incarnation that is not below `value` keeps it. `value` must be above
+    /// every incarnation that the lost future may have given.
     package static func startNewIncarnation(_ value: UInt64, in db: Database) throws {
         // Leaves room above for zones that are recreated.
         let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
-        try SQLStatement(
-            cached: "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)", in: db
-        ).run(floor)
-        try SQLStatement(
-            cached: "UPDATE zone SET incarnation = ?1 WHERE state = 0 AND incarnation < ?1", in: db
-        ).run(floor)
+        for sql in [
+            "UPDATE record_state SET incarnation_floor = max(incarnation_floor, ?)",
+            "UPDATE zone SET incarnation = ?1 WHERE state = 0 AND incarnation < ?1",
+            "UPDATE database SET incarnation = ?1 WHERE incarnation < ?1",
+        ] {
+            try SQLStatement(cached: sql, in: db).run(floor)
+        }
     }
 
     /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands

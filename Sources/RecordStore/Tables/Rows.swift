@@ -34,11 +34,20 @@ struct RecordRow {
 }
 
 /// A row of the zone table.
-struct ZoneRow {
+struct ZoneRow: Hashable {
     var id: Int64
     var incarnation: Int64
     var sequence: Int64
     var state: Int64
+    /// The greatest sequence of a tombstone that was purged.
+    var floor: Int64 = 0
+    /// How many tombstones the zone has.
+    var tombstones: Int64 = 0
+    /// The database's sequence at the zone's last change; 0 in default zones.
+    var changedAt: Int64 = 0
+
+    /// The columns in the order that `init` reads them.
+    static let columns = "z.id, z.incarnation, z.sequence, z.state, z.floor, z.tombstones, z.changed_at"
 
     func changeTag(_ sequence: Int64) -> ChangeTag {
         ChangeTag(incarnation: UInt64(bitPattern: incarnation), sequence: UInt64(bitPattern: sequence))
@@ -50,33 +59,89 @@ struct ZoneRow {
     }
 }
 
+extension ZoneRow {
+    init(_ row: SQLRow, at start: Int32 = 0) {
+        self.init(
+            id: row.integer(start), incarnation: row.integer(start + 1), sequence: row.integer(start + 2),
+            state: row.integer(start + 3), floor: row.integer(start + 4), tombstones: row.integer(start + 5),
+            changedAt: row.integer(start + 6))
+    }
+}
+
+/// A row of the schema table, but for its body.
+struct SchemaRow: Hashable {
+    var id: Int64
+    /// 0 where no schema was installed yet.
+    var version: UInt64
+    var generation: UInt64
+    /// Grows with each change of the indexes' states and of stray fields.
+    var revision: Int64
+
+    static let columns = "id, version, generation, revision"
+}
+
+extension SchemaRow {
+    init(_ row: SQLRow) {
+        self.init(
+            id: row.integer(0), version: UInt64(bitPattern: row.integer(1)),
+            generation: UInt64(bitPattern: row.integer(2)), revision: row.integer(3))
+    }
+}
+
+/// A row of the database table.
+struct DatabaseRow: Hashable {
+    var id: Int64
+    var incarnation: Int64
+    /// Counts the changes of custom zones.
+    var sequence: Int64
+    /// How many custom zones live.
+    var zones: Int64
+}
+
 /// Finds rows by their keys on one connection; makes none.
 struct Rows {
     let db: Database
 
-    func schema(_ database: DatabaseKey) throws -> (id: Int64, version: UInt64)? {
-        try SQLStatement(cached: "SELECT id, version FROM schema WHERE container = ? AND environment = ?", in: db)
-            .first(.text(database.container), .integer(database.environment.column)) {
-                ($0.integer(0), UInt64(bitPattern: $0.integer(1)))
-            }
+    func schema(_ database: DatabaseKey) throws -> SchemaRow? {
+        try schema(container: database.container, environment: database.environment)
     }
 
+    func schema(container: String, environment: Environment) throws -> SchemaRow? {
+        try SQLStatement(cached: Self.findSchema, in: db)
+            .first(.text(container), .integer(environment.column)) { SchemaRow($0) }
+    }
+
+    private static let findSchema = "SELECT \(SchemaRow.columns) FROM schema WHERE container = ? AND environment = ?"
+
+    func schema(id: Int64) throws -> SchemaRow? {
+        try SQLStatement(cached: Self.findSchemaByID, in: db).first(.integer(id)) { SchemaRow($0) }
+    }
+
+    private static let findSchemaByID = "SELECT \(SchemaRow.columns) FROM schema WHERE id = ?"
+
     func databaseID(_ database: DatabaseKey, schemaID: Int64) throws -> Int64? {
-        try SQLStatement(cached: "SELECT id FROM database WHERE schema = ? AND scope = ? AND owner = ?", in: db)
-            .first(.integer(schemaID), .integer(database.scope.column), .text(database.owner)) { $0.integer(0) }
+        try self.database(database, schemaID: schemaID)?.id
+    }
+
+    func database(_ database: DatabaseKey, schemaID: Int64) throws -> DatabaseRow? {
+        try SQLStatement(
+            cached: """
+                SELECT id, incarnation, sequence, zones FROM database WHERE schema = ? AND scope = ? AND owner = ?
+                """, in: db
+        ).first(.integer(schemaID), .integer(database.scope.column), .text(database.owner)) {
+            DatabaseRow(
+                id: $0.integer(0), incarnation: $0.integer(1), sequence: $0.integer(2), zones: $0.integer(3))
+        }
     }
 
     /// The row of the name's greatest incarnation, whatever its life.
     func latestZone(databaseID: Int64, name: String) throws -> ZoneRow? {
-        try SQLStatement(
-            cached: """
-                SELECT id, incarnation, sequence, state FROM zone WHERE database = ? AND name = ?
-                ORDER BY incarnation DESC LIMIT 1
-                """, in: db
-        ).first(.integer(databaseID), .text(name)) {
-            ZoneRow(id: $0.integer(0), incarnation: $0.integer(1), sequence: $0.integer(2), state: $0.integer(3))
-        }
+        try SQLStatement(cached: Self.findLatestZone, in: db).first(.integer(databaseID), .text(name)) { ZoneRow($0) }
     }
+
+    private static let findLatestZone = """
+        SELECT \(ZoneRow.columns) FROM zone z WHERE z.database = ? AND z.name = ? ORDER BY z.incarnation DESC LIMIT 1
+        """
 
     func record(zoneID: Int64, name: String) throws -> RecordRow? {
         try SQLStatement(cached: Self.findRecord, in: db)
@@ -97,6 +162,11 @@ struct Rows {
 extension Environment {
     /// The number in the tables.
     var column: Int64 { self == .development ? 1 : 2 }
+
+    init?(column: Int64) {
+        guard let found = Environment.allCases.first(where: { $0.column == column }) else { return nil }
+        self = found
+    }
 }
 
 extension Scope {
@@ -107,5 +177,10 @@ extension Scope {
         case .private: 2
         case .shared: 3
         }
+    }
+
+    init?(column: Int64) {
+        guard let found = Scope.allCases.first(where: { $0.column == column }) else { return nil }
+        self = found
     }
 }

@@ -1,9 +1,11 @@
+import Cluster
 import Directory
 import RecordModel
 
 extension AdminRequest {
     func containers() async throws(RequestFailure) -> Reply {
-        let containers = try await directory().containers
+        let directory = try await directory()
+        let containers = directory.containers
         return Reply { writer in
             writer.key("containers")
             writer.array { writer in
@@ -11,6 +13,7 @@ extension AdminRequest {
                     writer.object { writer in
                         writer.member("name", name)
                         writer.member("created", integer: containers[name] ?? 0)
+                        writer.member("keys", integer: Int64(directory.keys(of: name).count))
                     }
                 }
             }
@@ -29,68 +32,30 @@ extension AdminRequest {
                 "name: 1 to \(Limits.nameLengthMax) letters, digits, dots, hyphens and underscores are expected, such as "
                     + "iCloud.com.example.app")
         }
-        _ = try await change(.createContainer(name: name, time: context.now))
+        try await change(.createContainer(name: name, time: context.now))
         return Reply { $0.member("name", name) }
     }
 
-    func exportSchema() async throws(RequestFailure) -> Reply {
-        let key = try schemaKey()
+    /// Gives a container a new key for encrypted fields; the earlier ones go on opening what they sealed.
+    func rotateKey() async throws(RequestFailure) -> Reply {
+        let container = try parameter("container")
         let directory = try await directory()
-        guard directory.containers[key.container] != nil else { throw unknownContainer(key) }
-        let schema = directory.schemas[key]?.schema ?? Schema()
-        return Reply(body: Array(SchemaPrinter.print(schema).utf8), contentType: "text/plain; charset=UTF-8")
-    }
-
-    /// Replaces a schema by the text in the body, as a plan that is shown; `dryRun` only shows it.
-    func importSchema() async throws(RequestFailure) -> Reply {
-        let key = try schemaKey()
-        let directory = try await directory()
-        guard directory.containers[key.container] != nil else { throw unknownContainer(key) }
-        let current = directory.schemas[key] ?? VersionedSchema(version: 0, schema: Schema())
-        let text = try schemaText()
-        let wanted: Schema
-        do throws(SchemaError) {
-            wanted = try SchemaParser.parse(text)
+        guard directory.containers[container] != nil else { throw Self.unknownContainer(container) }
+        let number = (directory.keys(of: container).last?.number ?? 0) + 1
+        let key: ContainerKey
+        do throws(ServiceError) {
+            key = try context.node.vault.newContainerKey(number: number, container: container)
         } catch {
-            throw RequestFailure(.badRequest, "the schema, \(error)")
+            throw RequestFailure(error)
         }
-        let plan = SchemaPlan(
-            from: current.schema, to: wanted, mode: url["additive"] == "true" ? .additive : .replace,
-            protecting: key.environment == .production ? current.schema : Schema())
-        guard plan.refusals.isEmpty, let result = plan.applied(to: current.schema) else {
-            throw RequestFailure(
-                .badRequest, "nothing was changed: " + plan.refusals.map(\.description).joined(separator: "; "))
-        }
-        let losses = plan.changes.filter(\.losesData)
-        guard losses.isEmpty || url["allowDataLoss"] == "true" || url["dryRun"] == "true" else {
-            throw RequestFailure(
-                .badRequest,
-                "nothing was changed: \(losses.map(\.description).joined(separator: "; ")). Say --allow-data-loss to do it, or "
-                    + "--additive to keep what the file leaves out")
-        }
-        var version = current.version
-        if url["dryRun"] != "true", !plan.changes.isEmpty {
-            version = try await change(.setSchema(key, expectedVersion: current.version, result))
-        }
+        try await change(.addContainerKey(container: container, key))
         return Reply { writer in
-            writer.member("version", integer: Int64(version))
-            writer.member("applied", url["dryRun"] != "true")
-            writer.key("changes")
-            writer.array { writer in for change in plan.changes { writer.string(change.description) } }
+            writer.member("container", container)
+            writer.member("key", integer: Int64(number))
         }
     }
 
-    /// The schema as text: the body itself, or the member `schema` of a JSON object.
-    private func schemaText() throws(RequestFailure) -> String {
-        if body.first == UInt8(ascii: "{") { return try text("schema") }
-        guard let text = String(validating: body, as: UTF8.self) else {
-            throw RequestFailure(.badRequest, "the schema is not UTF-8 text")
-        }
-        return text
-    }
-
-    private func unknownContainer(_ key: SchemaKey) -> RequestFailure {
-        RequestFailure(
-            .notFound, "no container '\(key.container)': create it with `zonekeeper container create \(key.container)`")
+    static func unknownContainer(_ name: String) -> RequestFailure {
+        RequestFailure(.notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`")
     }
 }

@@ -50,17 +50,26 @@ struct AdminRequest: Sendable {
         return environment
     }
 
+    /// Whether a parameter that is `true` or `false`, and `false` where it is missing, is set.
+    func flag(_ name: String) throws(RequestFailure) -> Bool {
+        switch url[name] {
+        case nil, "", "false": return false
+        case "true": return true
+        case let other?: throw RequestFailure(.badRequest, "\(name): 'true' or 'false' is expected, not '\(other)'")
+        }
+    }
+
     /// Has the directory changed, and waits until this node knows it.
     /// - Returns: the new version, where the command gives one.
+    @discardableResult
     func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
-        let outcome: DirectoryOutcome
+        let bytes: [UInt8]
         do throws(ClusterError) {
-            outcome = try decoded(
-                try await context.node.router.submit(.machine(command.encoded()), to: .directory, by: deadline))
+            bytes = try await context.node.router.submit(.machine(command.encoded()), to: .directory, by: deadline)
         } catch {
             throw RequestFailure(error)
         }
-        switch outcome {
+        switch try unpacked(bytes, as: DirectoryOutcome.self) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
             // The change is made: that this node has not caught up in time must not hide it.
@@ -80,10 +89,18 @@ struct AdminRequest: Sendable {
         switch (method, route) {
         case ("GET", "containers"): return try await containers()
         case ("POST", "containers"): return try await createContainer()
+        case ("POST", "containers/keys"): return try await rotateKey()
         case ("GET", "schema"): return try await exportSchema()
         case ("POST", "schema"): return try await importSchema()
+        case ("GET", "schema/state"): return try await schemaState()
+        case ("POST", "schema/validate"): return try await validateSchema()
+        case ("POST", "schema/deploy"): return try await deploySchema()
+        case ("POST", "schema/reset"): return try await resetDevelopment()
+        case ("POST", "schema/indexes"): return try await addIndex()
+        case ("DELETE", "schema/indexes"): return try await removeIndex()
         case ("GET", "users"): return try await users()
         case ("POST", "users"): return try await createUser()
+        case ("PATCH", "users"): return try await updateUser()
         case ("DELETE", "users"): return try await deleteUser()
         case ("GET", "tokens"): return try await tokens()
         case ("POST", "tokens"): return try await createToken()

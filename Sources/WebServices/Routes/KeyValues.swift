@@ -63,7 +63,7 @@ struct KeyValues {
 
     private func read(_ read: ShardRead.KeyValueRead) async throws(RequestFailure) -> Reply {
         switch try await context.read(.keyValue(store, read), from: group, by: deadline) {
-        case .found(let bytes, _): return Reply(body: bytes)
+        case .found(let answer): return Reply(body: answer.bytes)
         case .refused(let error): throw RequestFailure(error)
         case .needsSchema: throw RequestFailure(.internalError, "preferences need no schema")
         }
@@ -77,9 +77,7 @@ struct KeyValues {
             },
             device: json["device"]?.string)
         let bytes = try await context.submit(.keyValue(command), to: group, by: deadline)
-        let outcome: KeyValueOutcome
-        do throws(ClusterError) { outcome = try decoded(bytes) } catch { throw RequestFailure(error) }
-        return try reply(to: command, outcome)
+        return try reply(to: command, unpacked(bytes))
     }
 
     private func writes(_ json: JSONValue) throws(RequestFailure) -> [KeyValueCommand.Write] {

@@ -10,6 +10,7 @@ struct RecordsLookup {
     func respond() async throws(RequestFailure) -> Reply {
         let form = try request.form(LookupRecordsRequest.self)
         let zone = try request.zone(form.zoneID)
+        try await context.ensureUserRecord(of: request, among: form.records.map(\.recordName))
         let items = form.records.map { item in
             (
                 item.recordName,
@@ -17,16 +18,18 @@ struct RecordsLookup {
                     desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
             )
         }
-        let (records, _) = try await context.readUnderSchema(
+        let records = try await context.readUnderSchema(
             request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .lookup(
                 ShardRead.RecordLookup(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, items: items))
         }
+        let token = try await request.currentToken(of: zone, in: context)
         return Reply { writer in
             writer.key("records")
-            writer.raw(records)
+            writer.raw(records.bytes)
+            if let token { writer.member("syncToken", token) }
         }
     }
 }

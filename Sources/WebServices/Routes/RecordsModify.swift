@@ -24,6 +24,8 @@ struct RecordsModify {
     private struct Plan {
         var items: [Item] = []
         var changes: [RecordChange] = []
+        /// The fields that each change sets, encrypted ones in the clear, for the answer.
+        var plainFields: [Fields] = []
     }
 
     func respond(uuid: String) async throws(RequestFailure) -> Reply {
@@ -33,35 +35,41 @@ struct RecordsModify {
         let key = try request.idempotencyKey.map { text throws(RequestFailure) in
             try UUIDv7.parse(text, now: context.now)
         }
-        let named = form.operations.enumerated().map { number, operation in
+        var named = form.operations.enumerated().map { number, operation in
             (operation, operation.recordName ?? newName(number, key: key))
         }
+        try await addTypes(to: &named, in: zone)
+        try await context.ensureUserRecord(of: request, among: named.map(\.1))
         let group = context.node.map.group(of: zone)
         for _ in 0..<8 {
             let schema = context.schema(request.schemaKey)
-            let plan = self.plan(named, schema: schema.schema)
+            if try await context.extend(schema, by: named.map(\.0), for: request) { continue }
+            let plan = try await self.plan(named, schema: schema.schema, zone: zone)
             if plan.changes.count < plan.items.count,
                 try await context.isOutdated(schema, request.schemaKey)
             {
                 continue
             }
+            var answer = Answer(form: form, operations: named, plan: plan, zone: zone)
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
-                return reply(to: form, named, plan, outcomes: nil, isAtomic: isAtomic, uuid: uuid)
+                return try await reply(answer, isAtomic: isAtomic, uuid: uuid)
             }
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: context.now,
                 isAtomic: isAtomic,
                 idempotency: key.map { idempotency($0, plan) }, operations: plan.changes)
-            let answer = try await context.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
-            switch try outcome(answer) {
+            let bytes = try await context.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
+            switch try unpacked(bytes, as: RecordOutcome.self) {
             case .records(let outcomes) where outcomes.count == plan.changes.count:
-                return reply(to: form, named, plan, outcomes: outcomes, isAtomic: false, uuid: uuid)
+                answer.outcomes = outcomes
+                return try await reply(answer, isAtomic: false, uuid: uuid)
             case .atomicFailure(let outcomes) where outcomes.count == plan.changes.count:
-                return reply(to: form, named, plan, outcomes: outcomes, isAtomic: true, uuid: uuid)
+                answer.outcomes = outcomes
+                return try await reply(answer, isAtomic: true, uuid: uuid)
             case .needsSchema(let installed):
                 try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
             case .refused(let error): throw RequestFailure(error)
-            case .zone, .schemaInstalled, .records, .atomicFailure:
+            case .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
                 throw RequestFailure(.internalError, "the shard gave an answer to another question")
             }
         }
@@ -70,11 +78,36 @@ struct RecordsModify {
                 .tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
-    private func outcome(_ bytes: [UInt8]) throws(RequestFailure) -> RecordOutcome {
-        do throws(ClusterError) {
-            return try WebServices.decoded(bytes)
-        } catch {
-            throw RequestFailure(error)
+    /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on it.
+    private func addTypes(
+        to operations: inout [(RecordOperation, String)], in zone: ZoneKey
+    ) async throws(RequestFailure) {
+        let untyped = operations.indices.filter {
+            let operation = operations[$0].0
+            return operation.recordType == nil && !operation.kind.isDelete && !operation.fields.isEmpty
+        }
+        guard !untyped.isEmpty else { return }
+        let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
+        let answer = try await context.readUnderSchema(
+            request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
+        ) { [operations] schema in
+            .lookup(
+                ShardRead.RecordLookup(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller,
+                    items: untyped.map { (operations[$0].1, rendering) }))
+        }
+        guard let found = try? JSONParser.parse(answer.bytes).array, found.count == untyped.count else {
+            throw RequestFailure(
+                .internalError, "a shard's answer cannot be read: no array of \(untyped.count) records")
+        }
+        for (position, record) in zip(untyped, found) {
+            if record["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue {
+                throw RequestFailure(
+                    .badRequest,
+                    "operations[\(position)].record.recordType: is missing, and the caller may not read the record to learn it"
+                )
+            }
+            operations[position].0.recordType = record["recordType"]?.string
         }
     }
 
@@ -82,8 +115,7 @@ struct RecordsModify {
     /// request means the same records.
     private func newName(_ number: Int, key: [UInt8]?) -> String {
         guard let key else { return UUIDv7.generate(now: context.now) }
-        let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
-        return UUIDv7.text(of: Array(key.prefix(6)) + Array(digest.prefix(10)))
+        return UUIDv7.text(of: UUIDv7.derived(from: key, for: "record/\(number)"))
     }
 
     /// What the shard remembers the request by: its body, and which of its operations were sent. Under another schema another
@@ -96,70 +128,75 @@ struct RecordsModify {
             key: key, bodyHash: Array(hasher.finalize()), caller: request.caller.user ?? Caller.anonymousName)
     }
 
-    private func plan(_ operations: [(RecordOperation, String)], schema: Schema) -> Plan {
+    private func plan(
+        _ operations: [(RecordOperation, String)], schema: Schema, zone: ZoneKey
+    ) async throws(RequestFailure) -> Plan {
         var plan = Plan()
         for (operation, name) in operations {
+            var change: RecordChange
             do throws(ServiceError) {
-                let change = try change(operation, name: name, schema: schema)
-                plan.items.append(.sent(plan.changes.count))
-                plan.changes.append(change)
+                change = try self.change(operation, name: name, schema: schema, zone: request.zoneID(named: zone.name))
             } catch {
                 plan.items.append(.failed(error))
+                continue
             }
+            plan.plainFields.append(Fields(change.fields))
+            try await context.seal(&change, in: zone)
+            plan.items.append(.sent(plan.changes.count))
+            plan.changes.append(change)
         }
         return plan
     }
 
     private func change(
-        _ operation: RecordOperation, name: String, schema: Schema
+        _ operation: RecordOperation, name: String, schema: Schema, zone: ZoneID
     ) throws(ServiceError) -> RecordChange {
         var change = RecordChange(
             operation.kind.changeKind, name, type: operation.recordType,
             changeTag: operation.changeTag.map { ChangeTag($0) ?? ChangeTag(incarnation: 0, sequence: 0) })
-        guard !operation.kind.isDelete else { return change }
-        guard let typeName = operation.recordType else {
-            guard operation.fields.isEmpty else {
-                throw ServiceError(.badRequest, "recordType is missing: without it the fields cannot be checked")
-            }
-            return change
+        if operation.recordType == nil, !operation.kind.isDelete, !operation.fields.isEmpty {
+            // The record was looked for, to learn its type.
+            throw ServiceError(.notFound, "Record not found")
         }
-        guard let type = schema.type(named: typeName) else {
+        let place = RecordOperation.Place(
+            container: request.key.container, environment: request.key.environment, scope: request.key.scope, zone: zone
+        )
+        do throws(ServiceError) {
+            change.fields = try operation.values(in: schema, at: place).map {
+                RecordChange.FieldChange(name: $0.name, value: $0.value)
+            }
+        } catch {
+            guard error.code == .tryAgainLater, request.caller.user == nil else { throw error }
             throw ServiceError(
-                .badRequest,
-                "record type not found: \(typeName). Add it to the schema with `zonekeeper schema import` (types are not made "
-                    + "just in time yet)")
-        }
-        for field in operation.fields {
-            guard let definition = type.field(named: field.name), !definition.isSystem else {
-                throw ServiceError(
-                    .badRequest,
-                    "field '\(field.name)' is not in record type \(typeName). Add it to the schema with `zonekeeper schema import`"
-                )
-            }
-            let value: FieldValue? =
-                if let input = field.value {
-                    try input.resolve(field: field.name, definition: definition)
-                } else { nil }
-            change.fields.append(RecordChange.FieldChange(name: field.name, value: value))
+                .accessDenied,
+                "types and fields are made just in time for signed-in users only: sign in, or add them with "
+                    + "`zonekeeper schema import \(request.key.container)`")
         }
         return change
     }
 }
 
 extension RecordsModify {
-    private func reply(
-        to form: ModifyRecordsRequest, _ operations: [(RecordOperation, String)], _ plan: Plan,
-        outcomes: [ItemOutcome]?,
-        isAtomic: Bool, uuid: String
-    ) -> Reply {
-        var writer = JSONWriter(capacity: 512 * operations.count)
+    /// What the answer to a request is made of.
+    private struct Answer {
+        var form: ModifyRecordsRequest
+        var operations: [(RecordOperation, String)]
+        var plan: Plan
+        var zone: ZoneKey
+        /// One for each change; nil where nothing was sent.
+        var outcomes: [ItemOutcome]?
+    }
+
+    private func reply(_ answer: Answer, isAtomic: Bool, uuid: String) async throws(RequestFailure) -> Reply {
+        let token = try await request.currentToken(of: answer.zone, in: context)
+        var writer = JSONWriter(capacity: 512 * answer.operations.count)
         writer.beginArray()
-        for (item, (operation, name)) in zip(plan.items, operations) {
+        for (item, (operation, name)) in zip(answer.plan.items, answer.operations) {
             switch item {
             case .failed(let error): writer.recordError(recordName: name, error)
             case .sent(let position):
-                if let outcomes {
-                    write(outcomes[position], operation, plan.changes[position], form: form, to: &writer)
+                if let outcomes = answer.outcomes {
+                    write(outcomes[position], at: position, operation, answer, to: &writer)
                 } else {
                     writer.recordError(
                         recordName: name,
@@ -168,33 +205,48 @@ extension RecordsModify {
             }
         }
         writer.endArray()
-        guard isAtomic else {
-            return Reply {
-                $0.key("records"); $0.raw(writer.bytes)
-            }
+        func members(_ reply: inout JSONWriter) {
+            reply.key("records")
+            reply.raw(writer.bytes)
+            if let token { reply.member("syncToken", token) }
         }
+        guard isAtomic else { return Reply { members(&$0) } }
         let error = ServiceError(
             .atomicError, "an operation of the atomic batch failed, so nothing was saved; see records")
-        return Reply(error, uuid: uuid) {
-            $0.key("records"); $0.raw(writer.bytes)
-        }
+        return Reply(error, uuid: uuid) { members(&$0) }
     }
 
     private func write(
-        _ outcome: ItemOutcome, _ operation: RecordOperation, _ change: RecordChange, form: ModifyRecordsRequest,
+        _ outcome: ItemOutcome, at position: Int, _ operation: RecordOperation, _ answer: Answer,
         to writer: inout JSONWriter
     ) {
+        let name = answer.plan.changes[position].recordName
         switch outcome {
-        case .deleted: writer.tombstone(recordName: change.recordName)
-        case .failed(let error, _): writer.recordError(recordName: change.recordName, error)
+        case .deleted: writer.tombstone(recordName: name)
+        case .failed(let error, let serverRecord):
+            // A record that cannot be opened does not make the conflict another one.
+            let opened = serverRecord.flatMap { record in try? context.node.vault.opened(record, in: answer.zone) }
+            writer.recordError(
+                recordName: name, error, serverRecord: opened,
+                numbersAsStrings: operation.numbersAsStrings ?? answer.form.numbersAsStrings)
         case .saved(let saved):
-            let fields = saved.mergedFields ?? Fields(change.fields)
-            writer.record(
-                Record(
-                    name: change.recordName, type: saved.recordType, changeTag: saved.changeTag, created: saved.created,
-                    modified: saved.modified, fields: fields),
-                desiredKeys: operation.desiredKeys ?? form.desiredKeys,
-                numbersAsStrings: operation.numbersAsStrings ?? form.numbersAsStrings)
+            do throws(ServiceError) {
+                let merged = try saved.mergedFields.map { fields throws(ServiceError) in
+                    try context.node.vault.opened(fields, of: name, in: answer.zone)
+                }
+                writer.record(
+                    Record(
+                        name: name, type: saved.recordType, changeTag: saved.changeTag, created: saved.created,
+                        modified: saved.modified, fields: merged ?? answer.plan.plainFields[position]),
+                    desiredKeys: operation.desiredKeys ?? answer.form.desiredKeys,
+                    numbersAsStrings: operation.numbersAsStrings ?? answer.form.numbersAsStrings)
+            } catch {
+                writer.recordError(
+                    recordName: name,
+                    ServiceError(
+                        error.code, "the record was saved, but cannot be shown: \(error.reason)",
+                        retryAfterSeconds: error.retryAfterSeconds))
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
+import Authorization
 import Cluster
+import Crypto
+import Directory
 import RaftCore
 import RecordModel
 import RecordStore
-import Wire
 
 /// `zones/list`, `zones/lookup` and `zones/modify`.
 struct Zones {
@@ -11,51 +13,22 @@ struct Zones {
 
     /// `GET zones/list`: every zone of the database, sorted by name; the default zone is always there.
     func list() async throws(RequestFailure) -> Reply {
-        var names: [String: ZoneState] = [
+        var zones: [String: ZoneState] = [
             ZoneKey.defaultZoneName: ZoneState(name: ZoneKey.defaultZoneName, incarnation: 1, sequence: 0)
         ]
-        for state in try await states() { names[state.name] = state }
+        let answers = try await context.readAll(of: request.key, by: request.deadline) { [request] _, schema in
+            .zones(request.key, schemaVersion: schema.version)
+        }
+        for (_, answer) in answers {
+            for state in try unpacked(answer.bytes, as: ShardList<ZoneState>.self).elements {
+                zones[state.name] = state
+            }
+        }
         return Reply { writer in
             writer.key("zones")
             writer.array { writer in
-                for name in names.keys.sorted() { if let state = names[name] { write(state, to: &writer) } }
+                for name in zones.keys.sorted() { if let state = zones[name] { write(state, to: &writer) } }
             }
-        }
-    }
-
-    /// The zones on every shard; asked all at once.
-    private func states() async throws(RequestFailure) -> [ZoneState] {
-        let groups =
-            request.key.scope == .public
-            ? [context.node.map.group(of: ZoneKey(database: request.key, name: ZoneKey.defaultZoneName))]
-            : Array(context.node.map.groups.dropFirst())
-        let answers = await withTaskGroup(of: Result<[ZoneState], RequestFailure>.self) { tasks in
-            for group in groups {
-                tasks.addTask {
-                    do throws(RequestFailure) {
-                        return .success(try await found(.zones(request.key), on: group))
-                    } catch {
-                        return .failure(error)
-                    }
-                }
-            }
-            return await tasks.reduce(into: []) { $0.append($1) }
-        }
-        var states: [ZoneState] = []
-        for answer in answers { states += try answer.get() }
-        return states
-    }
-
-    private func found(_ read: ShardRead, on group: GroupID) async throws(RequestFailure) -> [ZoneState] {
-        switch try await context.read(read, from: group, by: request.deadline) {
-        case .found(let bytes, _):
-            do throws(ClusterError) {
-                return try decoded(bytes, as: ZoneStates.self).states
-            } catch {
-                throw RequestFailure(error)
-            }
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "a read of zones needs no schema")
         }
     }
 
@@ -67,10 +40,8 @@ struct Zones {
         for id in form.zones {
             do throws(RequestFailure) {
                 let zone = try request.zone(id)
-                if let state = try await found(.zone(zone), on: context.node.map.group(of: zone)).first {
+                if let state = try await context.zoneState(zone, by: request.deadline) {
                     write(state, to: &writer)
-                } else if zone.isDefault {
-                    write(ZoneState(name: id.name, incarnation: 1, sequence: 0), to: &writer)
                 } else {
                     writer.zoneError(id, ServiceError(.zoneNotFound, "no zone '\(id.name)' in this database"))
                 }
@@ -91,16 +62,16 @@ struct Zones {
             throw RequestFailure(.badRequest, "zones are made and deleted in the private database only")
         }
         let form = try request.form(ZonesModifyRequest.self)
+        let key = try request.idempotencyKey.map { text throws(RequestFailure) in
+            try UUIDv7.parse(text, now: context.now)
+        }
         var writer = JSONWriter()
         writer.beginArray()
-        for operation in form.operations {
+        for (number, operation) in form.operations.enumerated() {
             let id = operation.zoneID
             do throws(RequestFailure) {
                 let zone = try request.zone(id)
-                let command = ModifyZone(
-                    operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller, time: context.now
-                )
-                switch try await outcome(of: command) {
+                switch try await outcome(of: operation, on: zone, idempotency: key.map { idempotency($0, number) }) {
                 case .zone(.exists(let state)): write(state, to: &writer)
                 case .zone(.deleted): writer.deletedZone(request.zoneID(named: id.name))
                 case .refused(let error): throw RequestFailure(error)
@@ -116,23 +87,40 @@ struct Zones {
         }
     }
 
-    private func outcome(of command: ModifyZone) async throws(RequestFailure) -> RecordOutcome {
-        let bytes = try await context.submit(
-            .record(.modifyZone(command)), to: context.node.map.group(of: command.zone), by: request.deadline)
-        do throws(ClusterError) {
-            return try decoded(bytes)
-        } catch {
-            throw RequestFailure(error)
+    /// A request's key stands for several commands, each with its place in the request.
+    private func idempotency(_ key: [UInt8], _ number: Int) -> IdempotencyKey {
+        IdempotencyKey(
+            key: key, bodyHash: Array(SHA256.hash(data: request.body)),
+            caller: request.caller.user ?? Caller.anonymousName, position: UInt64(number))
+    }
+
+    private func outcome(
+        of operation: ZonesModifyRequest.Operation, on zone: ZoneKey, idempotency: IdempotencyKey?
+    ) async throws(RequestFailure) -> RecordOutcome {
+        let group = context.node.map.group(of: zone)
+        for _ in 0..<8 {
+            let command = ModifyZone(
+                operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller, time: context.now,
+                schemaVersion: context.schema(request.schemaKey).version, idempotency: idempotency)
+            let bytes = try await context.submit(.record(.modifyZone(command)), to: group, by: request.deadline)
+            let outcome = try unpacked(bytes, as: RecordOutcome.self)
+            guard case .needsSchema(let installed) = outcome else { return outcome }
+            try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
         }
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     private func write(_ state: ZoneState, to writer: inout JSONWriter) {
-        let zone = ZoneKey(database: request.key, name: state.name)
-        var token = WireWriter()
-        token.field(1, state.incarnation)
-        token.field(2, state.sequence)
         writer.zone(
-            request.zoneID(named: state.name), syncToken: zone.isAtomic ? Base64.encode(token.bytes) : nil,
-            isAtomic: zone.isAtomic)
+            state, of: ZoneKey(database: request.key, name: state.name), id: request.zoneID(named: state.name))
+    }
+}
+
+extension JSONWriter {
+    /// A zone dictionary; zones with a change feed have a token.
+    mutating func zone(_ state: ZoneState, of zone: ZoneKey, id: ZoneID) {
+        self.zone(
+            id, syncToken: zone.isAtomic ? Base64.encode(ZoneToken.current(zone, state)) : nil, isAtomic: zone.isAtomic)
     }
 }

@@ -3,6 +3,7 @@ import Cluster
 import Directory
 import RaftCore
 import RecordModel
+import RecordStore
 
 /// `/database/1/{container}/{environment}/{database}/...`, and who asks.
 struct DatabaseRequest: Sendable {
@@ -12,6 +13,10 @@ struct DatabaseRequest: Sendable {
     var body: [UInt8]
     /// The `Idempotency-Key` header.
     var idempotencyKey: String?
+    /// `getCurrentSyncToken=true`: the answer is to carry the zone's current token.
+    var wantsSyncToken = false
+    /// Whether it came with GET, and so without a body.
+    var isGet = false
 
     var schemaKey: SchemaKey { SchemaKey(container: key.container, environment: key.environment) }
 
@@ -43,5 +48,13 @@ struct DatabaseRequest: Sendable {
     /// A zone of this database as answers name it.
     func zoneID(named name: String) -> ZoneID {
         ZoneID(name: name, owner: key.scope == .public ? nil : key.owner)
+    }
+
+    /// The token that a request wants to have of its zone; nil where it wants none or the zone has none.
+    func currentToken(of zone: ZoneKey, in context: WebContext) async throws(RequestFailure) -> String? {
+        guard wantsSyncToken, zone.isAtomic, let state = try await context.zoneState(zone, by: deadline) else {
+            return nil
+        }
+        return Base64.encode(ZoneToken.current(zone, state))
     }
 }

@@ -13,6 +13,7 @@ package struct WebContext: Sendable {
     package var node: ClusterNode
     package var administrator: AdministratorToken
     package var metrics: Metrics
+    let userRecords = KnownUserRecords()
 
     package init(node: ClusterNode, administrator: AdministratorToken) {
         self.node = node
@@ -70,11 +71,13 @@ package struct WebContext: Sendable {
     func read(_ request: ShardRead, from group: GroupID, by deadline: Deadline) async throws(RequestFailure)
         -> ReadAnswer
     {
+        let answer: [UInt8]
         do throws(ClusterError) {
-            return try decoded(try await node.router.read(request.encoded(), from: group, by: deadline))
+            answer = try await node.router.read(request.encoded(), from: group, by: deadline)
         } catch {
             throw RequestFailure(error)
         }
+        return try unpacked(answer)
     }
 
     /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
@@ -84,42 +87,14 @@ package struct WebContext: Sendable {
         try await refreshDirectory()
         return self.schema(key).version > schema.version
     }
-
-    /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
-    func readUnderSchema(
-        _ key: SchemaKey, from group: GroupID, by deadline: Deadline,
-        _ request: (VersionedSchema) async throws(RequestFailure) -> ShardRead
-    ) async throws(RequestFailure) -> (bytes: [UInt8], cursor: [UInt8]?) {
-        for _ in 0..<8 {
-            switch try await read(try await request(schema(key)), from: group, by: deadline) {
-            case .found(let bytes, let cursor): return (bytes, cursor)
-            case .refused(let error): throw RequestFailure(error)
-            case .needsSchema(let installed): try await reconcile(key, installed: installed, on: group, by: deadline)
-            }
-        }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "the schema kept changing meanwhile", retryAfterSeconds: 1))
-    }
-
-    /// Brings a shard's schema and this node's to the same version.
-    /// - Parameter installed: the version that the shard holds.
-    func reconcile(
-        _ key: SchemaKey, installed: UInt64, on group: GroupID, by deadline: Deadline
-    ) async throws(RequestFailure) {
-        let known = schema(key)
-        guard installed < known.version else { return try await refreshDirectory() }
-        let install = InstallSchema(
-            container: key.container, environment: key.environment, version: known.version, schema: known.schema)
-        _ = try await submit(.record(.installSchema(install)), to: group, by: deadline)
-    }
 }
 
 /// Decodes what another part of the cluster encoded.
-func decoded<Value: WireDecodable>(_ bytes: [UInt8], as _: Value.Type = Value.self) throws(ClusterError) -> Value {
+func unpacked<Value: WireDecodable>(_ bytes: [UInt8], as _: Value.Type = Value.self) throws(RequestFailure) -> Value {
     do throws(WireError) {
         return try Value(decoding: bytes)
     } catch {
-        throw .failed("a shard's answer cannot be read: \(error)")
+        throw RequestFailure(.internalError, "a shard's answer cannot be read: \(error)")
     }
 }
 

@@ -17,7 +17,11 @@ struct WebResponder: HTTPResponder {
 
     @Sendable
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
-        let uuid = UUIDv7.generate(now: self.context.now)
+        await answer(request, logger: context.logger)
+    }
+
+    func answer(_ request: Request, logger: Logger) async -> Response {
+        let uuid = UUIDv7.generate(now: context.now)
         let url = RequestURL(target: request.head.path ?? "/")
         var reply: Reply
         do throws(RequestFailure) {
@@ -25,10 +29,10 @@ struct WebResponder: HTTPResponder {
         } catch {
             reply = Reply(error.error, status: error.status, uuid: uuid)
             if error.error.code == .internalError {
-                context.logger.error("request \(uuid) failed: \(error.error.reason)")
+                logger.error("request \(uuid) failed: \(error.error.reason)")
             }
         }
-        self.context.metrics.count(route: Self.metricName(url), status: reply.status)
+        context.metrics.count(route: Self.metricName(url), status: reply.status)
         return Self.response(reply, uuid: uuid)
     }
 
@@ -36,7 +40,10 @@ struct WebResponder: HTTPResponder {
         var headers = HTTPFields()
         headers[.contentType] = reply.contentType
         headers[requestUUID] = uuid
-        headers[.accessControlExposeHeaders] = "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token"
+        headers[.accessControlAllowOrigin] = "*"
+        headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
+        headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key"
+        headers[.accessControlExposeHeaders] = "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After"
         if let seconds = reply.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
         if reply.status == 413 { headers[.connection] = "close" }
         return Response(
@@ -51,7 +58,7 @@ struct WebResponder: HTTPResponder {
     /// A small, fixed set of names: what a client sends must not make new ones.
     private static func metricName(_ url: RequestURL) -> String {
         switch url.segments.first {
-        case "database" where url.segments.count == 7:
+        case "database" where url.segments.count >= 7:
             known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
         case "kv": "kv"
         case "admin": "admin"
@@ -59,19 +66,21 @@ struct WebResponder: HTTPResponder {
         default: "other"
         }
     }
-    private static let known: Set<String> = ["records", "zones"]
+    private static let known: Set<String> = ["changes", "records", "users", "zones"]
 
     private func route(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
         if context.node.isRestoring, url.segments.first != "health" {
             throw RequestFailure(
                 ServiceError(.tryAgainLater, "the cluster was restored and is not ready yet", retryAfterSeconds: 1))
         }
+        if request.method == .options { return Reply(body: []) }
         switch url.segments.first {
         case "health": return try await health(url)
         case "database": return try await database(request, url: url, uuid: uuid)
         case "kv": return try await keyValues(request, url: url, uuid: uuid)
         case "admin": return try await administration(request, url: url)
         case "device": throw .notBuilt("tokens for push")
+        case "openapi.json": return Reply(body: OpenAPIDocument.json())
         default: throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
         }
     }
@@ -151,7 +160,8 @@ struct WebResponder: HTTPResponder {
     }
 
     private func database(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
-        guard url.segments.count == 7, url.segments[1] == "1" else {
+        let path = url.segments.dropFirst(5).joined(separator: "/")
+        guard (7...8).contains(url.segments.count), url.segments[1] == "1" else {
             throw RequestFailure(
                 .notFound,
                 "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
@@ -161,6 +171,15 @@ struct WebResponder: HTTPResponder {
             throw RequestFailure(
                 .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
         }
+        guard let action = DatabaseAction(rawValue: path) else {
+            throw RequestFailure(.notFound, "no action '\(path)'")
+        }
+        guard action.methods.contains(request.method.rawValue) else {
+            throw RequestFailure(
+                .badRequest,
+                "\(path) is called with \(action.methods.joined(separator: " or ")), not with \(request.method.rawValue)",
+                status: 405)
+        }
         if scope == .shared { throw .notBuilt("the shared database") }
         let target = Target(container: url.segments[2], environment: environment, needsUser: scope != .public)
         let caller = try await context.admit(credentials(url), to: target)
@@ -168,28 +187,11 @@ struct WebResponder: HTTPResponder {
             container: target.container, environment: environment, scope: scope,
             owner: scope == .public ? DatabaseKey.publicOwner : caller.user ?? "")
         let body = try await body(of: request)
-        let databaseRequest = DatabaseRequest(
+        var databaseRequest = DatabaseRequest(
             key: key, caller: caller, deadline: context.node.deadline(), body: body,
             idempotencyKey: request.headers[Self.idempotencyKey])
-        return try await respond(to: "\(url.segments[5])/\(url.segments[6])", databaseRequest, uuid: uuid)
-    }
-
-    private func respond(
-        to action: String, _ request: DatabaseRequest, uuid: String
-    ) async throws(RequestFailure) -> Reply {
-        switch action {
-        case "records/modify": return try await RecordsModify(context: context, request: request).respond(uuid: uuid)
-        case "records/lookup": return try await RecordsLookup(context: context, request: request).respond()
-        case "records/query": return try await RecordsQuery(context: context, request: request).respond()
-        case "zones/list": return try await Zones(context: context, request: request).list()
-        case "zones/lookup": return try await Zones(context: context, request: request).lookup()
-        case "zones/modify": return try await Zones(context: context, request: request).modify()
-        case "records/changes", "zones/changes", "changes/database", "changes/zone", "records/resolve",
-            "records/accept",
-            "records/zip/prepare", "assets/upload", "assets/rereference", "subscriptions/list", "subscriptions/lookup",
-            "subscriptions/modify", "users/caller", "users/current", "users/discover":
-            throw .notBuilt(action)
-        default: throw RequestFailure(.notFound, "no action '\(action)'")
-        }
+        databaseRequest.wantsSyncToken = url["getCurrentSyncToken"] == "true"
+        databaseRequest.isGet = request.method == .get
+        return try await action.respond(to: databaseRequest, in: context, uuid: uuid)
     }
 }

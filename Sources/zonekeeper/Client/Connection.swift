@@ -39,7 +39,9 @@ struct Connection: Sendable {
         let path =
             "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
         if database != "public" { try needUser() }
-        let isRead = ["records/query", "records/lookup", "zones/list", "zones/lookup"].contains(action)
+        let isRead = [
+            "records/query", "records/lookup", "zones/list", "zones/lookup", "changes/zone", "changes/database",
+        ].contains(action)
         return ServiceRequest(
             .post, path, parameters: try tokens(), body: json.serialized(), isRepeatable: isRead)
     }

@@ -1,10 +1,11 @@
+import Certificates
 import Foundation
 import Storage
 
 /// A cluster's configuration with the places of everything that it keeps on this machine.
 ///
 /// ```
-/// DATA/certs/            authorities and certificates
+/// DATA/certs/            authorities, certificates and the encryption key
 /// DATA/admin.token       the administrator's secret
 /// DATA/node-1/           what node 1 keeps
 /// DATA/node-1.pid        the process that `cluster up` started
@@ -40,6 +41,7 @@ struct ClusterLayout: Sendable {
 
     var certificates: String { data + "/certs" }
     var clientAuthority: String { certificates + "/client-ca.pem" }
+    var encryptionKey: String { certificates + "/" + EncryptionKeyFile.name }
     var administratorToken: String { data + "/admin.token" }
     func folder(of node: ClusterFile.Node) -> String { "\(data)/node-\(node.id)" }
     func pidFile(of node: ClusterFile.Node) -> String { "\(data)/node-\(node.id).pid" }

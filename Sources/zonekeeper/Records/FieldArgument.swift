@@ -2,7 +2,7 @@ import ArgumentParser
 import RecordModel
 
 /// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`, `place:LOCATION=42.5,1.5`,
-/// `extra:JSON={"value": 1}`; `title=` is the empty string and `title:NULL=` clears the field.
+/// `owner:DELETE_SELF=other-record`, `extra:JSON={"value": 1}`; `title=` is the empty string and `title:NULL=` clears the field.
 struct FieldArgument: ExpressibleByArgument, Hashable {
     var name: String
     /// `{value, type}`, or null.
@@ -42,12 +42,15 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
             }
         default: break
         }
+        if let action = Reference.Action(rawValue: type) {
+            return .members(["value": reference(text, action), "type": .string(ScalarType.reference.rawValue)])
+        }
         let isList = type.hasSuffix("_LIST")
         let base = isList ? String(type.dropLast("_LIST".count)) : type
         guard let scalar = ScalarType(rawValue: base), scalar != .asset, scalar != .number else {
             throw ValidationError(
                 "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION and REFERENCE, "
-                    + "each with _LIST, and JSON and NULL")
+                    + "each with _LIST, DELETE_SELF and VALIDATE for references, JSON and NULL")
         }
         guard isList else {
             return .members(["value": try ScalarText.json(text, as: scalar), "type": .string(type)])
@@ -56,6 +59,10 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         let parts = text.split(separator: scalar == .location ? ";" : ",").map(String.init)
         let members = try parts.map { try ScalarText.json($0, as: scalar) }
         return .members(["value": .array(members), "type": .string(type)])
+    }
+
+    private static func reference(_ name: String, _ action: Reference.Action) -> JSONValue {
+        .members(["recordName": .string(name), "action": .string(action.rawValue)])
     }
 }
 

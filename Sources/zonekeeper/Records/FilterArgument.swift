@@ -1,14 +1,19 @@
 import ArgumentParser
 import RecordModel
 
-/// A filter on the command line: `code = AD`, `population >= 1000`, `timeZone BEGINS_WITH Europe/`, `code IN AD,FR`.
+/// A filter on the command line: `code = AD`, `population >= 1000`, `timeZone BEGINS_WITH Europe/`, `code IN AD,FR`,
+/// `coordinates NEAR 42.5,1.5,100km`, `comment CONTAINS_ALL_TOKENS north sea`, `* CONTAINS_ANY_TOKENS island`.
 ///
 /// Comparators are CloudKit's words, or `=`, `==`, `!=`, `<`, `<=`, `>` and `>=`. A value in quotation marks or brackets is read
-/// as JSON; any other is text, which the server converts to the field's type.
+/// as JSON; any other is text, which the server converts to the field's type. Lists have commas between their members. The field
+/// `*` is every searchable one.
 struct FilterArgument: Hashable {
-    var field: String
+    /// Nil is every searchable field.
+    var field: String?
     var comparator: Comparator
     var value: JSONValue
+    /// With NEAR, in metres.
+    var distance: Double?
 
     private static let symbols: [(text: String, comparator: Comparator)] = [
         ("==", .equals), ("!=", .notEquals), ("<=", .lessThanOrEquals), (">=", .greaterThanOrEquals), ("=", .equals),
@@ -18,9 +23,9 @@ struct FilterArgument: Hashable {
     /// - Throws: `ValidationError` that says what is expected.
     init(parsing text: String) throws {
         var rest = text.trimmedStart
-        let name = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+        let name = rest.hasPrefix("*") ? rest.prefix(1) : rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
         guard !name.isEmpty else { throw Self.malformed(text) }
-        field = String(name)
+        field = name == "*" ? nil : String(name)
         rest = rest.dropFirst(name.count).trimmedStart
         if let symbol = Self.symbols.first(where: { rest.hasPrefix($0.text) }) {
             comparator = symbol.comparator
@@ -35,7 +40,19 @@ struct FilterArgument: Hashable {
             comparator = known
             rest = rest.dropFirst(word.count)
         }
-        value = try Self.value(String(rest.trimmed), isList: comparator == .in || comparator == .notIn, of: text)
+        guard field != nil || comparator.takesWords else {
+            throw ValidationError(
+                "'\(text)': * goes with CONTAINS_ALL_TOKENS and CONTAINS_ANY_TOKENS only; name a field")
+        }
+        guard comparator == .near else {
+            value = try Self.value(String(rest.trimmed), isList: comparator.takesList, of: text)
+            return
+        }
+        let circle = try CircleArgument(parsing: String(rest.trimmed), of: text)
+        guard let radius = circle.radius else {
+            throw ValidationError("'\(text)': the distance is missing, such as 100km: 'field NEAR 42.5,1.5,100km'")
+        }
+        (value, distance) = (circle.json, radius)
     }
 
     private static func malformed(_ text: String) -> ValidationError {
@@ -59,41 +76,35 @@ struct FilterArgument: Hashable {
 
     /// The filter in the protocol's form.
     var json: JSONValue {
-        .members([
-            FieldName.key(field): .string(field), "comparator": .string(comparator.rawValue),
-            "fieldValue": .members(["value": value]),
+        var members: [JSONValue.Member] = []
+        if let field { members.append(JSONValue.Member(FieldName.key(field), .string(field))) }
+        members.append(JSONValue.Member("comparator", .string(comparator.rawValue)))
+        let value = JSONValue.members([
+            "value": value, "type": comparator == .near ? .string(ScalarType.location.rawValue) : nil,
         ])
+        members.append(JSONValue.Member("fieldValue", value))
+        if let distance { members.append(JSONValue.Member("distance", .number(distance))) }
+        return .object(members)
     }
 }
 
-/// A sort key on the command line: `timeZone`, or `-timeZone` for the greatest first.
-struct SortArgument: Hashable {
-    var field: String
-    var isAscending: Bool
-
-    init(_ text: String) {
-        isAscending = !text.hasPrefix("-")
-        field = isAscending ? text : String(text.dropFirst())
+extension Comparator {
+    /// Whether the value is a list.
+    fileprivate var takesList: Bool {
+        switch self {
+        case .in, .notIn, .listContainsAll, .notListContainsAll, .listContainsAny, .notListContainsAny: true
+        default: false
+        }
     }
 
-    /// The sort key in the protocol's form.
-    var json: JSONValue { .members([FieldName.key(field): .string(field), "ascending": .bool(isAscending)]) }
-}
-
-/// Names of fields in queries.
-enum FieldName {
-    private static let system: Set<String> = [
-        "recordName", "createdTimestamp", "modifiedTimestamp", "createdUserRecordName", "modifiedUserRecordName",
-    ]
-
-    /// The protocol has one key for the names of the schema and one for those of its own.
-    static func key(_ name: String) -> String { system.contains(name) ? "systemFieldName" : "fieldName" }
+    /// Whether the value is text whose words are looked for.
+    fileprivate var takesWords: Bool { self == .containsAllTokens || self == .containsAnyTokens }
 }
 
 extension StringProtocol {
-    fileprivate var trimmedStart: Substring { Substring(drop(while: \.isWhitespace)) }
+    var trimmedStart: Substring { Substring(drop(while: \.isWhitespace)) }
 
-    fileprivate var trimmed: Substring {
+    var trimmed: Substring {
         var text = trimmedStart
         while text.last?.isWhitespace == true { text.removeLast() }
         return text

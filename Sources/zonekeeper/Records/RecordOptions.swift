@@ -19,14 +19,17 @@ struct RecordOptions: ParsableArguments {
     var zoneID: JSONValue { .members(["zoneName": .string(zone)]) }
 
     /// A request about records of the zone.
+    /// - Parameter isZoneWide: whether it names no zone, as it is about all of them.
     func request(
-        _ action: String, _ members: KeyValuePairs<String, JSONValue?>, on connection: Connection
+        _ action: String, _ members: KeyValuePairs<String, JSONValue?>, isZoneWide: Bool = false,
+        on connection: Connection
     ) throws -> ServiceRequest {
         guard case .object(let given) = JSONValue.members(members) else {
             preconditionFailure("members make an object")
         }
         return try connection.request(
-            database.rawValue, action, .object([JSONValue.Member("zoneID", zoneID)] + given))
+            database.rawValue, action,
+            .object((isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]) + given))
     }
 
     /// A request that changes records; it carries an idempotency key.

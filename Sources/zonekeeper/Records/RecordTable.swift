@@ -10,11 +10,13 @@ enum RecordTable {
         var names: Set<String> = []
         for record in records { for member in fields(of: record) { names.insert(member.key) } }
         let columns = names.sorted()
-        var table = Table(headings: ["RECORD NAME"] + columns)
+        // Records of a search in all zones say where they are.
+        let showsZones = records.contains { $0["zoneID"] != nil }
+        var table = Table(headings: (showsZones ? ["ZONE"] : []) + ["RECORD NAME"] + columns)
         for record in records {
             let fields = fields(of: record)
             table.add(
-                [record.text("recordName")]
+                (showsZones ? [record["zoneID"]?.text("zoneName") ?? ""] : []) + [record.text("recordName")]
                     + columns.map { column in
                         guard let field = fields.first(where: { $0.key == column }) else { return "" }
                         return value(field.value).shortened(to: cellLengthMax)
@@ -33,6 +35,7 @@ enum RecordTable {
             guard let stamp = record[key] else { continue }
             lines.append("  \(label)  \(stamp.time("timestamp")) by \(stamp.text("userRecordName"))")
         }
+        if let parent = record["parent"] { lines.append("  parent    \(parent.text("recordName"))") }
         let fields = fields(of: record)
         guard !fields.isEmpty else { return lines.joined(separator: "\n") }
         var table = Table("FIELD", "TYPE", "VALUE")

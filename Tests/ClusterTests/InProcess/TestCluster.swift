@@ -10,6 +10,7 @@ import PeerTransport
 import RaftCore
 import RecordModel
 import RecordStore
+import TestSupport
 import Testing
 import Wire
 
@@ -84,30 +85,6 @@ final class TestCluster {
     }
 }
 
-/// Ports that nobody listened on a moment ago.
-enum FreePorts {
-    static func take(_ count: Int) throws -> [Int] {
-        var sockets: [Int32] = []
-        defer { for socket in sockets { close(socket) } }
-        return try (0..<count).map { _ in
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            try #require(descriptor >= 0)
-            sockets.append(descriptor)
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            return try withUnsafeMutablePointer(to: &address) { pointer in
-                try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                    try #require(bind(descriptor, generic, length) == 0)
-                    try #require(getsockname(descriptor, generic, &length) == 0)
-                }
-                return Int(UInt16(bigEndian: pointer.pointee.sin_port))
-            }
-        }
-    }
-}
-
 /// Commands as the edge makes them.
 enum Commands {
     static let database = DatabaseKey(
@@ -156,10 +133,10 @@ enum Commands {
                 zone: zone, schemaVersion: 1, caller: Caller(user: "_me"),
                 items: [(name, ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false))]))
         let bytes = try await node.router.read(read.encoded(), from: node.map.group(of: zone), by: node.deadline())
-        guard case .found(let json, _) = try ReadAnswer(decoding: bytes) else {
+        guard case .found(let answer) = try ReadAnswer(decoding: bytes) else {
             Issue.record("unexpected answer")
             return ""
         }
-        return String(decoding: json, as: UTF8.self)
+        return String(decoding: answer.bytes, as: UTF8.self)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import RecordModel
+import TestSupport
 import Testing
 
 extension ClusterSuites {
@@ -64,15 +65,6 @@ extension ClusterSuites {
                     body: modify([operation(fields: #"{"number": {"value": 1, "type": "HUGE"}}"#)]),
                     code: "BAD_REQUEST", reason: "HUGE"),
                 Case(
-                    what: "an unknown field", body: modify([operation(fields: #"{"colour": {"value": 1}}"#)]),
-                    code: "BAD_REQUEST",
-                    reason: "colour"),
-                Case(
-                    what: "an unknown record type",
-                    body:
-                        #"{"operations": [{"operationType": "create", "record": {"recordName": "x", "recordType": "Ghost"}}]}"#,
-                    code: "BAD_REQUEST", reason: "Ghost"),
-                Case(
                     what: "a record over 1 MB",
                     body: modify([operation(fields: #"{"text": {"value": "\#(megabyte)"}}"#)]),
                     code: "BAD_REQUEST", reason: "1048576"),
@@ -98,7 +90,7 @@ extension ClusterSuites {
                     body: #"{"query": {"recordType": "Note"}, "continuationMarker": "bm90IG91cnM="}"#, status: 400,
                     code: "BAD_REQUEST", reason: "continuationMarker"),
                 Case(
-                    what: "a feature to come", action: "changes/zone", body: "{}", status: 501, code: "BAD_REQUEST",
+                    what: "a feature to come", action: "assets/upload", body: "{}", status: 501, code: "BAD_REQUEST",
                     reason: "not built"),
             ]
         }

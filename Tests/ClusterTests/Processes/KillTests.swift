@@ -1,6 +1,7 @@
 import Foundation
 import RecordModel
 import Synchronization
+import TestSupport
 import Testing
 
 extension ClusterSuites {

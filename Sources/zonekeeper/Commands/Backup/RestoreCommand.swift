@@ -16,7 +16,9 @@ struct RestoreCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The backup's folder.", valueName: "folder"))
     var from: String
 
-    @Flag(help: "Put certificates and the administrator's token back as well, where they are missing.")
+    @Flag(
+        help: "Put certificates, the encryption key and the administrator's token back as well, where they are missing."
+    )
     var withSecrets = false
 
     func run() async throws {
@@ -25,6 +27,11 @@ struct RestoreCommand: AsyncParsableCommand {
             layout: layout, source: Paths.absolute(from), withSecrets: withSecrets
         ).run()
         print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
+        if !Paths.exists(layout.encryptionKey) {
+            print(
+                "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with no other"
+            )
+        }
         print("start them with `zonekeeper cluster up --config \(options.config)`")
     }
 }

@@ -5,10 +5,12 @@ import Storage
 struct CertsCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make the authorities and each node's certificates where they are missing.",
+        abstract: "Make the authorities, each node's certificates and the encryption key where they are missing.",
         discussion: """
-            What is there is never overwritten. A node needs peer-ca.pem, client-ca.pem and its own folder \
-            node-<id>; keep the authorities' keys (*-ca.key) off the nodes: whoever has them can be a node.
+            What is there is never overwritten. A node needs peer-ca.pem, client-ca.pem, encryption.key and its \
+            own folder node-<id>; keep the authorities' keys (*-ca.key) off the nodes: whoever has them can be a \
+            node. encryption.key, the same on every node, opens encrypted fields: keep a copy in a safe place, as \
+            nothing can replace it.
             """)
 
     @OptionGroup var options: CertsOptions
@@ -45,6 +47,9 @@ struct CertsCreateCommand: AsyncParsableCommand {
             }
         if made.authorities { print("made the peer and client authorities in \(path)") }
         for id in made.nodes { print("made the certificates of node \(id) in \(path)/node-\(id)") }
+        if made.encryptionKey {
+            print("made the encryption key \(path)/encryption.key; keep a copy: what it sealed opens with nothing else")
+        }
         if made.isNothing { print("everything was there already in \(path)") }
     }
 }

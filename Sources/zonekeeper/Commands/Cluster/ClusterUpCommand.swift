@@ -8,8 +8,8 @@ struct ClusterUpCommand: AsyncParsableCommand {
         commandName: "up",
         abstract: "Start every node of a configuration file, and wait until each is ready.",
         discussion: """
-            Certificates and the administrator's token are made where they are missing. Nodes that run \
-            already are left alone, so this may be done again at any time.
+            Certificates, the encryption key and the administrator's token are made where they are missing. \
+            Nodes that run already are left alone, so this may be done again at any time.
             """)
 
     @OptionGroup var options: ConfigOptions
@@ -25,7 +25,10 @@ struct ClusterUpCommand: AsyncParsableCommand {
             throw CommandFailure("the data folder \(layout.data) cannot be made: \(error.reason)")
         }
         let made = try CertificateMaking.makeMissing(for: layout)
-        if !made.isNothing { print("made development certificates in \(layout.certificates)") }
+        if made.authorities || !made.nodes.isEmpty {
+            print("made development certificates in \(layout.certificates)")
+        }
+        if made.encryptionKey { print("made the encryption key \(layout.encryptionKey)") }
         if try AdministratorSecret.makeIfMissing(at: layout.administratorToken) {
             print("made the administrator's token \(layout.administratorToken)")
         }

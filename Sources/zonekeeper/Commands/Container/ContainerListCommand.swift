@@ -11,9 +11,9 @@ struct ContainerListCommand: AsyncParsableCommand {
         try await options.withConnection { connection in
             let response = try await connection.administer("GET", "containers")
             if options.json { return Console.print(response.body) }
-            var table = Table("CONTAINER", "CREATED")
+            var table = Table("CONTAINER", "CREATED", "KEYS")
             for container in try response.json()["containers"]?.array ?? [] {
-                table.add([container.text("name"), container.time("created")])
+                table.add([container.text("name"), container.time("created"), container.text("keys")])
             }
             print(table.text)
         }

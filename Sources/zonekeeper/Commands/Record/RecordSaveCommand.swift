@@ -9,7 +9,8 @@ struct RecordSaveCommand: AsyncParsableCommand {
         discussion: """
             Fields are field=value, which the server converts to the schema's type, or field:TYPE=value with \
             STRING, INT64, DOUBLE, TIMESTAMP, BYTES (base64), LOCATION (latitude,longitude), REFERENCE (a record \
-            name), one of these with _LIST, JSON or NULL, which clears the field.
+            name), one of these with _LIST, DELETE_SELF (a reference; the record goes when its target goes), \
+            VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.
             """)
 
     @OptionGroup var options: ConnectionOptions
@@ -23,6 +24,9 @@ struct RecordSaveCommand: AsyncParsableCommand {
 
     @Option(help: "Change the record, if this is still its change tag.")
     var tag: String?
+
+    @Option(help: "The name of the parent record, of the same zone; '' clears it.")
+    var parent: String?
 
     @Flag(help: "Change the record whatever its change tag, or create it.")
     var force = false
@@ -51,7 +55,8 @@ struct RecordSaveCommand: AsyncParsableCommand {
         let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
         let record = JSONValue.members([
             "recordName": (name ?? nameInFile).map { .string($0) }, "recordType": .string(type),
-            "recordChangeTag": tag.map { .string($0) }, "fields": fields,
+            "recordChangeTag": tag.map { .string($0) },
+            "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) }, "fields": fields,
         ])
         try await options.withConnection { connection in
             let response = try await connection.send(

@@ -4,7 +4,8 @@ import Storage
 /// `zonekeeper schema export`
 struct SchemaExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.")
+        commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.",
+        aliases: ["export-schema"])
 
     @OptionGroup var options: ConnectionOptions
 
@@ -15,9 +16,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
         try await options.withConnection { connection in
             let response = try await connection.administer(
                 "GET", "schema",
-                parameters: [
-                    ("container", try connection.container()), ("environment", connection.settings.environment),
-                ])
+                parameters: try connection.schemaParameters())
             guard let output else { return Console.print(response.body) }
             do throws(DiskError) {
                 try replaceFile(at: output, with: response.body)

@@ -9,9 +9,10 @@ struct SchemaImportCommand: AsyncParsableCommand {
         abstract: "Make a container's schema what a file says.",
         discussion: """
             The file is the whole schema that is wanted: what it leaves out is removed, unless --additive is \
-            said. What would lose data is refused, unless --allow-data-loss is said. It happens wholly or not \
-            at all.
-            """)
+            said; the type Users always stays. What would lose data is refused, unless --allow-data-loss is said. \
+            It happens wholly or not at all. Indexes that are new on types with records are built in the \
+            background: see `schema show`.
+            """, aliases: ["import-schema"])
 
     @OptionGroup var options: ConnectionOptions
 
@@ -27,30 +28,90 @@ struct SchemaImportCommand: AsyncParsableCommand {
     @Flag(help: "Say what would change, and change nothing.")
     var dryRun = false
 
+    @Flag(
+        name: .customLong("validate"),
+        help: "Only check the file: that it is a schema, and that the container's can become it. Changes nothing.")
+    var isCheck = false
+
+    @Option(help: "Change the schema only if it is still at this version.")
+    var expectedVersion: UInt64?
+
+    func validate() throws {
+        if isCheck, allowDataLoss || dryRun || expectedVersion != nil {
+            throw ValidationError("--validate goes with --additive only: it changes nothing anyway")
+        }
+    }
+
     func run() async throws {
         let text = try InputFile.read(file)
         try await options.withConnection { connection in
-            var parameters = [
-                (name: "container", value: try connection.container()),
-                (name: "environment", value: connection.settings.environment),
-            ]
+            var parameters = try connection.schemaParameters()
             for (name, flag) in [("additive", additive), ("allowDataLoss", allowDataLoss), ("dryRun", dryRun)]
             where flag {
                 parameters.append((name: name, value: "true"))
             }
+            if let expectedVersion { parameters.append((name: "expectedVersion", value: "\(expectedVersion)")) }
             // Wrapped, as the schema's own text may begin with anything.
             let body = JSONValue.members(["schema": .string(text)]).serialized()
-            let response = try await connection.administer("POST", "schema", parameters: parameters, body: body)
+            let response = try await connection.administer(
+                "POST", isCheck ? "schema/validate" : "schema", parameters: parameters, body: body)
             if options.json { return Console.print(response.body) }
-            let json = try response.json()
-            let changes = (json["changes"]?.array ?? []).compactMap(\.string)
-            for change in changes { print((dryRun ? "would " : "") + change) }
-            switch (changes.isEmpty, dryRun) {
-            case (true, _): print("the schema is like the file already (version \(json.text("version")))")
-            case (false, true): print("nothing was changed (--dry-run)")
-            case (false, false): print("the schema has version \(json.text("version")) now")
-            }
+            let plan = SchemaPlanReport(try response.json(), isDryRun: dryRun || isCheck)
+            print(isCheck ? plan.validationText(of: file) : plan.text)
         }
+    }
+}
+
+/// What a change of a schema does, as people read it.
+struct SchemaPlanReport {
+    var json: JSONValue
+    var isDryRun: Bool
+    /// Whether the steps are told that are not done: worth knowing where nobody asked to leave them out.
+    var showsKept: Bool
+
+    init(_ json: JSONValue, isDryRun: Bool, showsKept: Bool = false) {
+        self.json = json
+        self.isDryRun = isDryRun
+        self.showsKept = showsKept
+    }
+
+    /// The steps, each on its line, with what it does besides.
+    var steps: [String] {
+        let changes = (json["changes"]?.array ?? []).map { change in
+            let consequence = change["consequence"]?.string.map { " (\($0))" } ?? ""
+            return (isDryRun ? "would " : "") + change.text("change") + consequence
+        }
+        let kept = showsKept ? json["kept"]?.array ?? [] : []
+        return changes + kept.map { "not done, as \(json.text("environment")) keeps what it has: \($0.text("change"))" }
+    }
+
+    private var isEmpty: Bool { json["changes"]?.array?.isEmpty != false }
+
+    /// The steps and the version that the schema has.
+    var text: String {
+        let schema = json["environment"] == nil ? "the schema" : "the \(json.text("environment")) schema"
+        let end =
+            if isEmpty {
+                "nothing to change: \(schema) is at version \(json.text("version"))"
+            } else if isDryRun {
+                "nothing was changed (--dry-run)"
+            } else {
+                "\(schema) has version \(json.text("version")) now"
+            }
+        return (steps + [end]).joined(separator: "\n")
+    }
+
+    func validationText(of file: String) -> String {
+        let count = json.text("types")
+        return (["\(file) is a schema with \(count) record type\(count == "1" ? "" : "s")"] + steps)
+            .joined(separator: "\n")
+    }
+}
+
+extension Connection {
+    /// The container and environment, as the administration's schema routes name them.
+    func schemaParameters(container: String? = nil) throws -> [(name: String, value: String)] {
+        [("container", try container ?? self.container()), ("environment", settings.environment)]
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Certificates
 import Cluster
 import Foundation
 import Logging
@@ -12,8 +13,9 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run one node, until SIGTERM or SIGINT.",
         discussion: """
-            Without --config this is a whole store in one process: data, development certificates and the \
-            administrator's token are made in the data folder, and clients are served over HTTPS.
+            Without --config this is a whole store in one process: data, development certificates, the \
+            encryption key and the administrator's token are made in the data folder, and clients are served \
+            over HTTPS.
 
             With --config it is one node of the cluster that the file describes. Its data folder is the \
             file's `data`, which is relative to the file's own folder, with `node-<id>` in it.
@@ -42,6 +44,12 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(help: "The file with the administrator's token (default: `admin.token`, beside `certs`).")
     var adminTokenFile: String?
+
+    @Option(
+        help:
+            "The file with the key that opens encrypted fields (default: `encryption.key` in the certificates' folder)."
+    )
+    var encryptionKeyFile: String?
 
     @Option(help: "Another certificate for the client port, PEM.")
     var clientCertificate: String?
@@ -102,9 +110,11 @@ struct ServeCommand: AsyncParsableCommand {
                 "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on every node"
             )
         }
-        return plan(
+        var plan = plan(
             node, of: layout.file, data: data ?? layout.folder(of: node), certs: folder,
             secret: try AdministratorSecret.read(tokenFile))
+        plan.settings.encryptionKey = try encryptionKey(in: folder)
+        return plan
     }
 
     /// A store of one node; what is missing of its files is made.
@@ -129,10 +139,18 @@ struct ServeCommand: AsyncParsableCommand {
         try AdministratorSecret.makeIfMissing(at: tokenFile)
         var plan = plan(
             node, of: file, data: folder, certs: certificates, secret: try AdministratorSecret.read(tokenFile))
+        plan.settings.encryptionKey = try encryptionKey(in: certificates)
         // The only node has no peers, so nobody needs to reach this port.
         plan.settings.peerListenHost = "127.0.0.1"
         plan.greeting = Self.greeting(url: node.clientURL, authority: certificates + "/client-ca.pem", token: tokenFile)
         return plan
+    }
+
+    /// The cluster's encryption key. A folder of certificates may be without it: then encrypted fields fail, and say why.
+    private func encryptionKey(in certificates: String) throws(CertificatesError) -> [UInt8]? {
+        let path = encryptionKeyFile ?? "\(certificates)/\(EncryptionKeyFile.name)"
+        guard encryptionKeyFile != nil || Paths.exists(path) else { return nil }
+        return try EncryptionKeyFile.read(path)
     }
 
     private func plan(

@@ -11,9 +11,12 @@ struct UserListCommand: AsyncParsableCommand {
         try await options.withConnection { connection in
             let response = try await connection.administer("GET", "users")
             if options.json { return Console.print(response.body) }
-            var table = Table("USER", "CREATED")
+            var table = Table("USER", "EMAIL", "GIVEN NAME", "FAMILY NAME", "DISCOVERABLE", "CREATED")
             for user in try response.json()["users"]?.array ?? [] {
-                table.add([user.text("name"), user.time("created")])
+                table.add([
+                    user.text("name"), user.text("email"), user.text("givenName"), user.text("familyName"),
+                    user["discoverable"] == .bool(true) ? "yes" : "no", user.time("created"),
+                ])
             }
             print(table.text)
         }

@@ -1,0 +1,59 @@
+import Foundation
+import Logging
+import NIOCore
+import RaftCore
+import Storage
+import Wire
+
+// The work that a state machine has of its own: index building, cascades, reclaiming. The leader proposes it in bounded parts, so
+// that it is replicated like any command and requests get their turn in between.
+extension Lane {
+    /// How often databases are looked through for what time alone made due, such as tombstones past their age.
+    private static let searchIntervalMilliseconds: UInt64 = 60_000
+    /// How long a leader waits after a part that failed.
+    private static let failurePauseMilliseconds: UInt64 = 1_000
+
+    func maintain(now: MonotonicTime) {
+        let wallTime = Int64(Date().timeIntervalSince1970 * 1_000)
+        searchWork(now: now, wallTime: wallTime)
+        for group in groups {
+            guard let replica = replicas[group], replica.raft.role == .leader, stalled.isEmpty,
+                replica.applyFailure == nil, replica.transferUntil <= now,
+                let due = replica.nextMaintenance, due <= now,
+                let command = replica.applier.machine.maintenance(now: wallTime)
+            else { continue }
+            replica.nextMaintenance = nil
+            propose(GroupCommand.machine(command).encoded(), to: group) { [self] result in
+                eventLoop.execute { self.didMaintain(group, since: now, result) }
+            }
+        }
+    }
+
+    /// Work takes no more than every other moment: the next part waits as long as this one took.
+    private func didMaintain(_ group: GroupID, since begin: MonotonicTime, _ result: Result<[UInt8], ReplicaError>) {
+        let now = now
+        switch result {
+        case .success:
+            let taken = (now.nanoseconds - begin.nanoseconds) / 1_000_000
+            replicas[group]?.nextMaintenance = now.adding(milliseconds: min(UInt64(taken), 1_000))
+        case .failure(let error):
+            logger.debug("group \(group): its own work waits: \(error)")
+            replicas[group]?.nextMaintenance = now.adding(milliseconds: Self.failurePauseMilliseconds)
+        }
+    }
+
+    private func searchWork(now: MonotonicTime, wallTime: Int64) {
+        guard nextWorkSearch <= now else { return }
+        nextWorkSearch = now.adding(milliseconds: Self.searchIntervalMilliseconds)
+        for group in groups where replicas[group]?.raft.role == .leader {
+            guard let applier = replicas[group]?.applier else { continue }
+            blockingPool.run { [logger] in
+                do {
+                    try applier.database.read { try applier.machine.findWork(now: wallTime, in: $0) }
+                } catch {
+                    logger.error("group \(group): looking for due work failed: \(error)")
+                }
+            }
+        }
+    }
+}

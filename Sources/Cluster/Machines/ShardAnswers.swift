@@ -1,0 +1,195 @@
+package import Directory
+import GRDB
+package import RecordModel
+import RecordStore
+import Wire
+
+/// Answers a shard's reads from one snapshot of its database, records as JSON.
+struct ShardAnswers {
+    let tables: RecordTables
+    let vault: FieldVault
+    let db: Database
+
+    /// An answer has to fit a frame between nodes.
+    private static let answerBytesMax = 6 << 20
+    private static let tooMuch = ServiceError(
+        .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
+
+    func answer(to read: ShardRead) throws -> ReadAnswer {
+        switch read {
+        case .lookup(let lookup): try self.lookup(lookup)
+        case .query(let query, let rendering): try self.query(query, rendering)
+        case .databaseQuery(let query, let rendering): try databaseQuery(query, rendering)
+        case .zoneChanges(let request, let rendering): try zoneChanges(request, rendering)
+        case .databaseChanges(let request):
+            try found(tables.databaseChanges(request, in: db)) { ShardAnswer($0.encoded()) }
+        case .zones(let database, let version):
+            try found(RecordTables.zones(of: database, schemaVersion: version, in: db)) {
+                ShardAnswer(ShardList($0).encoded())
+            }
+        case .zone(let zone, let version):
+            try found(RecordTables.zone(zone, schemaVersion: version, in: db)) {
+                ShardAnswer(ShardList($0.map { [$0] } ?? []).encoded())
+            }
+        case .indexes(let key, let version):
+            try found(
+                tables.indexStates(
+                    container: key.container, environment: key.environment, schemaVersion: version, in: db)
+            ) { ShardAnswer(ShardList($0).encoded()) }
+        case .keyValue(let store, let read): try KeyValueAnswers.answer(read, of: store, in: db)
+        }
+    }
+
+    private func found<Value>(
+        _ outcome: ReadOutcome<Value>, _ answer: (Value) throws(ServiceError) -> ShardAnswer
+    ) -> ReadAnswer {
+        switch outcome {
+        case .needsSchema(let installed): return .needsSchema(installed: installed)
+        case .refused(let error): return .refused(error)
+        case .found(let value):
+            do throws(ServiceError) {
+                return .found(try answer(value))
+            } catch {
+                return .refused(error)
+            }
+        }
+    }
+
+    private func lookup(_ lookup: ShardRead.RecordLookup) throws -> ReadAnswer {
+        let names = lookup.items.map(\.name)
+        let outcome = try tables.lookup(
+            names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
+        return found(outcome) { items throws(ServiceError) in
+            var writer = JSONWriter()
+            writer.beginArray()
+            for (item, wanted) in zip(items, lookup.items) {
+                switch item {
+                case .record(let record):
+                    guard writer.bytes.count + record.fields.sizeBytes * 2 <= Self.answerBytesMax else {
+                        writer.recordError(recordName: wanted.name, Self.tooMuch)
+                        continue
+                    }
+                    try write(record, in: lookup.zone, wanted.rendering, to: &writer)
+                case .failed(let error): writer.recordError(recordName: wanted.name, error)
+                }
+            }
+            writer.endArray()
+            return ShardAnswer(writer.bytes)
+        }
+    }
+
+    /// Asks for fewer and fewer until the answer fits: pages are bounded by what is stored, and JSON may be several times that.
+    private func fitting(_ limit: Int, _ page: (Int) throws -> ReadAnswer) throws -> ReadAnswer {
+        var limit = limit
+        while true {
+            let answer = try page(limit)
+            guard case .found(let found) = answer, found.bytes.count > Self.answerBytesMax, limit > 1 else {
+                return answer
+            }
+            limit = max(1, min(limit, Limits.recordsPerPageMax) / 4)
+        }
+    }
+
+    private func query(_ query: RecordQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
+        try fitting(query.limit) { limit in
+            var query = query
+            query.limit = limit
+            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
+                var writer = JSONWriter(capacity: 512 * page.records.count)
+                writer.beginArray()
+                for record in page.records { try write(record, in: query.zone, rendering, to: &writer) }
+                writer.endArray()
+                var answer = ShardAnswer(writer.bytes, cursor: page.next)
+                if let explanation = page.explanation {
+                    var writer = JSONWriter()
+                    explanation.write(to: &writer)
+                    answer.explanation = writer.bytes
+                }
+                return answer
+            }
+        }
+    }
+
+    private func databaseQuery(_ query: DatabaseQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
+        try fitting(query.limit) { limit in
+            var query = query
+            query.limit = limit
+            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
+                var ranked: [RankedRecord] = []
+                for item in page.items {
+                    var writer = JSONWriter(capacity: 512)
+                    let zone = ZoneKey(database: query.database, name: item.zone)
+                    try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
+                    ranked.append(RankedRecord(position: item.position, json: writer.bytes))
+                }
+                return ShardAnswer(ShardList(ranked).encoded(), cursor: page.next)
+            }
+        }
+    }
+
+    private func zoneChanges(_ request: ZoneChangesRequest, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
+        try fitting(request.limit) { limit in
+            var request = request
+            request.limit = limit
+            return found(try tables.zoneChanges(request, in: db)) { page throws(ServiceError) in
+                var writer = JSONWriter(capacity: 512 * page.records.count)
+                writer.beginArray()
+                for entry in page.records {
+                    switch entry {
+                    case .record(let record): try write(record, in: request.zone, rendering, to: &writer)
+                    case .deleted(let name, _, let changeTag):
+                        writer.tombstone(recordName: name, changeTag: changeTag)
+                    }
+                }
+                writer.endArray()
+                return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
+            }
+        }
+    }
+
+    /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that record's
+    /// error, and keeps nobody from the others.
+    /// - Throws: where the value will open in a moment.
+    private func write(
+        _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,
+        to writer: inout JSONWriter
+    ) throws(ServiceError) {
+        let owner = zone.database.scope == .public ? nil : zone.database.owner
+        do throws(ServiceError) {
+            writer.record(
+                try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
+                desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
+                zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil)
+        } catch {
+            if error.code == .tryAgainLater { throw error }
+            writer.recordError(recordName: record.name, error)
+        }
+    }
+}
+
+extension FieldVault {
+    /// The record with its encrypted values in the clear.
+    /// - Parameter desiredKeys: the fields that are to be shown; others stay as they are. Nil is all.
+    /// - Throws: what `open` throws, for the first value that cannot be opened.
+    package func opened(
+        _ record: RecordModel.Record, in zone: ZoneKey, desiredKeys: [String]? = nil
+    ) throws(ServiceError) -> RecordModel.Record {
+        var record = record
+        record.fields = try opened(record.fields, of: record.name, in: zone, desiredKeys: desiredKeys)
+        return record
+    }
+
+    /// A record's fields with the encrypted values in the clear.
+    package func opened(
+        _ fields: Fields, of recordName: String, in zone: ZoneKey, desiredKeys: [String]? = nil
+    ) throws(ServiceError) -> Fields {
+        var opened = fields
+        for field in fields.all {
+            guard case .sealed = field.value, desiredKeys?.contains(field.name) ?? true else { continue }
+            opened[field.name] = try open(
+                field.value, container: zone.database.container,
+                place: FieldPlace(zone: zone, recordName: recordName, field: field.name))
+        }
+        return opened
+    }
+}

@@ -1,0 +1,153 @@
+/// The record types and fields that a development environment makes of the first saves that name them.
+///
+/// A type made so has the grants that CloudKit gives and can be queried; each field has the type that its first value
+/// states or shows, and every index that goes with it, but for SEARCHABLE. Types that came by an import get new fields
+/// in the same way and keep what they state otherwise. Production schemas are never extended.
+package enum SchemaExtension {
+    /// The schema with what the operations need; nil if they need nothing that it lacks.
+    ///
+    /// An operation whose values cannot be understood, or that would exceed `Limits.typesMax` or `Limits.fieldsMax`,
+    /// adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
+    /// - Parameter scope: the database of the operations; a public one has no encrypted fields.
+    package static func extended(
+        _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
+    ) -> Schema? {
+        var result: Schema?
+        // A field that one operation adds may be what another, before it, could not be understood without: so twice, and no more,
+        // since what a request may cost is bounded.
+        for _ in 0..<2 {
+            for operation in operations where lacks(operation, in: result ?? schema) {
+                if let next = try? extended(result ?? schema, by: operation, scope) { result = next }
+            }
+        }
+        return result
+    }
+
+    /// Whether the operation needs a type or a field that is not there.
+    private static func lacks(_ operation: RecordOperation, in schema: Schema) -> Bool {
+        guard !operation.kind.isDelete, let name = operation.recordType else { return false }
+        guard let type = schema.type(named: name) else { return operation.kind.mayCreate }
+        let table = FieldTable(type, asking: operation.fields.count)
+        return operation.fields.contains { isNew($0, in: table) }
+    }
+
+    /// Clearing a field that is not there needs nothing.
+    private static func isNew(_ field: FieldChange, in type: FieldTable) -> Bool {
+        field.value != nil && SystemField(rawValue: field.name) == nil && type[field.name] == nil
+    }
+
+    private static func extended(
+        _ schema: Schema, by operation: RecordOperation, _ scope: Scope
+    ) throws(ServiceError) -> Schema {
+        guard let name = operation.recordType else { return schema }
+        var type = schema.type(named: name) ?? newType(name)
+        if schema.type(named: name) == nil {
+            if let problem = SchemaRules.problem(name: name, of: .recordType) {
+                throw ServiceError(.badRequest, "recordType: \(problem)")
+            }
+            guard schema.types.count < Limits.typesMax else {
+                throw ServiceError(
+                    .badRequest,
+                    "Cannot create new type \(name) in development schema: it has \(schema.types.count) record types, "
+                        + "at most \(Limits.typesMax)")
+            }
+        }
+        let table = FieldTable(type, asking: operation.fields.count)
+        var fields = type.fields
+        for field in operation.fields {
+            let definition = table[field.name]
+            let value = try field.value.map { input throws(ServiceError) in
+                try input.resolve(field: field.name, definition: definition ?? SystemField.definition(field.name))
+            }
+            if isNew(field, in: table), let value = value ?? nil {
+                if scope == .public, value.type.isEncrypted { throw noEncryption(field.name) }
+                fields.append(try newField(field.name, value.type, in: type))
+            }
+        }
+        let count = fields.count(where: { !$0.isSystem })
+        guard count <= Limits.fieldsMax else {
+            throw ServiceError(
+                .badRequest,
+                "Cannot create new fields in record type \(name): it would have \(count) fields, at most "
+                    + "\(Limits.fieldsMax)")
+        }
+        type = RecordType(name: name, fields: fields, grants: type.grants)
+        return Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
+    }
+
+    private static func newType(_ name: String) -> RecordType {
+        if name == RecordType.usersName { return .users }
+        let recordID = SystemField.recordID
+        return RecordType(
+            name: name,
+            fields: [FieldDefinition(name: recordID.rawValue, type: recordID.type, indexes: [.queryable, .sortable])],
+            grants: RecordType.defaultGrants)
+    }
+
+    private static func newField(
+        _ name: String, _ type: FieldType, in record: RecordType
+    ) throws(ServiceError) -> FieldDefinition {
+        var field = FieldDefinition(name: name, type: type)
+        // Users cannot be queried, so their fields need no index.
+        for index in [IndexOptions.queryable, .sortable]
+        where record.name != RecordType.usersName && SchemaRules.problem(indexes: index, on: type) == nil {
+            field.indexes.insert(index)
+        }
+        if let problem = SchemaRules.problem(field: field) {
+            throw ServiceError(.badRequest, "fields.\(name): \(problem)")
+        }
+        return field
+    }
+}
+
+extension SchemaExtension {
+    static func noEncryption(_ field: String) -> ServiceError {
+        ServiceError(
+            .badRequest,
+            "fields.\(field): encrypted fields are for private databases; in the public one everybody may read")
+    }
+
+    /// Why an operation cannot be done under a schema that lacks its type or one of its fields; nil if nothing is
+    /// missing.
+    /// - Returns: `BAD_REQUEST` with CloudKit's words in production, and in development where the operation itself is
+    ///   at fault or a limit is reached; `TRY_AGAIN_LATER` in development where the schema can be extended by it.
+    package static func refusal(
+        of operation: RecordOperation, in schema: Schema, at place: RecordOperation.Place
+    ) -> ServiceError? {
+        guard let name = operation.recordType, !operation.kind.isDelete else { return nil }
+        if schema.type(named: name) == nil, !operation.kind.mayCreate {
+            return ServiceError(
+                .badRequest, "record type not found: \(name) is not in the schema, so there is no such record")
+        }
+        guard lacks(operation, in: schema) else { return nil }
+        guard place.environment == .development else { return production(operation, name, schema, place.container) }
+        do throws(ServiceError) {
+            _ = try extended(schema, by: operation, place.scope)
+        } catch {
+            return error
+        }
+        return ServiceError(
+            .tryAgainLater, "the schema is being extended by record type \(name) or its new fields",
+            retryAfterSeconds: 1)
+    }
+
+    private static func production(
+        _ operation: RecordOperation, _ name: String, _ schema: Schema, _ container: String
+    ) -> ServiceError {
+        let advice = "add it to the development schema and run `zonekeeper schema deploy --container \(container)`"
+        guard let type = schema.type(named: name) else {
+            return ServiceError(.badRequest, "Cannot create new type \(name) in production schema: \(advice)")
+        }
+        let table = FieldTable(type, asking: operation.fields.count)
+        let field = operation.fields.first { isNew($0, in: table) }?.name ?? ""
+        return ServiceError(
+            .badRequest, "Cannot create new field '\(field)' of type \(name) in production schema: \(advice)")
+    }
+}
+
+extension SystemField {
+    /// The definition of a system field without indexes; nil for other names.
+    fileprivate static func definition(_ name: String) -> FieldDefinition? {
+        SystemField(rawValue: name).map { FieldDefinition(name: name, type: $0.type) }
+    }
+}

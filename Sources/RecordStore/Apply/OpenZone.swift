@@ -1,0 +1,72 @@
+import RecordModel
+
+/// One database of a container, as far as the tables have it; shared by its open zones.
+final class OpenDatabase {
+    /// Nil where the shard knows nothing of the container's environment.
+    var schema: SchemaRow?
+    /// Nil where nothing was written to the database.
+    var row: DatabaseRow?
+    /// Whether `row` is to be written back.
+    var isChanged = false
+
+    init(schema: SchemaRow?, row: DatabaseRow?) {
+        self.schema = schema
+        self.row = row
+    }
+
+    var version: UInt64 { schema?.version ?? 0 }
+}
+
+/// A live zone, with what is written back only by the end of the transaction.
+final class OpenZone {
+    let key: ZoneKey
+    let database: OpenDatabase
+    var row: ZoneRow
+    /// Whether `row` is to be written back.
+    var isChanged = false
+    /// The command of this transaction that last moved the zone in its database's feed.
+    var lastCommand = 0
+    /// Whether records of the zone refer to others with an action; nil where nobody asked yet.
+    var hasEdges: Bool?
+
+    init(key: ZoneKey, database: OpenDatabase, row: ZoneRow) {
+        self.key = key
+        self.database = database
+        self.row = row
+    }
+}
+
+/// A request whose operations are being judged and written.
+final class Batch {
+    let command: ModifyRecords
+    let database: OpenDatabase
+    let schema: InstalledSchema
+    /// Nil for a default zone that nothing was written to yet.
+    var zone: OpenZone?
+    /// The caller's number; nil if it never wrote to this shard.
+    var callerID: Int64?
+    /// Bytes of records in the items' outcomes beyond tags and stamps; at most `answerBytesMax`.
+    var answerBytes = 0
+    /// Records that the deletions found to go along, themselves included; at most about `Limits.cascadeMax`.
+    var cascaded = 0
+
+    /// What outcomes may carry of records: they are sent, and remembered for repetitions.
+    static let answerBytesMax = 4 * 1_048_576
+
+    /// Counts some bytes; false, and nothing counted, where the outcomes would carry too much.
+    func takeAnswerBytes(_ count: Int) -> Bool {
+        guard count <= Self.answerBytesMax - answerBytes else { return false }
+        answerBytes += count
+        return true
+    }
+
+    init(
+        command: ModifyRecords, database: OpenDatabase, schema: InstalledSchema, zone: OpenZone?, callerID: Int64?
+    ) {
+        self.command = command
+        self.database = database
+        self.schema = schema
+        self.zone = zone
+        self.callerID = callerID
+    }
+}

@@ -1,0 +1,154 @@
+import Authorization
+import RecordModel
+
+extension RecordTransaction {
+    /// Checks the values and merges them onto the stored fields where there are any.
+    func planSave(_ operation: RecordChange, type: InstalledType, _ judged: JudgedRecord) throws -> Verdict {
+        let zone = judged.batch.command.zone
+        let body = try judged.row.flatMap { $0.isDeleted ? nil : try decodeBody($0.body) }
+        let stored = judged.live == nil ? nil : body.map(type.visible)
+        let merges = operation.kind == .update || operation.kind == .forceUpdate
+        var fields = merges ? stored ?? Fields() : Fields()
+        if type.isUsers { fields[UsersRules.rolesField] = stored?[UsersRules.rolesField] }
+        for change in operation.fields {
+            if let error = ValueRules.refusal(of: change, type: type, zone: zone) { return .fail(error, nil) }
+            if type.isUsers && change.name == UsersRules.rolesField {
+                guard change.value == stored?[change.name] else { return .fail(UsersRules.rolesAreFixed, nil) }
+            }
+            fields[change.name] = change.value
+        }
+        guard fields.sizeBytes <= Limits.recordSizeBytesMax else {
+            return .fail(
+                .init(.badRequest, "record is \(fields.sizeBytes) bytes, at most \(Limits.recordSizeBytesMax)"), nil)
+        }
+        let mayHaveEdges = type.hasReferences || type.hasStrayFields || (judged.live == nil && body != nil)
+        let storedEdges = mayHaveEdges ? body.map(Edge.all) ?? [] : []
+        let edges = type.hasReferences ? Edge.all(in: fields) : []
+        if !edges.isEmpty {
+            if let error = try refusal(of: operation, storedEdges: storedEdges, edges: edges, judged) {
+                return .fail(error, nil)
+            }
+        }
+        let newBody = encodeBody(fields)
+        let tellsFields = stored != nil && mayTell(fields, of: type, after: operation, judged)
+        guard !tellsFields || judged.batch.takeAnswerBytes(newBody.count) else {
+            return .fail(
+                .init(
+                    .badRequest,
+                    "the records of this request are together too large for one answer: send them in several requests"),
+                nil)
+        }
+        return .save(
+            PlannedSave(
+                name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
+                body: newBody, storedEdges: storedEdges, edges: edges, tellsFields: tellsFields))
+    }
+
+    /// Whether the client does not know all of the fields that a record has now, and may read them.
+    private func mayTell(
+        _ fields: Fields, of type: InstalledType, after operation: RecordChange, _ judged: JudgedRecord
+    ) -> Bool {
+        let sent = Set(operation.fields.map(\.name))
+        return fields.all.contains { !sent.contains($0.name) }
+            && judged.permissions(type, isCreator: judged.isCreator).contains(.read)
+    }
+}
+
+/// What a value must be, by its field and place alone.
+private enum ValueRules {
+    static func refusal(of change: RecordChange.FieldChange, type: InstalledType, zone: ZoneKey) -> ServiceError? {
+        if change.name == SystemField.parent.rawValue { return refusalOfParent(change, zone: zone) }
+        guard let field = type.fields[change.name] else {
+            return ServiceError(.badRequest, "record type \(type.definition.name) has no field \(change.name)")
+        }
+        if field.type.isEncrypted && zone.database.scope == .public && change.value != nil {
+            return ServiceError(
+                .badRequest, "field \(change.name) is encrypted: encrypted fields are for private databases only")
+        }
+        guard let value = change.value else { return nil }
+        if value.isSecret && !field.type.isEncrypted {
+            return ServiceError(
+                .badRequest, "Attempt to save encrypted data in non encrypted field type: \(change.name)")
+        }
+        guard field.type.accepts(value) else {
+            return ServiceError(.badRequest, "Invalid value, \(change.name) type \(field.type.webName).")
+        }
+        return refusal(of: value.references, field: change.name, zone: zone)
+    }
+
+    private static func refusalOfParent(_ change: RecordChange.FieldChange, zone: ZoneKey) -> ServiceError? {
+        guard let value = change.value else { return nil }
+        guard case .reference(let reference) = value, reference.action == .none else {
+            return ServiceError(.badRequest, "parent is a reference without an action")
+        }
+        return refusal(of: [reference], field: "parent", zone: zone)
+    }
+
+    private static func refusal(of references: [Reference], field: String, zone: ZoneKey) -> ServiceError? {
+        for reference in references {
+            guard let target = reference.zone else { continue }
+            let owner = target.owner ?? zone.database.owner
+            guard target.name == zone.name, owner == zone.database.owner || ownersAlias.contains(owner) else {
+                return ServiceError(
+                    .badRequest,
+                    "field \(field): a reference stays in its record's zone \(zone.name), not \(target.name)"
+                )
+            }
+        }
+        return nil
+    }
+
+    /// What clients write for the caller.
+    private static let ownersAlias: Set = ["__defaultOwner__", "_defaultOwner"]
+}
+
+extension FieldValue {
+    /// The references that the value holds.
+    var references: [Reference] {
+        switch self {
+        case .reference(let reference): [reference]
+        case .list(.reference, let members):
+            members.compactMap { if case .reference(let reference) = $0 { reference } else { nil } }
+        default: []
+        }
+    }
+
+    /// Whether the value, or a member of it, is what only an encrypted field may hold.
+    var isSecret: Bool {
+        switch self {
+        case .sealed, .encrypted: true
+        case .list(_, let members): members.contains { $0.isSecret }
+        default: false
+        }
+    }
+}
+
+extension InstalledType {
+    var isUsers: Bool { definition.name == UsersRules.typeName }
+}
+
+/// The rules of the record type that every container has one record a user of (`reference/limits-quotas.md` section 6).
+enum UsersRules {
+    static let typeName = "Users"
+    static let rolesField = "roles"
+
+    static let rolesAreFixed = ServiceError(
+        .accessDenied, "the field roles of \(typeName) is changed by administrators only")
+
+    /// A user's record is made by that user, under the user's record name, in public data; no grant is needed. Names
+    /// that begin with `_` are for nothing else.
+    static func refusalToCreate(_ name: String, type: InstalledType, _ judged: JudgedRecord) -> ServiceError? {
+        guard type.isUsers else {
+            guard name.utf8.first == UInt8(ascii: "_") else { return nil }
+            return ServiceError(.badRequest, "recordName \(name) begins with _: such names are for \(typeName) only")
+        }
+        guard judged.batch.command.zone.database.scope == .public else {
+            return ServiceError(.badRequest, "records of type \(typeName) are in the public database only")
+        }
+        guard let user = judged.caller.user, Array(user.utf8) == Array(name.utf8) else {
+            return ServiceError(
+                .accessDenied, "a record of type \(typeName) is made by its own user, under the user's record name")
+        }
+        return nil
+    }
+}

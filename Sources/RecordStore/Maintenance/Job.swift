@@ -1,0 +1,115 @@
+import Authorization
+import GRDB
+import Wire
+
+/// A piece of work that a command left behind: replicated state, worked off in order by `RecordCommand.maintain`.
+struct Job {
+    enum Kind: Int64 {
+        /// `subject` is an index: its rows go.
+        case dropIndex = 1
+        /// `subject` is a schema: records up to row `last` get their rows in the indexes whose job this is.
+        case buildIndexes = 2
+        /// `subject` is a zone: the records that refer to a deleted one go (`CascadeBody`).
+        case cascade = 3
+        /// `subject` is a schema: records up to row `last` are cleaned of what the schema lost.
+        case scrub = 4
+    }
+
+    var id: Int64
+    /// Nil for a number that this version does not know, which is corruption.
+    var kind: Kind?
+    var subject: Int64
+    var body: [UInt8]
+    /// The greatest row that was looked at.
+    var position: Int64
+    var last: Int64
+
+    private static let columns = "id, kind, subject, body, position, last"
+
+    private init(_ row: SQLRow) {
+        id = row.integer(0)
+        kind = Kind(rawValue: row.integer(1))
+        subject = row.integer(2)
+        body = row.bytes(3)
+        position = row.integer(4)
+        last = row.integer(5)
+    }
+
+    static func first(in db: Database) throws -> Job? {
+        try SQLStatement(cached: "SELECT \(columns) FROM job ORDER BY id LIMIT 1", in: db).first { Job($0) }
+    }
+
+    static func find(_ id: Int64, in db: Database) throws -> Job? {
+        try SQLStatement(cached: "SELECT \(columns) FROM job WHERE id = ?", in: db).first(.integer(id)) { Job($0) }
+    }
+
+    static func first(_ kind: Kind, subject: Int64, in db: Database) throws -> Job? {
+        try SQLStatement(
+            cached: "SELECT \(columns) FROM job WHERE kind = ? AND subject = ? ORDER BY id LIMIT 1", in: db
+        ).first(.integer(kind.rawValue), .integer(subject)) { Job($0) }
+    }
+
+    /// Whether jobs or retired zones wait.
+    static func areWaiting(in db: Database) throws -> Bool {
+        try SQLStatement(
+            cached: "SELECT EXISTS (SELECT 1 FROM job) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)", in: db
+        ).first { $0.integer(0) != 0 } ?? false
+    }
+}
+
+/// What a cascade has to know of the deletion that began it.
+struct CascadeBody: WireCodable {
+    var target: String
+    /// Only references that were made before this sequence count: the name may be in use again.
+    var before: Int64
+    /// On whose behalf records go.
+    var caller: Caller
+
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, target)
+        writer.field(2, signed: before)
+        writer.field(3) { caller.encode(to: &$0) }
+    }
+
+    init(target: String, before: Int64, caller: Caller) {
+        self.target = target
+        self.before = before
+        self.caller = caller
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(target: "", before: 0, caller: Caller(user: nil))
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: target = try reader.string()
+            case 2: before = try reader.signed()
+            case 3: caller = try reader.message()
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension RecordTransaction {
+    func addJob(_ kind: Job.Kind, subject: Int64, body: [UInt8] = [], last: Int64 = 0) throws -> Int64 {
+        hasJobs = true
+        try SQLStatement(cached: "INSERT INTO job VALUES (NULL, ?, ?, ?, 0, ?)", in: db)
+            .run(.integer(kind.rawValue), .integer(subject), .blob(body), .integer(last))
+        return db.lastInsertedRowID
+    }
+
+    /// Has the records go that refer to a deleted one.
+    func addCascade(from target: String, zone: OpenZone, caller: Caller) throws {
+        let body = CascadeBody(target: target, before: zone.row.sequence, caller: caller)
+        _ = try addJob(.cascade, subject: zone.row.id, body: body.encoded())
+    }
+
+    func advance(_ job: Job, to position: Int64) throws {
+        try SQLStatement(cached: "UPDATE job SET position = ? WHERE id = ?", in: db)
+            .run(.integer(position), .integer(job.id))
+    }
+
+    func end(_ job: Job) throws {
+        try SQLStatement(cached: "DELETE FROM job WHERE id = ?", in: db).run(.integer(job.id))
+    }
+}

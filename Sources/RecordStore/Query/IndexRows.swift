@@ -1,0 +1,159 @@
+import GRDB
+
+/// The index rows of one zone, read on one connection.
+///
+/// Nothing but rows of the index tables is read here. A statement is the connection's, so no scan may run inside
+/// another of the same shape; what runs inside scans (probes, `findRecord`) has statements of its own.
+///
+/// Scans can look up rows of other indexes: for each entry they say whether the record has all of them. SQLite does
+/// that inside the scan, cheaper than a statement for each look-up.
+struct IndexRows {
+    let db: Database
+    let zoneID: Int64
+
+    /// Look-ups that one scan takes; more would make too many shapes of statements.
+    static let lookUpsMax = 2
+
+    /// How many rows a range has, counted up to `max`.
+    func count(_ index: InstalledIndex, _ range: KeyRange, max: Int) throws -> Int {
+        let (bounds, values) = Self.bounds(range, index)
+        let sql =
+            "SELECT count(*) FROM (SELECT 1 FROM \(index.table) d WHERE d.field = ? AND d.zone = ?\(bounds) LIMIT ?)"
+        return try SQLStatement(cached: sql, in: db).firstInteger(key(index) + values + [.integer(Int64(max))]) ?? 0
+    }
+
+    func countMissing(_ index: InstalledIndex, max: Int) throws -> Int {
+        try SQLStatement(
+            cached: "SELECT count(*) FROM (SELECT 1 FROM index_missing WHERE field = ? AND zone = ? LIMIT ?)", in: db
+        ).firstInteger(key(index) + [.integer(Int64(max))]) ?? 0
+    }
+
+    /// Rows in a range, by key and record id, and whether the record has the rows to look up. Returns whether the scan
+    /// went to the end; false from `visit` ends it.
+    func scan(
+        _ index: InstalledIndex, _ range: KeyRange, ascending: Bool = true, lookUps: [KeyPoint] = [],
+        visit: (IndexKey, Int64, Bool) throws -> Bool
+    ) throws -> Bool {
+        let (bounds, values) = Self.bounds(range, index)
+        let order = ascending ? "ASC" : "DESC"
+        let isNumber = index.indexClass == .number
+        let point = range.pointKey
+        let (joins, last, joined) = self.joins(lookUps)
+        let sql = """
+            SELECT d.record, \(last), \(point == nil ? "d.value" : "0") FROM \(index.table) d\(joins)
+            WHERE d.field = ? AND d.zone = ?\(bounds) ORDER BY d.value \(order), d.record \(order)
+            """
+        var isAtEnd = true
+        try SQLStatement(cached: sql, in: db).forEach(joined + key(index) + values) { row in
+            let value = point ?? (isNumber ? .number(row.integer(2)) : .bytes(row.bytes(2)))
+            isAtEnd = try visit(value, row.integer(0), !row.isNull(1))
+            return isAtEnd
+        }
+        return isAtEnd
+    }
+
+    /// Records under one key behind a record, by record id.
+    func records(
+        under key: IndexKey, of index: InstalledIndex, after recordID: Int64, lookUps: [KeyPoint],
+        visit: (Int64, Bool) throws -> Bool
+    ) throws -> Bool {
+        let start = KeyRange(lower: KeyPosition(key: key, recordID: recordID), upper: .after(key))
+        return try scan(index, start, lookUps: lookUps) { try visit($1, $2) }
+    }
+
+    /// Records without the field strictly between two record ids.
+    func missing(
+        _ index: InstalledIndex, between: (lower: Int64, upper: Int64), ascending: Bool, lookUps: [KeyPoint],
+        visit: (Int64, Bool) throws -> Bool
+    ) throws -> Bool {
+        let (joins, last, joined) = self.joins(lookUps)
+        let sql = """
+            SELECT d.record, \(last) FROM index_missing d\(joins)
+            WHERE d.field = ? AND d.zone = ? AND d.record > ? AND d.record < ?
+            ORDER BY d.record \(ascending ? "ASC" : "DESC")
+            """
+        var isAtEnd = true
+        try SQLStatement(cached: sql, in: db)
+            .forEach(joined + key(index) + [.integer(between.lower), .integer(between.upper)]) { row in
+                isAtEnd = try visit(row.integer(0), !row.isNull(1))
+                return isAtEnd
+            }
+        return isAtEnd
+    }
+
+    /// A question to ask of many records: whether it has a row under the key (nil: whether it is missing).
+    func probe(_ point: KeyPoint) throws -> RowProbe {
+        let sql =
+            point.key == nil
+            ? "SELECT 1 FROM index_missing WHERE field = ?1 AND zone = ?2 AND record = ?4 AND ?3 IS NULL"
+            : "SELECT 1 FROM \(point.index.table) WHERE field = ?1 AND zone = ?2 AND value = ?3 AND record = ?4"
+        return RowProbe(
+            statement: try SQLStatement(cached: sql, in: db), field: point.index.id, zone: zoneID,
+            value: point.key?.value ?? .null)
+    }
+
+    /// Finds a record's row by its id.
+    static func findRecord(in db: Database) throws -> SQLStatement {
+        try SQLStatement(cached: "SELECT \(RecordRow.columns) FROM record r WHERE r.id = ?", in: db)
+    }
+
+    private func key(_ index: InstalledIndex) -> [SQLValue] { [.integer(index.id), .integer(zoneID)] }
+
+    /// The joins of look-ups, the column that is NULL where one of them finds nothing, and their values. Each takes its
+    /// record from the one before, so that none is made after one that found nothing.
+    private func joins(_ lookUps: [KeyPoint]) -> (sql: String, last: String, values: [SQLValue]) {
+        var (sql, last, values) = ("", "d.record", [SQLValue]())
+        for (number, point) in lookUps.enumerated() {
+            let name = "p\(number)"
+            let table = point.key == nil ? "index_missing" : point.index.table
+            let value = point.key == nil ? "" : " AND \(name).value = ?"
+            sql += "\nLEFT JOIN \(table) \(name) ON \(name).field = ? AND \(name).zone = ?\(value)"
+            sql += " AND \(name).record = \(last)"
+            values += key(point.index) + (point.key.map { [$0.value] } ?? [])
+            last = "\(name).record"
+        }
+        return (sql, last, values)
+    }
+
+    private static func bounds(_ range: KeyRange, _ index: InstalledIndex) -> (String, [SQLValue]) {
+        if let key = range.pointKey { return (" AND d.value = ?", [key.value]) }
+        var sql = ""
+        var values: [SQLValue] = []
+        // Without any bound on the value, SQLite would still read the index in order; one shape less to prepare.
+        let lower = range.lower ?? .before(index.indexClass == .number ? .number(.min) : .bytes([]))
+        sql += " AND (d.value, d.record) > (?, ?)"
+        values += [lower.key.value, .integer(lower.recordID)]
+        if let upper = range.upper {
+            sql += " AND (d.value, d.record) < (?, ?)"
+            values += [upper.key.value, .integer(upper.recordID)]
+        }
+        return (sql, values)
+    }
+}
+
+/// Whether records have a certain row.
+struct RowProbe {
+    let statement: SQLStatement
+    let field: Int64
+    let zone: Int64
+    let value: SQLValue
+
+    func holds(_ recordID: Int64) throws -> Bool {
+        try statement.first(.integer(field), .integer(zone), value, .integer(recordID)) { _ in true } ?? false
+    }
+}
+
+extension InstalledIndex {
+    var table: String { indexClass == .number ? "index_number" : "index_bytes" }
+}
+
+extension SQLStatement {
+    fileprivate func firstInteger(_ values: [SQLValue]) throws -> Int? {
+        var result: Int?
+        try forEach(values) { row in
+            result = Int(row.integer(0))
+            return false
+        }
+        return result
+    }
+}

@@ -1,0 +1,57 @@
+import Authorization
+import GRDB
+import RecordModel
+
+/// A query by one caller in one database: makes its plans and runs, zone by zone.
+struct QueryReader {
+    let db: Database
+    let query: Query
+    let container: String
+    let type: InstalledType
+    /// The only creator whose records the caller may read; nil if all.
+    let onlyCreatedBy: Int64?
+
+    /// - Throws: `ServiceError` where the type is unknown, cannot be queried, or is closed to the caller.
+    init(_ query: Query, caller: Caller, database: DatabaseKey, schema: InstalledSchema, in db: Database) throws {
+        guard query.recordType != Self.usersType else {
+            throw ServiceError(.badRequest, "records of type \(Self.usersType) cannot be queried: look them up by name")
+        }
+        guard let type = schema.byName[query.recordType] else {
+            throw ServiceError(.badRequest, "record type not found: \(query.recordType)")
+        }
+        func mayRead(isCreator: Bool) -> Bool {
+            Permissions(of: caller, in: type.definition, of: database, isCreator: isCreator).contains(.read)
+        }
+        guard mayRead(isCreator: true) else {
+            throw ServiceError(.accessDenied, "no permission to read records of type \(type.definition.name)")
+        }
+        if mayRead(isCreator: false) {
+            onlyCreatedBy = nil
+        } else {
+            // Nobody's number: a caller who never wrote here has no records.
+            onlyCreatedBy = try caller.user.flatMap { try Rows(db: db).userID($0) } ?? -1
+        }
+        self.db = db
+        self.query = query
+        self.type = type
+        container = database.container
+    }
+
+    /// The type whose records stand for users.
+    private static let usersType = "Users"
+
+    /// - Throws: `BAD_REQUEST` where the query asks for what the schema does not have.
+    func plan(in zone: ZoneRow?) throws(ServiceError) -> QueryPlan {
+        let incarnation = zone.map { UInt64(bitPattern: $0.incarnation) }
+        return try QueryPlan(query, scope: QueryScope(container: container, type: type, incarnation: incarnation))
+    }
+
+    func run(
+        _ plan: QueryPlan, zone: ZoneRow, limit: Int, after: QueryPosition?,
+        examinedBound: Int? = nil
+    ) throws -> QueryRun {
+        try QueryRun(
+            db: db, plan: plan, zoneID: zone.id, limit: limit, after: after, onlyCreatedBy: onlyCreatedBy,
+            examinedBound: examinedBound)
+    }
+}

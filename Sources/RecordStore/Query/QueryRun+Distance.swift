@@ -1,0 +1,169 @@
+import RecordModel
+
+/// Reading by distance: growing rings around the place, or for the farthest first around its antipode. In a ring the
+/// index says where each location is to a centimetre, so records are read about in order, and only until the page is
+/// full.
+extension QueryRun {
+    /// Width of the first ring, in metres.
+    private static let firstWidth = 1_000.0
+    /// What a cell's middle may be off, with rounding, in metres.
+    private static let slack = 1.0
+
+    /// False where the page ended.
+    mutating func walkDistance(
+        _ level: OrderLevel, _ key: QueryOrder.Key, _ index: InstalledIndex, _ place: Place
+    ) throws -> Bool {
+        let start = level.start(in: plan.order)
+        if key.missingFirst {
+            guard try walkMissing(level, key, index, from: start) else { return false }
+        }
+        if start.map({ $0.key == nil && !key.missingFirst }) != true {
+            var rings = Rings(
+                pivot: key.isAscending ? place : place.antipode, isAscending: key.isAscending,
+                circles: plan.circles(over: index), from: start?.key)
+            try setFilter(fixed: level.points(in: plan.order), inScan: false)
+            while !rings.isAtEnd {
+                guard try readRing(&rings, level, index) else { return false }
+            }
+        }
+        return try key.missingFirst || walkMissing(level, key, index, from: start)
+    }
+
+    /// Records without a location; false where the page ended.
+    private mutating func walkMissing(
+        _ level: OrderLevel, _ key: QueryOrder.Key, _ index: InstalledIndex, from first: LevelStart?
+    ) throws -> Bool {
+        var start = first
+        while true {
+            try setFilter(fixed: level.points(in: plan.order))
+            var pass = WalkPass(level: level)
+            if try scanMissing(index, key, from: start, &pass), try closeGroup(&pass) { return true }
+            guard pass.descendsTo != nil else { return false }
+            guard try walk(level.deeper(nil)) else { return false }
+            guard goesOn(at: QueryPosition(keys: level.fixed + [nil], recordID: nil)) else { return false }
+            start = LevelStart(key: nil, recordID: key.isAscending ? .max : .min)
+        }
+    }
+
+    private mutating func readRing(_ rings: inout Rings, _ level: OrderLevel, _ index: InstalledIndex) throws -> Bool {
+        var entries: [(distance: Double, id: Int64)]?
+        while entries == nil { entries = try rings.isThinnest ? scan(rings, index, max: .max) : fitting(&rings, index) }
+        let inRing = (entries ?? []).sorted { ($0.distance, $0.id) < ($1.distance, $1.id) }
+        note.rings += 1
+        let start = found.count
+        for entry in inRing {
+            if found.count > limit, let last = found.last?.keys[level.depth], rings.isBehind(entry.distance, last) {
+                break
+            }
+            examined += 1
+            guard let candidate = try candidate(entry.id), candidate.keys.starts(with: level.fixed),
+                let found = candidate.keys[level.depth], rings.holds(found)
+            else { continue }
+            insert(candidate, from: start)
+        }
+        settle()
+        let reached = rings.reachedKey
+        rings.grow(inRing.count, fewerThan: tuning.ringMin)
+        guard let reached else { return found.count <= limit && stoppedAt == nil }
+        return goesOn(at: QueryPosition(keys: level.fixed + [reached], recordID: nil))
+    }
+
+    /// The entries of the ring; nil where they were too many, and the ring was made thinner.
+    private mutating func fitting(_ rings: inout Rings, _ index: InstalledIndex) throws -> [(Double, Int64)]? {
+        let entries = try scan(rings, index, max: tuning.ringMax)
+        if entries == nil { rings.shrink() }
+        return entries
+    }
+
+    /// The entries of a ring with their distances from the pivot, about; nil if there are more than `max`.
+    private func scan(_ rings: Rings, _ index: InstalledIndex, max: Int) throws -> [(Double, Int64)]? {
+        var entries: [(Double, Int64)] = []
+        let covering = CellCovering.ranges(
+            around: rings.pivot, inner: rings.inner - Self.slack, outer: rings.outer + Self.slack,
+            rangesMax: rings.isThin ? 160 : 40)
+        for cells in covering {
+            let range = KeyRange(lower: .before(.number(cells.lowerBound)), upper: .after(.number(cells.upperBound)))
+            let isAtEnd = try rows.scan(index, range) { key, id, _ in
+                guard case .number(let cell) = key else { return true }
+                let middle = LocationCell(value: cell).center
+                let distance = rings.pivot.distance(to: middle)
+                guard distance >= rings.inner - Self.slack, distance <= rings.outer + Self.slack,
+                    rings.circles.allSatisfy({ $0.center.distance(to: middle) <= $0.metres + Self.slack })
+                else { return true }
+                entries.append((distance, id))
+                return entries.count <= max
+            }
+            if !isAtEnd { return nil }
+        }
+        return entries
+    }
+
+    /// The rings around a pivot, one after another, each from where the one before ended.
+    private struct Rings {
+        let pivot: Place
+        let isAscending: Bool
+        let circles: [Circle]
+        /// Metres from the pivot.
+        private(set) var inner: Double
+        private var width: Double
+        /// Beyond this distance from the pivot nothing passes the filters.
+        private let last: Double
+        /// The sort key that the ring before ended with.
+        private var after: IndexKey?
+
+        init(pivot: Place, isAscending: Bool, circles: [Circle], from key: IndexKey?) {
+            self.pivot = pivot
+            self.isAscending = isAscending
+            self.circles = circles
+            var inner = 0.0
+            if case .number(let number)? = key {
+                // A cursor that somebody made up may hold no number.
+                let decoded = IndexKey.double(ordered: number)
+                let distance = decoded.isNaN ? Place.farthest : decoded
+                inner = min(max(isAscending ? distance : Place.farthest - distance, 0), Place.farthest)
+            }
+            let reaches = circles.map { (middle: pivot.distance(to: $0.center), metres: $0.metres) }
+            for reach in reaches { inner = max(inner, reach.middle - reach.metres - QueryRun.slack) }
+            self.inner = inner
+            width = max(QueryRun.firstWidth, inner / 8)
+            last = reaches.reduce(Place.farthest) { min($0, $1.middle + $1.metres + QueryRun.slack) }
+        }
+
+        var outer: Double { min(inner + width, Place.farthest) }
+        /// Whether the last ring was read.
+        private(set) var isAtEnd = false
+        var isThinnest: Bool { width < 2 * QueryRun.slack }
+
+        /// Whether few large squares would hold much more than the ring.
+        var isThin: Bool { inner > 4 * width }
+
+        /// The sort key of records at the ring's outer edge; nil where the ring reaches the end.
+        var reachedKey: IndexKey? {
+            outer >= last
+                ? nil : .number(IndexKey.number(ordering: isAscending ? outer : Place.farthest - outer))
+        }
+
+        /// Whether a record with the sort key belongs to this ring, not to the one before or after.
+        func holds(_ key: IndexKey) -> Bool {
+            if let after, isAscending ? key <= after : key >= after { return false }
+            guard let reachedKey else { return true }
+            return isAscending ? key <= reachedKey : key >= reachedKey
+        }
+
+        /// Whether an entry's record surely comes after one with the sort key.
+        func isBehind(_ distance: Double, _ key: IndexKey) -> Bool {
+            guard case .number(let number) = key else { return false }
+            let other = IndexKey.double(ordered: number)
+            return distance - QueryRun.slack > (isAscending ? other : Place.farthest - other)
+        }
+
+        mutating func shrink() { width /= 4 }
+
+        mutating func grow(_ count: Int, fewerThan wanted: Int) {
+            after = reachedKey
+            isAtEnd = after == nil
+            inner = outer
+            if count < wanted { width *= count < wanted / 4 ? 4 : 2 }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import RecordModel
+
+extension OpenAPIDocument {
+    static let keyValueOperations: [APIOperation] = {
+        func operation(_ action: String, _ summary: String, _ name: String) -> APIOperation {
+            var operation = APIOperation(
+                .post, "/kv/1/{container}/{environment}/\(action)", tag: "Preferences", summary)
+            operation.parameters = [
+                APIParameter("container", .path, .text, "The container."),
+                APIParameter("environment", .path, environmentShape, "Which of the container's two stores."),
+            ]
+            operation.access = .clients
+            operation.request = .json(.reference("KeyValues\(name)Request"), isRequired: name == "Get" || name == "Set")
+            operation.answers =
+                [APIAnswer(200, "Done.", .reference("KeyValues\(name)Response"))]
+                + APIAnswer.failures([400, 401, 403, 404, 413, 421, 500, 501, 503])
+            return operation
+        }
+        var set = operation("set", "Write and delete preferences", "Set")
+        set.parameters.append(APIParameter("Idempotency-Key", .header, .string(format: "uuid"), "A UUID of version 7."))
+        set.answers.append(APIAnswer(409, "CONFLICT", .reference("KeyValuesConflict")))
+        var watch = operation("watch", "Not built yet", "Changes")
+        watch.tag = "Later"
+        watch.answers.removeAll { $0.status == 200 }
+        return [
+            watch, operation("get", "Read preferences", "Get"), operation("list", "Read all preferences", "List"), set,
+            operation("changes", "Follow preferences", "Changes"),
+        ]
+    }()
+
+    static let healthOperations: [APIOperation] = {
+        func operation(_ path: String, _ summary: String, _ shape: Shape, _ failures: [Int]) -> APIOperation {
+            var operation = APIOperation(.get, path, tag: "Health", summary)
+            operation.answers = [APIAnswer(200, "Yes.", shape)] + APIAnswer.failures(failures)
+            return operation
+        }
+        return [
+            operation("/health/live", "Whether the process answers", .reference("Live"), []),
+            operation("/health/ready", "Whether the node can serve", .reference("Ready"), [503]),
+            operation("/openapi.json", "This document", .object(ObjectShape([], others: .any)), [503]),
+        ]
+    }()
+
+    private static let containerParameter = APIParameter("container", .query, .text, "The container.", isRequired: true)
+    private static let environmentParameter = APIParameter(
+        "environment", .query, environmentShape, "`development` by default.")
+    private static let nameParameter = APIParameter("name", .query, .text, "The user's name.", isRequired: true)
+    private static let groupParameter = APIParameter(
+        "group", .query, .integer(minimum: 0), "The Raft group: 0 is the directory.", isRequired: true)
+
+    private static func flag(_ name: String, _ description: String) -> APIParameter {
+        APIParameter(name, .query, .texts("true", "false"), description)
+    }
+
+    private static func admin(
+        _ method: APIOperation.Method, _ path: String, _ summary: String, request: Shape? = nil, answer: Shape,
+        type: String = "application/json", _ parameters: [APIParameter] = []
+    ) -> APIOperation {
+        var operation = APIOperation(method, "/admin/1/\(path)", tag: "Administration", summary)
+        operation.parameters = parameters
+        operation.access = .administrator
+        operation.request = request.map { APIContent.json($0) }
+        operation.answers =
+            [APIAnswer(200, "Done.", answer, type: type)]
+            + APIAnswer.failures([400, 401, 404, 409, 413, 500, 503])
+        return operation
+    }
+
+    static let adminOperations: [APIOperation] = [
+        admin(.get, "containers", "List containers", answer: .reference("Containers")),
+        admin(
+            .post, "containers", "Make a container", request: .reference("NameInput"), answer: .reference("Named")),
+        admin(
+            .post, "containers/keys", "Give a container a new key for encrypted fields",
+            answer: .reference("RotatedKey"), [containerParameter]),
+        admin(.get, "users", "List users", answer: .reference("Accounts")),
+        admin(.post, "users", "Make a user", request: .reference("AccountInput"), answer: .reference("Account")),
+        admin(
+            .patch, "users", "Change a user", request: .reference("AccountChanges"), answer: .reference("Account"),
+            [nameParameter]),
+        admin(.delete, "users", "Delete a user", answer: .reference("Deleted"), [nameParameter]),
+        admin(.get, "tokens", "List tokens", answer: .reference("Tokens")),
+        admin(
+            .post, "tokens", "Make an API token or a session", request: .reference("TokenInput"),
+            answer: .reference("NewToken")),
+        admin(
+            .delete, "tokens", "Revoke a token", answer: .reference("Revoked"),
+            [APIParameter("id", .query, .text, "The token's id.", isRequired: true)]),
+        admin(.get, "status", "What this node is at", answer: .reference("NodeStatus")),
+        admin(
+            .get, "leader", "Whether this node leads the shard of a container's public data",
+            answer: .reference("Leader"), [containerParameter, environmentParameter]),
+        admin(
+            .post, "state-hash", "Have every replica of a group hash its state", answer: .reference("StateHash"),
+            [groupParameter]),
+        admin(
+            .get, "state-hash", "The hashes that this node's replica recorded", answer: .reference("StateHashes"),
+            [groupParameter]),
+        admin(
+            .get, "metrics", "Counters in the Prometheus text form", answer: .text, type: "text/plain"),
+    ]
+
+    static let adminSchemaOperations: [APIOperation] = {
+        let place = [containerParameter, environmentParameter]
+        let text = Shape.anyOf([.reference("SchemaText"), .text])
+        let dryRun = flag("dryRun", "Only show what would be changed.")
+        let version = APIParameter(
+            "expectedVersion", .query, .integer(minimum: 0), "The version that the schema must be at.")
+        return [
+            admin(.get, "schema", "The schema as text", answer: .text, type: "text/plain", place),
+            admin(
+                .post, "schema", "Make a schema what a text says", request: text, answer: .reference("SchemaPlan"),
+                place + [
+                    flag("additive", "Keep what the text leaves out."),
+                    flag("allowDataLoss", "Remove types and fields with their data."), dryRun, version,
+                ]),
+            admin(
+                .get, "schema/state", "The schema as JSON, and how far its indexes are built",
+                answer: .reference("SchemaState"), place),
+            admin(
+                .post, "schema/validate", "Whether a text is a schema, and what it would change", request: text,
+                answer: .reference("SchemaValidity"),
+                [
+                    APIParameter("container", .query, .text, "The container to compare with."), environmentParameter,
+                    flag("additive", "Keep what the text leaves out."),
+                ]),
+            admin(
+                .post, "schema/deploy", "Add to production what development has", answer: .reference("SchemaPlan"),
+                [containerParameter, dryRun, version]),
+            admin(
+                .post, "schema/reset", "Empty development and give it production's schema",
+                answer: .reference("SchemaReset"),
+                [containerParameter, dryRun, APIParameter("confirm", .query, .text, "The container's name again.")]),
+            admin(
+                .post, "schema/indexes", "Add an index", request: .reference("IndexInput"),
+                answer: .reference("SchemaPlan"), place + [dryRun, version]),
+            admin(
+                .delete, "schema/indexes", "Remove an index", answer: .reference("SchemaPlan"),
+                place + [
+                    APIParameter("type", .query, .text, "The record type.", isRequired: true),
+                    APIParameter("field", .query, .text, "The field.", isRequired: true),
+                    APIParameter(
+                        "index", .query, .texts("QUERYABLE", "SORTABLE", "SEARCHABLE"), "Which.", isRequired: true),
+                    dryRun, version,
+                ]),
+        ]
+    }()
+}

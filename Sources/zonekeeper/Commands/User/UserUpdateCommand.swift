@@ -1,0 +1,46 @@
+import ArgumentParser
+import RecordModel
+
+/// `zonekeeper user update`
+struct UserUpdateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Change what is known of a user; what is not named stays.")
+
+    @OptionGroup var options: ConnectionOptions
+
+    @Argument(help: "The user's name.")
+    var name: String
+
+    @Option(help: "By which other users may look the user up; '' removes it.")
+    var email: String?
+
+    @Option(help: "Shown to others if the user is discoverable; '' removes it.")
+    var givenName: String?
+
+    @Option(help: "Shown to others if the user is discoverable; '' removes it.")
+    var familyName: String?
+
+    @Flag(inversion: .prefixedNo, help: "Let other users learn the names, or not.")
+    var discoverable: Bool?
+
+    func validate() throws {
+        if email == nil, givenName == nil, familyName == nil, discoverable == nil {
+            throw ValidationError(
+                "nothing to change: --email, --given-name, --family-name, --discoverable or --no-discoverable is expected"
+            )
+        }
+    }
+
+    func run() async throws {
+        try await options.withConnection { connection in
+            let body = JSONValue.members([
+                "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
+                "familyName": familyName.map { .string($0) }, "discoverable": discoverable.map { .bool($0) },
+            ])
+            let response = try await connection.administer(
+                "PATCH", "users", parameters: [("name", name)], body: body.serialized())
+            if options.json { return Console.print(response.body) }
+            print("updated user \(name)")
+        }
+    }
+}

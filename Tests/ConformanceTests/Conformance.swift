@@ -1,0 +1,36 @@
+import TestSupport
+import Testing
+
+/// What `web-services.md` and `limits-quotas.md` in the project's reference state, section by section.
+///
+/// Each case runs twice: in memory against one node in this process, and over HTTPS against three. The servers are started when
+/// the first case needs them and stopped after the last; each case has a user or a container of its own on them. A case named
+/// "deviates: ..." pins what we do where the reference says otherwise or cannot be followed.
+@Suite(.servers)
+enum Conformance {}
+
+/// Stops the servers once everything ran, and then sees whether every operation of the OpenAPI document was.
+struct ServersTrait: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let outcome: (any Error)?
+        do {
+            try await function()
+            outcome = nil
+        } catch {
+            outcome = error
+        }
+        await Servers.shared.stop()
+        // A run of a few cases sees few operations, and is not judged; one of nearly all must see all.
+        let unseen = Home.contract.unseen()
+        if unseen.count <= 12 {
+            for operation in unseen { Issue.record("no case had the answer \(operation)") }
+        }
+        if let outcome { throw outcome }
+    }
+}
+
+extension Trait where Self == ServersTrait {
+    static var servers: Self { Self() }
+}

@@ -1,0 +1,55 @@
+import RecordModel
+
+/// The way to a server.
+enum Door: String, CaseIterable, Sendable {
+    /// One node in this process, without HTTP.
+    case memory
+    /// Three processes, over HTTPS; each request goes to the next node.
+    case cluster
+}
+
+/// A server under test.
+protocol ConformanceService: Sendable {
+    var administratorToken: String { get }
+    func send(_ call: Call) async throws -> Answer
+}
+
+/// A request as a client would send it.
+struct Call: Sendable {
+    var method: String
+    var path: String
+    /// Name and value, as they stand in the URL.
+    var query: [(String, String)] = []
+    var headers: [(String, String)] = []
+    var body: [UInt8] = []
+
+    init(_ method: String, _ path: String) {
+        self.method = method
+        self.path = path
+    }
+
+    /// Path and query.
+    var target: String {
+        query.isEmpty ? path : path + "?" + query.map { "\($0)=\($1)" }.joined(separator: "&")
+    }
+}
+
+/// What came back.
+struct Answer: Sendable, CustomStringConvertible {
+    var status: Int
+    var headers: [(String, String)]
+    var body: [UInt8]
+    /// Null where the body is not JSON.
+    var json: JSONValue
+
+    init(status: Int, headers: [(String, String)], body: [UInt8]) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        json = (try? JSONParser.parse(body)) ?? .null
+    }
+
+    var description: String { "HTTP \(status) \(String(decoding: body.prefix(2_000), as: UTF8.self))" }
+
+    func header(_ name: String) -> String? { headers.first { $0.0.lowercased() == name.lowercased() }?.1 }
+}

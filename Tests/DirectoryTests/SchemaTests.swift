@@ -1,0 +1,79 @@
+import Directory
+import RecordModel
+import Testing
+
+@Suite("Schemas in the directory")
+struct SchemaTests {
+    private let directory: TestDirectory
+    private static let development = SchemaKey(container: "app", environment: .development)
+    private static let production = SchemaKey(container: "app", environment: .production)
+    private static let note = Schema(types: [RecordType(name: "Note")])
+
+    init() throws {
+        directory = try TestDirectory()
+        try directory.apply(.createContainer(name: "app", time: 5))
+    }
+
+    @Test("a new container has the type Users in both environments, as version 1")
+    func initial() throws {
+        let snapshot = try directory.snapshot()
+        for key in [Self.development, Self.production] {
+            let schema = try #require(snapshot.schemas[key])
+            #expect(schema.version == 1 && schema.generation == 0)
+            let users = try #require(schema.schema.type(named: "Users"))
+            #expect(users.field(named: "roles")?.type == FieldType(.int64, isList: true))
+            #expect(users.permissions(of: "_world") == .read)
+            #expect(users.permissions(of: "_creator") == .write)
+        }
+    }
+
+    @Test("a schema is changed only by who knew the one before")
+    func versions() throws {
+        #expect(try directory.refusal(of: .setSchema(Self.development, expectedVersion: 0, Self.note)) == "CONFLICT")
+        #expect(
+            try directory.apply(.setSchema(Self.development, expectedVersion: 1, Self.note)).outcome
+                == .done(version: 2))
+        #expect(try directory.refusal(of: .setSchema(Self.development, expectedVersion: 1, Schema())) == "CONFLICT")
+        let snapshot = try directory.snapshot()
+        #expect(snapshot.schemas[Self.development] == VersionedSchema(version: 2, schema: Self.note))
+        #expect(snapshot.schemas[Self.production]?.version == 1)
+    }
+
+    @Test("a reset makes development's schema production's, in a new generation that later changes keep")
+    func reset() throws {
+        try directory.apply(.setSchema(Self.production, expectedVersion: 1, Self.note))
+        try directory.apply(.setSchema(Self.development, expectedVersion: 1, Schema()))
+        let reset = DirectoryCommand.resetDevelopment(container: "app", expectedVersion: 2)
+        #expect(
+            try directory.refusal(of: .resetDevelopment(container: "app", expectedVersion: 1)) == "CONFLICT")
+        #expect(try directory.apply(reset).outcome == .done(version: 3))
+        #expect(try directory.refusal(of: reset) == "CONFLICT")
+        #expect(
+            try directory.snapshot().schemas[Self.development]
+                == VersionedSchema(version: 3, schema: Self.note, generation: 1))
+        try directory.apply(.setSchema(Self.development, expectedVersion: 3, Schema()))
+        #expect(
+            try directory.snapshot().schemas[Self.development]
+                == VersionedSchema(version: 4, schema: Schema(), generation: 1))
+        #expect(try directory.snapshot().schemas[Self.production]?.generation == 0)
+    }
+
+    @Test("data keys have consecutive numbers, each container its own")
+    func containerKeys() throws {
+        try directory.apply(.createContainer(name: "other", time: 6))
+        func add(_ number: UInt64, to container: String = "app") throws -> String? {
+            try directory.refusal(
+                of: .addContainerKey(container: container, ContainerKey(number: number, wrapped: [UInt8(number)])))
+        }
+        #expect(try add(2) == "CONFLICT")
+        #expect(try add(0) == "CONFLICT")
+        #expect(try add(1) == nil)
+        #expect(try add(1) == "CONFLICT")
+        #expect(try add(2) == nil)
+        #expect(try add(1, to: "other") == nil)
+        let snapshot = try directory.snapshot()
+        #expect(snapshot.keys(of: "app").map(\.wrapped) == [[1], [2]])
+        #expect(snapshot.keys(of: "other").map(\.number) == [1])
+        #expect(snapshot.keys(of: "none").isEmpty)
+    }
+}

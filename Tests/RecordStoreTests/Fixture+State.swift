@@ -1,0 +1,78 @@
+import Foundation
+import GRDB
+import RecordModel
+import RecordStore
+import Testing
+import Wire
+
+/// What the tables hold, made comparable.
+extension Fixture {
+    /// All index rows, as text in a fixed order; the indexes go by type, field and purpose.
+    func rowsOfIndexes() throws -> [String] {
+        try queue.read { db in
+            let name = "i.type || ' ' || i.name || ' ' || i.purpose || ' ' || i.shape"
+            return try ["index_number", "index_bytes"].flatMap { table in
+                try String.fetchAll(
+                    db,
+                    sql: """
+                        SELECT \(name) || ' ' || x.zone || ' ' || hex(x.value) || ' ' || x.record
+                        FROM \(table) x JOIN field_index i ON i.id = x.field ORDER BY 1
+                        """)
+            }
+                + String.fetchAll(
+                    db,
+                    sql: """
+                        SELECT \(name) || ' ' || x.zone || ' missing ' || x.record
+                        FROM index_missing x JOIN field_index i ON i.id = x.field ORDER BY 1
+                        """)
+        }
+    }
+
+    /// Drops every index and adds it again, so that all rows are made from the records alone.
+    func remakeIndexes(rows: UInt64 = 500) throws {
+        let found = try queue.read {
+            try Row.fetchOne($0, sql: "SELECT version, generation, body FROM schema ORDER BY id LIMIT 1")
+        }
+        let row = try #require(found)
+        let version = UInt64(bitPattern: row[0] as Int64)
+        let generation = UInt64(bitPattern: row[1] as Int64)
+        let schema = try Schema(decoding: Array(row[2] as Data))
+        var bare = schema
+        for type in bare.types.indices {
+            for field in bare.types[type].fields.indices { bare.types[type].fields[field].indexes = [] }
+        }
+        #expect(try apply(Self.install(version + 1, bare, generation: generation)) == .schemaInstalled)
+        try maintain(rows: rows)
+        #expect(try rowsOfIndexes().isEmpty)
+        for table in ["index_number", "index_bytes", "index_missing"] {
+            #expect(try count("SELECT count(*) FROM \(table)") == 0)
+        }
+        #expect(try apply(Self.install(version + 2, schema, generation: generation)) == .schemaInstalled)
+        try maintain(rows: rows)
+    }
+
+    /// Checks that the edges are those that the bodies call for.
+    func expectEdges() throws {
+        let (bodies, edges) = try queue.read { db in
+            (
+                try Row.fetchAll(db, sql: "SELECT zone, id, body FROM record WHERE deleted = 0"),
+                try String.fetchAll(
+                    db, sql: "SELECT zone || ' ' || hex(target) || ' ' || action || ' ' || source FROM edge")
+            )
+        }
+        var expected: Set<String> = []
+        for row in bodies {
+            for field in try decodeBody(Array(row[2] as Data)).all {
+                let members: [FieldValue] =
+                    if case .list(_, let members) = field.value { members } else { [field.value] }
+                for case .reference(let reference) in members where reference.action != .none {
+                    let hex = reference.recordName.utf8.map { String(format: "%02X", $0) }.joined()
+                    let action = reference.action == .deleteSelf ? 1 : 2
+                    expected.insert("\(row[0] as Int64) \(hex) \(action) \(row[1] as Int64)")
+                }
+            }
+        }
+        #expect(Set(edges) == expected)
+        #expect(edges.count == expected.count)
+    }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import RecordModel
+
+/// Three real nodes on loopback, over TLS, in a folder of their own, with a container, a schema, a user and tokens.
+package final class ProcessCluster {
+    /// Everything of the cluster is in here.
+    package let folder: String
+    /// Where clients are served, by node.
+    package let clientPorts: [Int]
+    /// The cluster's configuration file.
+    package let configPath: String
+    /// The nodes that run.
+    package var processes: [Int: ServerProcess] = [:]
+    /// Speaks to the nodes.
+    package private(set) var client: TestClient
+    /// The container that `prepare` makes.
+    package let container = "iCloud.com.example.test"
+
+    /// The nodes' ids.
+    package var ids: [Int] { Array(1...clientPorts.count) }
+
+    /// Makes ports, configuration and certificates; starts nothing.
+    package init(nodeCount: Int = 3) throws {
+        folder = NSTemporaryDirectory() + "zonekeeper-processes-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let ports = try FreePorts.take(nodeCount * 2)
+        clientPorts = Array(ports.prefix(nodeCount))
+        let nodes = (0..<nodeCount).map { offset in
+            #"{"id": \#(offset + 1), "host": "127.0.0.1", "clientPort": \#(ports[offset]), "#
+                + #""peerPort": \#(ports[nodeCount + offset])}"#
+        }
+        configPath = folder + "/cluster.json"
+        try
+            #"{"name": "test", "data": "data", "shards": 8, "replicas": 3, "nodes": [\#(nodes.joined(separator: ", "))]}"#
+            .write(toFile: configPath, atomically: true, encoding: .utf8)
+        let made = try ServerProcess.run(["certs", "create", "--config", configPath])
+        try require(made.status == 0, made.errors)
+        let secret = Self.administratorToken
+        try secret.write(toFile: folder + "/admin.token", atomically: true, encoding: .utf8)
+        client = try TestClient(
+            urls: clientPorts.map { "https://127.0.0.1:\($0)" }, authorityPath: folder + "/data/certs/client-ca.pem",
+            administratorToken: secret)
+    }
+
+    /// The administrator's token.
+    package static let administratorToken = String(repeating: "0123456789abcdef", count: 4)
+
+    deinit {
+        processes = [:]
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Starts a node.
+    package func start(_ id: Int, more: [String] = []) throws {
+        processes[id] = try ServerProcess(
+            arguments: [
+                "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
+                "--log-level", "info",
+            ] + more, logPath: "\(folder)/node-\(id).log")
+    }
+
+    /// Starts all nodes and waits until they are ready.
+    package func startAll() async throws {
+        for id in ids { try start(id) }
+        for id in ids { try await awaitReady(id) }
+    }
+
+    /// Waits until a node says that it can serve.
+    package func awaitReady(_ id: Int) async throws {
+        let end = ContinuousClock.now.advanced(by: .seconds(60))
+        while ContinuousClock.now < end {
+            if let (status, _) = try? await client.get("/health/ready", node: id - 1), status == 200 { return }
+            guard processes[id]?.isRunning == true else { break }
+            await client.pause()
+        }
+        throw NotReady(description: "node \(id) is not ready; it logged:\n\(processes[id]?.log.suffix(2_000) ?? "")")
+    }
+
+    /// A node that did not come up.
+    package struct NotReady: Error, CustomStringConvertible { package var description: String }
+
+    /// Ends a node without asking it.
+    package func kill(_ id: Int) {
+        processes[id]?.killNow()
+        processes[id] = nil
+    }
+
+    /// Makes the container, a schema with an indexed `number`, a user and both tokens.
+    package func prepare() async throws {
+        _ = try await client.admin("POST", "containers", #"{"name": "\#(container)"}"#)
+        _ = try await client.admin("POST", "schema?container=\(container)&environment=development", Self.schema)
+        _ = try await client.admin("POST", "users", #"{"name": "tester"}"#)
+        let api = try await client.admin(
+            "POST", "tokens", #"{"kind": "api", "container": "\#(container)", "environment": "development"}"#)
+        let session = try await client.admin(
+            "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "tester"}"#)
+        client.query =
+            "ckAPIToken=\(try require(api["secret"]?.string, "\(api)"))&ckWebAuthToken=\(try require(session["secret"]?.string, "\(session)"))"
+    }
+
+    /// What the command reads to reach this cluster as the user made by `prepare`.
+    package var environment: [String: String] {
+        let tokens = client.query.split(separator: "&").map { String($0.split(separator: "=").last ?? "") }
+        return [
+            "ZONEKEEPER_URLS": clientPorts.map { "https://127.0.0.1:\($0)" }.joined(separator: ","),
+            "ZONEKEEPER_CA": folder + "/data/certs/client-ca.pem", "ZONEKEEPER_CONTAINER": container,
+            "ZONEKEEPER_ENVIRONMENT": "development", "ZONEKEEPER_API_TOKEN": tokens.first ?? "",
+            "ZONEKEEPER_WEB_AUTH_TOKEN": tokens.last ?? "", "ZONEKEEPER_ADMIN_TOKEN_FILE": folder + "/admin.token",
+        ]
+    }
+
+    /// The path of an action on a database of the container.
+    package func path(_ action: String, database: String = "private") -> String {
+        "/database/1/\(container)/development/\(database)/\(action)"
+    }
+
+    /// The schema that `prepare` imports.
+    package static let schema = """
+        DEFINE SCHEMA
+            RECORD TYPE Note (
+                "___recordID" REFERENCE QUERYABLE,
+                number INT64 QUERYABLE SORTABLE,
+                text STRING QUERYABLE SORTABLE,
+                body BYTES,
+                GRANT WRITE TO "_creator",
+                GRANT CREATE TO "_icloud",
+                GRANT READ TO "_world"
+            );
+        """
+}

@@ -1,0 +1,76 @@
+package import Foundation
+
+/// A `zonekeeper serve` process of the binary under test.
+package final class ServerProcess {
+    /// The process itself.
+    package let process = Process()
+    /// Where its standard error goes.
+    package let logPath: String
+
+    /// The process's id.
+    package var pid: Int32 { process.processIdentifier }
+    /// Whether it has not ended.
+    package var isRunning: Bool { process.isRunning }
+
+    /// Starts `zonekeeper serve` with more arguments.
+    /// - Throws: where the binary cannot be started.
+    package init(arguments: [String], logPath: String) throws {
+        self.logPath = logPath
+        process.executableURL = Self.binary
+        process.arguments = ["serve"] + arguments
+        if !FileManager.default.fileExists(atPath: logPath) {
+            try require(FileManager.default.createFile(atPath: logPath, contents: nil), "cannot write \(logPath)")
+        }
+        let log = try FileHandle(forWritingTo: URL(filePath: logPath))
+        try log.seekToEnd()
+        process.standardOutput = log
+        process.standardError = log
+        try process.run()
+    }
+
+    deinit { if process.isRunning { kill(pid, SIGKILL) } }
+
+    /// The binary beside the test bundle.
+    package static let binary: URL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appending(path: "zonekeeper")
+
+    /// Ends the process without asking it, as a power cut of the node would.
+    package func killNow() {
+        kill(pid, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// Sends the signal without waiting, so that several processes end at the same moment.
+    package func signalKill() { kill(pid, SIGKILL) }
+
+    /// Asks it to stop and waits for its end.
+    package func stop() -> Int32 {
+        kill(pid, SIGTERM)
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    /// What it logged so far.
+    package var log: String { (try? String(contentsOfFile: logPath, encoding: .utf8)) ?? "" }
+
+    /// Runs the binary to its end.
+    package static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> (
+        status: Int32, output: String, errors: String
+    ) {
+        let process = Process()
+        process.executableURL = binary
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        let outputBytes = try output.fileHandleForReading.readToEnd() ?? Data()
+        let errorBytes = try errors.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (
+            process.terminationStatus, String(decoding: outputBytes, as: UTF8.self),
+            String(decoding: errorBytes, as: UTF8.self)
+        )
+    }
+}

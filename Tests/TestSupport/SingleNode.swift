@@ -1,0 +1,79 @@
+import Admission
+import Certificates
+import Cluster
+import Directory
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import PeerTransport
+package import WebServices
+
+/// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in a
+/// folder that goes with `stop`.
+package final class SingleNode: Sendable {
+    /// What answers requests.
+    package let service: InProcessService
+    /// The administrator's token.
+    package static let administratorToken = String(repeating: "fedcba9876543210", count: 4)
+
+    private let folder: String
+    private let node: ClusterNode
+    private let group: MultiThreadedEventLoopGroup
+
+    private init(folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup) {
+        self.folder = folder
+        self.node = node
+        self.group = group
+        service = InProcessService(
+            context: WebContext(node: node, administrator: AdministratorToken(secret: Self.administratorToken)))
+    }
+
+    /// Opens and starts a node that is ready to serve.
+    /// - Throws: where the folder cannot be made, or no port is free.
+    package static func start(shards: Int = 4) async throws -> SingleNode {
+        let folder = NSTemporaryDirectory() + "zonekeeper-single-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let certificates = try CertificateFolder.create(path: folder + "/certs", commonName: "test", now: Date())
+        try certificates.issueNode(nodeID: 1, hosts: [], now: Date())
+        let paths = certificates.node(1)
+        let port = try FreePorts.take(1)[0]
+        var settings = NodeSettings(
+            nodeID: NodeID(1), clusterID: "single", dataPath: folder + "/node-1",
+            nodes: [
+                ClusterMap.Node(
+                    id: 1, peerHost: "127.0.0.1", peerPort: port, clientURL: "https://127.0.0.1:1")
+            ], peerListenHost: "127.0.0.1",
+            tls: PeerTLS(
+                authorityPath: certificates.path + "/peer-ca.pem", certificatePath: paths.peerCertificatePath,
+                keyPath: paths.peerKeyPath))
+        settings.shardCount = shards
+        settings.encryptionKey = (0..<32).map { UInt8($0) }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var logger = Logger(label: "single")
+        logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
+        let node = try await ClusterNode.open(settings, eventLoop: group.next(), logger: logger)
+        try await node.start { fatalError("the node under test stopped: \($0)") }
+        try await node.awaitMap()
+        let single = SingleNode(folder: folder, node: node, group: group)
+        try await single.awaitReady()
+        return single
+    }
+
+    /// Waits until every group has a leader; each question is followed by a round of the directory's, which takes its time.
+    private func awaitReady() async throws {
+        for _ in 0..<5_000 {
+            let answer = try await service.answer(InProcessService.Request(method: "GET", target: "/health/ready"))
+            if answer.status == 200 { return }
+            try? await node.refreshDirectory()
+        }
+        throw TestFailure("the node never became ready")
+    }
+
+    /// Stops the node and removes its folder.
+    package func stop() async throws {
+        await node.stop()
+        try await group.shutdownGracefully()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import RecordModel
+import Testing
+
+@testable import zonekeeper
+
+@Suite("Commands for schemas, zones, users and feeds")
+struct CommandTests {
+    private func json(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
+
+    @Test(
+        "Commands are found by their names, and by those that others know them by",
+        arguments: [
+            (["schema", "import", "x.ckdb", "--dry-run"], "SchemaImportCommand"),
+            (["schema", "import-schema", "x.ckdb", "--validate"], "SchemaImportCommand"),
+            (["schema", "export-schema"], "SchemaExportCommand"),
+            (["schema", "deploy", "--dry-run", "--expected-version", "3"], "SchemaDeployCommand"),
+            (["schema", "reset", "--confirm", "c"], "SchemaResetCommand"),
+            (["schema", "reset", "--dry-run"], "SchemaResetCommand"),
+            (["schema", "show", "Place", "Users"], "SchemaShowCommand"),
+            (["schema", "add-index", "c", "T", "___recordID", "queryable"], "SchemaAddIndexCommand"),
+            (["schema", "remove-index", "c", "T", "f", "SORTABLE", "--dry-run"], "SchemaRemoveIndexCommand"),
+            (["zone", "list"], "ZoneListCommand"), (["zone", "create", "A", "B"], "ZoneCreateCommand"),
+            (["zone", "delete", "A"], "ZoneDeleteCommand"),
+            (["zone", "changes", "--token", "AAA="], "ZoneChangesCommand"),
+            (["record", "changes", "--zone", "A"], "RecordChangesCommand"),
+            (["record", "changes", "--zone", "A", "--from-start", "--reverse"], "RecordChangesCommand"),
+            (["user", "create", "ada", "--email", "a@b.c", "--discoverable"], "UserCreateCommand"),
+            (["user", "update", "ada", "--family-name", "", "--no-discoverable"], "UserUpdateCommand"),
+            (["container", "rotate-key"], "ContainerRotateKeyCommand"),
+        ])
+    func known(arguments: [String], type: String) throws {
+        #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
+    }
+
+    @Test(
+        "What is missing or does not go together is refused before anything is sent",
+        arguments: [
+            ["schema", "import"], ["schema", "import", "x", "--validate", "--dry-run"],
+            ["schema", "import", "x", "--validate", "--allow-data-loss"], ["schema", "reset"],
+            ["schema", "add-index", "c", "T", "f"], ["schema", "add-index", "c", "T", "f", "FAST"],
+            ["zone", "create"], ["zone", "delete"], ["record", "changes"],
+            ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
+            ["user", "update", "--email", "x"],
+        ])
+    func refused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }
+    }
+
+    @Test("A plan is told step by step, with what each does besides, and what stays")
+    func plans() throws {
+        let plan = try json(
+            #"{"environment":"production","version":4,"changes":[{"change":"add role R","losesData":false},"#
+                + #"{"change":"add index QUERYABLE on T.f","consequence":"it is built","losesData":false}],"#
+                + #""kept":[{"change":"remove field T.g"}]}"#)
+        #expect(
+            SchemaPlanReport(plan, isDryRun: false, showsKept: true).text == """
+                add role R
+                add index QUERYABLE on T.f (it is built)
+                not done, as production keeps what it has: remove field T.g
+                the production schema has version 4 now
+                """)
+        #expect(
+            SchemaPlanReport(plan, isDryRun: true).text == """
+                would add role R
+                would add index QUERYABLE on T.f (it is built)
+                nothing was changed (--dry-run)
+                """)
+        let nothing = try json(#"{"version":4,"changes":[],"kept":[]}"#)
+        #expect(SchemaPlanReport(nothing, isDryRun: false).text == "nothing to change: the schema is at version 4")
+        #expect(SchemaPlanReport(nothing, isDryRun: true).text == "nothing to change: the schema is at version 4")
+    }
+
+    @Test("A schema is shown with how far its indexes are built")
+    func schemaText() throws {
+        let state = try json(
+            #"{"container":"c","environment":"development","version":7,"types":["#
+                + #"{"name":"Empty","fields":[],"grants":[]},"#
+                + #"{"name":"Note","fields":[{"name":"a","type":"STRING","indexes":["#
+                + #"{"index":"QUERYABLE","ready":true,"done":0,"total":0},"#
+                + #"{"index":"SEARCHABLE","ready":false,"done":999,"total":1000}]},"#
+                + #"{"name":"b","type":"LIST<INT64>","indexes":[{"index":"QUERYABLE","ready":false,"done":0,"total":0}]}],"#
+                + #""grants":[{"role":"_creator","permissions":["WRITE"]},{"role":"_world","permissions":["READ"]}]}]}"#
+        )
+        #expect(
+            try SchemaText(state, types: ["Note"]).text() == """
+                c, development, version 7
+
+                Note  (WRITE to _creator; READ to _world)
+                  FIELD  TYPE         INDEXES
+                  a      STRING       QUERYABLE, SEARCHABLE (building, 99%)
+                  b      LIST<INT64>  QUERYABLE (building)
+                """)
+        #expect(try SchemaText(state, types: []).text().contains("Empty\n  (no fields)"))
+        let error = #expect(throws: CommandFailure.self) { try SchemaText(state, types: ["Nothing"]).text() }
+        #expect(error?.message == "the schema has no record type 'Nothing'; it has Empty, Note")
+    }
+
+    @Test("A feed is told change by change")
+    func changes() throws {
+        let records = try json(
+            #"[{"recordName":"r","recordType":"Note","recordChangeTag":"1.2","modified":{"timestamp":0},"#
+                + #""fields":{"a":{"value":"x","type":"STRING"},"n":{"value":3,"type":"INT64"}}},"#
+                + #"{"recordName":"s","recordType":null,"deleted":true,"recordChangeTag":"1.3"}]"#)
+        #expect(
+            ChangesTable.text(records.array ?? []) == """
+                CHANGE   RECORD NAME  TYPE  TAG  MODIFIED              FIELDS
+                saved    r            Note  1.2  1970-01-01T00:00:00Z  a=x n=3
+                deleted  s                  1.3
+                """)
+    }
+}
