@@ -36,9 +36,9 @@ struct KeyValueSetCommand: AsyncParsableCommand {
             ).checked()
             if options.json { return Console.print(response.body) }
             let usage = try response.json()["usage"]
-            print(
-                "set \(key) (the store has \(usage?.text("keys") ?? "?") keys and \(usage?.text("bytes") ?? "?") bytes)"
-            )
+            let keys = usage?.text("keys") ?? "?"
+            let bytes = usage?.text("bytes") ?? "?"
+            print("set \(key) (the store has \(keys) \(keys == "1" ? "key" : "keys") and \(bytes) bytes)")
         }
     }
 }
