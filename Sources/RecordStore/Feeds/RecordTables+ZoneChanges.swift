@@ -71,25 +71,25 @@ private struct ZonePage {
                 leftOver = true
                 return false
             }
-            try take(RecordRow(row), walk)
+            try take(RecordRow(row))
             return true
         }
         let token = leftOver ? last.map(walk.token(after:)) ?? walk.tokenAtEnd() : walk.tokenAtEnd()
         return ZoneChangesPage(records: entries, token: token.encoded(), moreComing: leftOver)
     }
 
-    private mutating func take(_ row: RecordRow, _ walk: ZoneWalk) throws {
+    private mutating func take(_ row: RecordRow) throws {
         examined += 1
         last = row.sequence
         let type = schema.byID[row.typeID]
         if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return }
-        if row.isDeleted {
-            let tag = zone.changeTag(row.sequence)
-            entries.append(.deleted(name: row.name, type: type?.definition.name, changeTag: tag))
-        } else if let type {
-            // What the schema lost is not shown; it comes again as a tombstone.
-            bytes += row.body.count
-            entries.append(.record(try row.record(type: type, zone: zone, names: &names)))
+        guard !row.isDeleted, let type else {
+            // What the schema lost is gone for clients already: they may know the name from before, as another type's record.
+            entries.append(
+                .deleted(name: row.name, type: type?.definition.name, changeTag: zone.changeTag(row.sequence)))
+            return
         }
+        bytes += row.body.count
+        entries.append(.record(try row.record(type: type, zone: zone, names: &names)))
     }
 }
