@@ -9,6 +9,11 @@ package struct SchemaKey: Hashable, Sendable {
         self.container = container
         self.environment = environment
     }
+
+    /// Whose schema a database's records follow.
+    package init(of database: DatabaseKey) {
+        self.init(container: database.container, environment: database.environment)
+    }
 }
 
 /// A schema and its version, which grows by one with every change.

@@ -81,13 +81,3 @@ enum StoredAnswer {
         return key[0..<6].reduce(0) { $0 << 8 | Int64($1) }
     }
 }
-
-/// A 64-bit FNV-1a checksum.
-func fnv1a(_ bytes: [UInt8]) -> UInt64 {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in bytes {
-        hash ^= UInt64(byte)
-        hash = hash &* 0x100_0000_01B3
-    }
-    return hash
-}

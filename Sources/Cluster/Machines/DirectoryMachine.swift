@@ -43,12 +43,12 @@ package final class DirectoryMachine: StateMachine {
 
     package func didCommit() {
         // Only the apply thread changes the snapshot. The vault knows a key before any request sees that there is one.
-        var (snapshot, pending) = state.withLock { ($0.snapshot, $0.pending) }
+        let pending = state.withLock(\.pending)
         if pending.isEmpty { return }
+        var snapshot = snapshot
         for change in pending { snapshot.take(change) }
-        pending = []
         vault.update(snapshot)
-        state.withLock { $0 = State(snapshot: snapshot, pending: pending) }
+        state.withLock { $0 = State(snapshot: snapshot) }
     }
 
     package func didRollBack() { state.withLock { $0.pending = [] } }

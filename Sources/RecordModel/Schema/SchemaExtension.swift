@@ -12,6 +12,7 @@ package enum SchemaExtension {
     package static func extended(
         _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
     ) -> Schema? {
+        guard operations.contains(where: { lacks($0, in: schema) }) else { return nil }
         var result: Schema?
         // A field that one operation adds may be what another, before it, could not be understood without: so twice, and no more,
         // since what a request may cost is bounded.

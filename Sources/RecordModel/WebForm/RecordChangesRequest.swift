@@ -1,4 +1,5 @@
-/// The body of records/changes, the older form of changes/zone for one zone.
+/// The body of records/changes, the older form of changes/zone for one zone; and what a client wants of one zone in
+/// changes/zone.
 package struct RecordChangesRequest: WebRequest, Hashable {
     package var zoneID: ZoneID
     /// Where the page before ended, as the server gave it; nil for the beginning.
@@ -12,20 +13,13 @@ package struct RecordChangesRequest: WebRequest, Hashable {
     /// Newest first.
     package var isReverse: Bool
     package var numbersAsStrings: Bool
+}
 
+extension RecordChangesRequest {
     package init(json: JSONValue) throws(ServiceError) {
-        self = try service { () throws(FormError) in try RecordChangesRequest(Form(json)) }
-    }
-
-    private init(_ form: Form) throws(FormError) {
-        _ = try form.need("zoneID")
-        zoneID = try form.zoneID()
-        syncToken = try form.token("syncToken")
-        resultsLimit = try form.resultsLimit() ?? Limits.recordsPerPageMax
-        desiredKeys = try form.desiredKeys()
-        desiredRecordTypes = try form.desiredRecordTypes()
-        isReverse = try form.bool("reverse") ?? false
-        numbersAsStrings = try form.numbersAsStrings() ?? false
+        self = try service { () throws(FormError) in
+            try RecordChangesRequest(Form(json), ZoneChangesRequestForm.Defaults())
+        }
     }
 }
 

@@ -1,20 +1,7 @@
 /// The body of changes/zone.
 package struct ZoneChangesRequestForm: WebRequest, Hashable {
     /// What a client wants of one zone. What it leaves out stands beside `zones`, for all of them.
-    package struct Item: Hashable, Sendable {
-        package var zoneID: ZoneID
-        /// Where the page before ended, as the server gave it; nil for the beginning.
-        package var syncToken: String?
-        /// 1 to `Limits.recordsPerPageMax`; more that a client asks for is capped.
-        package var resultsLimit: Int
-        /// The fields to return; nil is all.
-        package var desiredKeys: [String]?
-        /// The record types to return; nil is all.
-        package var desiredRecordTypes: [String]?
-        /// Newest first.
-        package var isReverse: Bool
-        package var numbersAsStrings: Bool
-    }
+    package typealias Item = RecordChangesRequest
 
     /// At most `Limits.operationsMax`, in the order in which results must come.
     package var zones: [Item]
@@ -31,7 +18,7 @@ package struct ZoneChangesRequestForm: WebRequest, Hashable {
     }
 
     /// The members that may stand beside `zones`, and in each of them.
-    fileprivate struct Defaults {
+    struct Defaults {
         var zoneID: ZoneID?
         var syncToken: String?
         var resultsLimit: Int?
@@ -39,6 +26,8 @@ package struct ZoneChangesRequestForm: WebRequest, Hashable {
         var desiredRecordTypes: [String]?
         var isReverse: Bool?
         var numbersAsStrings: Bool?
+
+        init() {}
 
         init(_ form: Form) throws(FormError) {
             zoneID = try form.nested("zoneID") { json throws(FormError) in try ZoneID(form: json) }
@@ -52,8 +41,8 @@ package struct ZoneChangesRequestForm: WebRequest, Hashable {
     }
 }
 
-extension ZoneChangesRequestForm.Item {
-    fileprivate init(_ form: Form, _ defaults: ZoneChangesRequestForm.Defaults) throws(FormError) {
+extension RecordChangesRequest {
+    init(_ form: Form, _ defaults: ZoneChangesRequestForm.Defaults) throws(FormError) {
         let own = try ZoneChangesRequestForm.Defaults(form)
         guard let zoneID = own.zoneID ?? defaults.zoneID else { throw FormError("is missing", at: "zoneID") }
         // An empty token of the zone itself means the beginning, also where another stands beside `zones`.

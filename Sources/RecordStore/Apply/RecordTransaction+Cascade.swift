@@ -45,11 +45,7 @@ extension RecordTransaction {
         try SQLStatement(cached: Self.findLightRow, in: db).first(.integer(id)) { RecordRow($0) }
     }
 
-    private static let findLightRow = """
-        SELECT r.id, r.name, r.type, r.sequence, r.created_at, r.created_by, r.modified_at, r.modified_by, r.deleted,
-            NULL
-        FROM record r WHERE r.id = ?
-        """
+    private static let findLightRow = "SELECT \(RecordRow.lightColumns) FROM record r WHERE r.id = ?"
 
     func row(_ id: Int64) throws -> RecordRow? {
         try SQLStatement(cached: Self.findRow, in: db).first(.integer(id)) { RecordRow($0) }
@@ -74,10 +70,7 @@ extension RecordTransaction {
     }
 
     private static let findHolders = """
-        SELECT r.id, r.name, r.type, r.sequence, r.created_at, r.created_by, r.modified_at, r.modified_by, r.deleted,
-            NULL
-        FROM edge e JOIN record r ON r.id = e.source WHERE e.zone = ? AND e.target = ? AND e.action = 2
-        ORDER BY e.source
+        SELECT \(RecordRow.lightColumns) FROM edge e JOIN record r ON r.id = e.source WHERE e.zone = ? AND e.target = ? AND e.action = 2 ORDER BY e.source
         """
 
     /// The record and all that go with it, nearest first and by row among equals; nil if they are more than `max`.

@@ -86,7 +86,7 @@ extension RecordTransaction {
         guard let live = judged.live else { return .fail(.init(.notFound, "Record not found"), nil) }
         if let denial = denialToWrite(judged) { return denial }
         if live.type.isUsers {
-            return .fail(.init(.accessDenied, "records of type \(UsersRules.typeName) cannot be deleted"), nil)
+            return .fail(.init(.accessDenied, "records of type \(RecordType.usersName) cannot be deleted"), nil)
         }
         return try planDeletion(live.row, type: live.type, judged.batch)
     }

@@ -9,10 +9,10 @@ extension RecordTransaction {
         let stored = judged.live == nil ? nil : body.map(type.visible)
         let merges = operation.kind == .update || operation.kind == .forceUpdate
         var fields = merges ? stored ?? Fields() : Fields()
-        if type.isUsers { fields[UsersRules.rolesField] = stored?[UsersRules.rolesField] }
+        if type.isUsers { fields[RecordType.rolesField] = stored?[RecordType.rolesField] }
         for change in operation.fields {
             if let error = ValueRules.refusal(of: change, type: type, zone: zone) { return .fail(error, nil) }
-            if type.isUsers && change.name == UsersRules.rolesField {
+            if type.isUsers && change.name == RecordType.rolesField {
                 guard change.value == stored?[change.name] else { return .fail(UsersRules.rolesAreFixed, nil) }
             }
             fields[change.name] = change.value
@@ -124,30 +124,29 @@ extension FieldValue {
 }
 
 extension InstalledType {
-    var isUsers: Bool { definition.name == UsersRules.typeName }
+    var isUsers: Bool { definition.name == RecordType.usersName }
 }
 
 /// The rules of the record type that every container has one record a user of (`reference/limits-quotas.md` section 6).
 enum UsersRules {
-    static let typeName = "Users"
-    static let rolesField = "roles"
-
     static let rolesAreFixed = ServiceError(
-        .accessDenied, "the field roles of \(typeName) is changed by administrators only")
+        .accessDenied, "the field roles of \(RecordType.usersName) is changed by administrators only")
 
     /// A user's record is made by that user, under the user's record name, in public data; no grant is needed. Names
     /// that begin with `_` are for nothing else.
     static func refusalToCreate(_ name: String, type: InstalledType, _ judged: JudgedRecord) -> ServiceError? {
         guard type.isUsers else {
             guard name.utf8.first == UInt8(ascii: "_") else { return nil }
-            return ServiceError(.badRequest, "recordName \(name) begins with _: such names are for \(typeName) only")
+            return ServiceError(
+                .badRequest, "recordName \(name) begins with _: such names are for \(RecordType.usersName) only")
         }
         guard judged.batch.command.zone.database.scope == .public else {
-            return ServiceError(.badRequest, "records of type \(typeName) are in the public database only")
+            return ServiceError(.badRequest, "records of type \(RecordType.usersName) are in the public database only")
         }
         guard let user = judged.caller.user, Array(user.utf8) == Array(name.utf8) else {
             return ServiceError(
-                .accessDenied, "a record of type \(typeName) is made by its own user, under the user's record name")
+                .accessDenied,
+                "a record of type \(RecordType.usersName) is made by its own user, under the user's record name")
         }
         return nil
     }

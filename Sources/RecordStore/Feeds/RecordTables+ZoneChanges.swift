@@ -10,27 +10,27 @@ extension RecordTables {
     /// - Returns: `.refused` with `BAD_REQUEST` for a token that is unreadable, expired or of another life of the zone.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func zoneChanges(_ request: ZoneChangesRequest, in db: Database) throws -> ReadOutcome<ZoneChangesPage> {
-        let rows = Rows(db: db)
-        let found = try rows.schema(request.zone.database)
-        let installed = found?.version ?? 0
-        guard installed >= request.schemaVersion else { return .needsSchema(installed: installed) }
-        if let refusal = ZoneRules.refusal(of: request.caller, in: request.zone) { return .refused(refusal) }
+        let opened: Opened
+        switch try open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
+        case .needsSchema(let installed): return .needsSchema(installed: installed)
+        case .refused(let error): return .refused(error)
+        case .found(let found): opened = found
+        }
         guard !request.zone.isDefault else {
             return .refused(
                 ServiceError(
                     .badRequest, "AppDefaultZone does not support getChanges call: only custom zones keep changes"))
         }
-        guard let found, let databaseID = try rows.databaseID(request.zone.database, schemaID: found.id),
-            let zone = try rows.latestZone(databaseID: databaseID, name: request.zone.name),
-            zone.state == ZoneLife.live
-        else { return .refused(ZoneRules.notFound(request.zone)) }
+        guard let schema = opened.schema, let zone = opened.zone else {
+            return .refused(ZoneRules.notFound(request.zone))
+        }
         let walk: ZoneWalk
         do {
             walk = try ZoneWalk(request, zone: zone)
         } catch {
             return .refused(error)
         }
-        var page = ZonePage(db: db, zone: zone, schema: try installedSchema(found, in: db), request: request)
+        var page = ZonePage(db: db, zone: zone, schema: try installedSchema(schema, in: db), request: request)
         return .found(try page.collect(walk))
     }
 }

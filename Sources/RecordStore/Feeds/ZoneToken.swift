@@ -82,6 +82,6 @@ package struct ZoneToken: Hashable, Sendable, WireCodable {
 
     /// FNV-1a over the zone's key.
     static func hash(_ zone: ZoneKey) -> UInt64 {
-        zone.encoded().reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        fnv1a(zone.encoded())
     }
 }

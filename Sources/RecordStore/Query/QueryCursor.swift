@@ -14,7 +14,7 @@ struct QueryCursor: Hashable {
     /// FNV-1a of the query and its zone: stable across nodes and
     /// versions.
     static func hash(_ query: Query, zone: ZoneKey) -> UInt64 {
-        (zone.encoded() + query.encoded()).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        fnv1a(zone.encoded() + query.encoded())
     }
 }
 

@@ -13,8 +13,9 @@ struct QueryReader {
 
     /// - Throws: `ServiceError` where the type is unknown, cannot be queried, or is closed to the caller.
     init(_ query: Query, caller: Caller, database: DatabaseKey, schema: InstalledSchema, in db: Database) throws {
-        guard query.recordType != Self.usersType else {
-            throw ServiceError(.badRequest, "records of type \(Self.usersType) cannot be queried: look them up by name")
+        guard query.recordType != RecordType.usersName else {
+            throw ServiceError(
+                .badRequest, "records of type \(RecordType.usersName) cannot be queried: look them up by name")
         }
         guard let type = schema.byName[query.recordType] else {
             throw ServiceError(.badRequest, "record type not found: \(query.recordType)")
@@ -36,9 +37,6 @@ struct QueryReader {
         self.type = type
         container = database.container
     }
-
-    /// The type whose records stand for users.
-    private static let usersType = "Users"
 
     /// - Throws: `BAD_REQUEST` where the query asks for what the schema does not have.
     func plan(in zone: ZoneRow?) throws(ServiceError) -> QueryPlan {

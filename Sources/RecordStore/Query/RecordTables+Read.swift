@@ -53,13 +53,14 @@ extension RecordTables {
         }
     }
 
-    private struct Opened: Hashable, Sendable {
+    /// A zone that a caller may address, under a schema new enough.
+    struct Opened: Hashable, Sendable {
         var schema: SchemaRow?
         /// Nil for a default zone that nothing was written to.
         var zone: ZoneRow?
     }
 
-    private func open(
+    func open(
         _ key: ZoneKey, caller: Caller, schemaVersion: UInt64, in db: Database
     ) throws -> ReadOutcome<Opened> {
         let rows = Rows(db: db)

@@ -16,8 +16,11 @@ struct RecordRow {
     var body: [UInt8]
 
     /// The columns in the order that `init` reads them.
-    static let columns =
-        "r.id, r.name, r.type, r.sequence, r.created_at, r.created_by, r.modified_at, r.modified_by, r.deleted, r.body"
+    static let columns = headColumns + ", r.body"
+    /// The same without the body, for rows of which there may be thousands.
+    static let lightColumns = headColumns + ", NULL"
+    private static let headColumns =
+        "r.id, r.name, r.type, r.sequence, r.created_at, r.created_by, r.modified_at, r.modified_by, r.deleted"
 
     init(_ row: SQLRow, at start: Int32 = 0) {
         id = row.integer(start)

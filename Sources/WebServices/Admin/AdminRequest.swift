@@ -63,13 +63,7 @@ struct AdminRequest: Sendable {
     /// - Returns: the new version, where the command gives one.
     @discardableResult
     func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await context.node.router.submit(.machine(command.encoded()), to: .directory, by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
-        switch try unpacked(bytes, as: DirectoryOutcome.self) {
+        switch try await context.submit(command, by: deadline) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
             // The change is made: that this node has not caught up in time must not hide it.

@@ -26,13 +26,7 @@ struct ZoneChanges {
                             .tryAgainLater, "the zones before this one filled the answer: ask for this one again",
                             retryAfterSeconds: 0))
                 }
-                let page = try await page(
-                    of: item.zoneID, after: item.syncToken,
-                    Wanted(
-                        limit: item.resultsLimit, isReverse: item.isReverse,
-                        recordTypes: item.desiredRecordTypes,
-                        rendering: ShardRead.Rendering(
-                            desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings)))
+                let page = try await page(of: item)
                 writer.zoneChanges(
                     id, records: page.bytes, moreComing: page.hasMore, syncToken: page.cursor ?? [])
             } catch {
@@ -48,32 +42,18 @@ struct ZoneChanges {
     /// `POST records/changes`: one zone, whose fault is the request's.
     func records() async throws(RequestFailure) -> Reply {
         let form = try request.form(RecordChangesRequest.self)
-        let page = try await page(
-            of: form.zoneID, after: form.syncToken,
-            Wanted(
-                limit: form.resultsLimit, isReverse: form.isReverse, recordTypes: form.desiredRecordTypes,
-                rendering: ShardRead.Rendering(
-                    desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)))
+        let page = try await page(of: form)
         return Reply { writer in
             writer.changesMembers(
                 records: page.bytes, moreComing: page.hasMore, syncToken: page.cursor ?? [], isReverse: form.isReverse)
         }
     }
 
-    /// How much of a feed, and how it is shown.
-    private struct Wanted {
-        var limit: Int
-        var isReverse: Bool
-        var recordTypes: [String]?
-        var rendering: ShardRead.Rendering
-    }
-
-    private func page(of id: ZoneID, after text: String?, _ wanted: Wanted) async throws(RequestFailure) -> ShardAnswer
-    {
-        let zone = try request.zone(id)
+    private func page(of item: RecordChangesRequest) async throws(RequestFailure) -> ShardAnswer {
+        let zone = try request.zone(item.zoneID)
         let token: [UInt8]?
         do throws(ServiceError) {
-            token = try SyncToken.bytes(text)
+            token = try SyncToken.bytes(item.syncToken)
         } catch {
             throw RequestFailure(error)
         }
@@ -83,8 +63,8 @@ struct ZoneChanges {
             .zoneChanges(
                 ZoneChangesRequest(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, token: token,
-                    limit: wanted.limit, isReverse: wanted.isReverse, recordTypes: wanted.recordTypes),
-                wanted.rendering)
+                    limit: item.resultsLimit, isReverse: item.isReverse, recordTypes: item.desiredRecordTypes),
+                ShardRead.Rendering(desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings))
         }
     }
 }

@@ -40,7 +40,7 @@ struct DatabaseToken: Hashable, Sendable {
 
     /// FNV-1a: the same on every node.
     private static func hash(_ key: DatabaseKey) -> UInt64 {
-        key.encoded().reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        fnv1a(key.encoded())
     }
 }
 

@@ -71,7 +71,7 @@ private struct Marker: WireCodable {
 
     /// FNV-1a of the query and its database: the same on every node.
     static func hash(_ query: Query, of database: DatabaseKey) -> UInt64 {
-        (database.encoded() + query.encoded()).reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        fnv1a(database.encoded() + query.encoded())
     }
 
     init(query: UInt64, position: [UInt8]) {

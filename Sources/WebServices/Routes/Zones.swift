@@ -97,18 +97,14 @@ struct Zones {
     private func outcome(
         of operation: ZonesModifyRequest.Operation, on zone: ZoneKey, idempotency: IdempotencyKey?
     ) async throws(RequestFailure) -> RecordOutcome {
-        let group = context.node.map.group(of: zone)
-        for _ in 0..<8 {
-            let command = ModifyZone(
-                operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller, time: context.now,
-                schemaVersion: context.schema(request.schemaKey).version, idempotency: idempotency)
-            let bytes = try await context.submit(.record(.modifyZone(command)), to: group, by: request.deadline)
-            let outcome = try unpacked(bytes, as: RecordOutcome.self)
-            guard case .needsSchema(let installed) = outcome else { return outcome }
-            try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
+        try await context.submitUnderSchema(
+            request.schemaKey, to: context.node.map.group(of: zone), by: request.deadline
+        ) { schema in
+            .modifyZone(
+                ModifyZone(
+                    operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
+                    time: context.now, schemaVersion: schema.version, idempotency: idempotency))
         }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     private func write(_ state: ZoneState, to writer: inout JSONWriter) {

@@ -18,7 +18,7 @@ struct DatabaseRequest: Sendable {
     /// Whether it came with GET, and so without a body.
     var isGet = false
 
-    var schemaKey: SchemaKey { SchemaKey(container: key.container, environment: key.environment) }
+    var schemaKey: SchemaKey { SchemaKey(of: key) }
 
     /// The request's body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form {

@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import RecordModel
 
@@ -22,14 +21,6 @@ enum UUIDv7 {
         let hex = bytes.map { String($0, radix: 16, uppercase: true) }.map { $0.count == 1 ? "0" + $0 : $0 }
         return [hex[0..<4], hex[4..<6], hex[6..<8], hex[8..<10], hex[10..<16]].map { $0.joined() }.joined(
             separator: "-")
-    }
-
-    /// Other 16 bytes for a part of what a key stands for, with the key's own time.
-    static func derived(from key: [UInt8], for part: String) -> [UInt8] {
-        var bytes = Array(key.prefix(6)) + Array(SHA256.hash(data: key + Array("/\(part)".utf8)).prefix(10))
-        bytes[6] = bytes[6] & 0x0F | 0x70
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        return bytes
     }
 
     /// The 16 bytes of an `Idempotency-Key`.

@@ -17,14 +17,8 @@ extension WebContext {
             let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope)
         else { return false }
         let command = DirectoryCommand.setSchema(request.schemaKey, expectedVersion: schema.version, extended)
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await node.router.submit(.machine(command.encoded()), to: .directory, by: request.deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
         // A conflict means that somebody else changed it meanwhile: look again.
-        if case .refused(let error) = try unpacked(bytes, as: DirectoryOutcome.self), error.code != .conflict {
+        if case .refused(let error) = try await submit(command, by: request.deadline), error.code != .conflict {
             throw RequestFailure(error)
         }
         try await refreshDirectory()
@@ -60,14 +54,8 @@ extension WebContext {
             throw RequestFailure(error)
         }
         let command = DirectoryCommand.addContainerKey(container: container, key)
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await node.router.submit(.machine(command.encoded()), to: .directory, by: node.deadline())
-        } catch {
-            throw RequestFailure(error)
-        }
         // Refused with a conflict where another node was faster.
-        if case .refused(let error) = try unpacked(bytes, as: DirectoryOutcome.self), error.code != .conflict {
+        if case .refused(let error) = try await submit(command, by: node.deadline()), error.code != .conflict {
             throw RequestFailure(error)
         }
         try await refreshDirectory()
@@ -81,22 +69,18 @@ extension WebContext {
         let id = "\(request.key.container)/\(request.key.environment.rawValue)/\(generation)/\(user)"
         guard !userRecords.contains(id) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
-        let group = node.map.group(of: zone)
-        for _ in 0..<8 {
-            let command = ModifyRecords(
-                zone: zone, schemaVersion: schema(request.schemaKey).version, caller: request.caller, time: now,
-                operations: [RecordChange(.create, user, type: "Users")])
-            let bytes = try await submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
-            switch try unpacked(bytes, as: RecordOutcome.self) {
-            case .needsSchema(let installed):
-                try await reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
-            case .records(let items):
-                // It exists now, or the schema has no such type; the request itself says what is wrong then.
-                if case .failed(let error, _)? = items.first, error.code != .exists { return }
-                return userRecords.insert(id)
-            default: return
-            }
+        let outcome = try await submitUnderSchema(
+            request.schemaKey, to: node.map.group(of: zone), by: request.deadline
+        ) { schema in
+            .modifyRecords(
+                ModifyRecords(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller, time: now,
+                    operations: [RecordChange(.create, user, type: RecordType.usersName)]))
         }
+        guard case .records(let items) = outcome else { return }
+        // It exists now, or the schema has no such type; the request itself says what is wrong then.
+        if case .failed(let error, _)? = items.first, error.code != .exists { return }
+        userRecords.insert(id)
     }
 }
 

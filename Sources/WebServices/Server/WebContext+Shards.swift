@@ -23,6 +23,21 @@ extension WebContext {
             ServiceError(.tryAgainLater, "the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
+    /// Has a command applied under the schema this node knows, made anew where the shard has another version.
+    /// - Returns: the outcome, never `needsSchema`.
+    func submitUnderSchema(
+        _ key: SchemaKey, to group: GroupID, by deadline: Deadline, _ command: (VersionedSchema) -> RecordCommand
+    ) async throws(RequestFailure) -> RecordOutcome {
+        for _ in 0..<8 {
+            let bytes = try await submit(.record(command(schema(key))), to: group, by: deadline)
+            let outcome = try unpacked(bytes, as: RecordOutcome.self)
+            guard case .needsSchema(let installed) = outcome else { return outcome }
+            try await reconcile(key, installed: installed, on: group, by: deadline)
+        }
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
+    }
+
     /// Brings a shard's schema and this node's to the same version.
     /// - Parameter installed: the version that the shard holds.
     func reconcile(
@@ -42,7 +57,7 @@ extension WebContext {
         of database: DatabaseKey, by deadline: Deadline,
         _ request: @escaping @Sendable (GroupID, VersionedSchema) async throws(RequestFailure) -> ShardRead
     ) async throws(RequestFailure) -> [(group: GroupID, answer: ShardAnswer)] {
-        let key = SchemaKey(container: database.container, environment: database.environment)
+        let key = SchemaKey(of: database)
         let groups = groups(of: database)
         let answers = await withTaskGroup(of: (Int, Result<ShardAnswer, RequestFailure>).self) { tasks in
             for (position, group) in groups.enumerated() {
@@ -80,7 +95,7 @@ extension WebContext {
     func zoneState(
         _ zone: ZoneKey, by deadline: Deadline
     ) async throws(RequestFailure) -> ZoneState? {
-        let key = SchemaKey(container: zone.database.container, environment: zone.database.environment)
+        let key = SchemaKey(of: zone.database)
         let answer = try await readUnderSchema(key, from: node.map.group(of: zone), by: deadline) { schema in
             .zone(zone, schemaVersion: schema.version)
         }

@@ -45,6 +45,17 @@ package struct WebContext: Sendable {
         }
     }
 
+    /// Has a command applied by the directory; this node may not know of it yet.
+    func submit(_ command: DirectoryCommand, by deadline: Deadline) async throws(RequestFailure) -> DirectoryOutcome {
+        let bytes: [UInt8]
+        do throws(ClusterError) {
+            bytes = try await node.router.submit(.machine(command.encoded()), to: .directory, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return try unpacked(bytes)
+    }
+
     func refreshDirectory() async throws(RequestFailure) {
         do throws(ClusterError) {
             try await node.refreshDirectory()
