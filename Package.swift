@@ -17,12 +17,15 @@ extension Target.Dependency {
     static let grdb: Self = .product(name: "GRDB", package: "GRDB.swift")
     static let grdbSQLite: Self = .product(name: "GRDBSQLite", package: "GRDB.swift")
     static let crypto: Self = .product(name: "Crypto", package: "swift-crypto")
+    static let cryptoExtras: Self = .product(name: "CryptoExtras", package: "swift-crypto")
+    static let jwt: Self = .product(name: "JWTKit", package: "jwt-kit")
     static let x509: Self = .product(name: "X509", package: "swift-certificates")
     static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
     static let logging: Self = .product(name: "Logging", package: "swift-log")
     static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
     static let hummingbird: Self = .product(name: "Hummingbird", package: "hummingbird")
-    static let hummingbirdTLS: Self = .product(name: "HummingbirdTLS", package: "hummingbird")
+    static let hummingbirdCore: Self = .product(name: "HummingbirdCore", package: "hummingbird")
+    static let nioTLS: Self = .product(name: "NIOTLS", package: "swift-nio")
     static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
     static let lifecycle: Self = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let unixSignals: Self = .product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -69,6 +72,7 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         module("Wire"),
@@ -88,16 +92,23 @@ let package = Package(
                 "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
                 "RecordStore",
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
-            ], testing: ["Certificates", "TestSupport", "zonekeeper", .asyncHTTPClient, .nioHTTP1, .nioSSL]),
-        module("Admission", ["Authorization", "Directory", "RecordModel", .crypto]),
+            ],
+            testing: [
+                "Certificates", "TestSupport", "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes, .hummingbird,
+                .hummingbirdCore,
+                .lifecycle, .nioHTTP1, .nioSSL, .nioTLS,
+            ]),
+        module(
+            "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
         module(
             "WebServices",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
                 "RecordModel",
-                "RecordStore", "Storage", "Wire", .crypto, .httpTypes, .hummingbird, .hummingbirdTLS, .lifecycle,
-                .logging, .nioCore, .nioSSL,
-            ]),
+                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
+                .lifecycle,
+                .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioTLS,
+            ], testing: ["TestSupport"]),
         [
             .executableTarget(
                 name: "zonekeeper",
@@ -105,11 +116,15 @@ let package = Package(
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Storage",
                     "WebServices",
                     .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
-                    .nioPosix, .nioSSL, .unixSignals,
+                    .nioPosix, .nioSSL, .nioTLS, .unixSignals,
                 ],
                 swiftSettings: settings),
             .testTarget(
-                name: "zonekeeperTests", dependencies: ["zonekeeper", "RecordModel", "Storage", .arguments],
+                name: "zonekeeperTests",
+                dependencies: [
+                    "zonekeeper", "Directory", "RecordModel", "Storage", .arguments, .asyncHTTPClient, .crypto,
+                    .nioCore, .nioHTTP1, .nioPosix,
+                ],
                 swiftSettings: settings),
             .target(
                 name: "TestSupport",
@@ -120,7 +135,7 @@ let package = Package(
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .testTarget(
                 name: "ConformanceTests",
-                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .nioCore],
+                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore],
                 swiftSettings: settings),
             .testTarget(
                 name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),

@@ -1,56 +1,53 @@
-package import Authorization
+import Authorization
 package import Directory
 package import RecordModel
 
-/// What a request says of who sent it.
-package struct Credentials: Hashable, Sendable {
-    package var apiToken: String?
-    package var webAuthToken: String?
-
-    /// Takes `undefined`, `null` and the empty string for no token, as some clients send them.
-    package init(apiToken: String?, webAuthToken: String?) {
-        self.apiToken = Self.present(apiToken)
-        self.webAuthToken = Self.present(webAuthToken)
-    }
-
-    private static func present(_ token: String?) -> String? {
-        guard let token, !token.isEmpty, token != "undefined", token != "null" else { return nil }
-        return token
-    }
-}
-
-/// What a request wants to reach.
-package struct Target: Hashable, Sendable {
-    package var container: String
-    package var environment: Environment
-    /// Whether a user is needed: everything but reading and writing public data.
-    package var needsUser: Bool
-
-    package init(container: String, environment: Environment, needsUser: Bool) {
-        self.container = container
-        self.environment = environment
-        self.needsUser = needsUser
-    }
-}
-
 /// Decides who a caller is. Pure: what the directory says and the time are passed in.
 package enum Admission {
-    /// The caller of a request.
+    /// Who sends a request.
     ///
+    /// - Parameter signer: opens the web auth tokens of sign-ins; nil where the node has no key for them.
     /// - Parameter now: milliseconds since 1970.
-    /// - Throws: `AUTHENTICATION_REQUIRED` where a token is needed and none, or an expired one, was sent; `AUTHENTICATION_FAILED`
-    ///   where a token is not valid here. The directory of this node may be a moment behind, so a caller asks again after a
-    ///   refresh before it believes a refusal.
-    package static func caller(
-        with credentials: Credentials, for target: Target, in directory: DirectorySnapshot, now: Int64
-    ) throws(ServiceError) -> Caller {
-        guard let apiToken = credentials.apiToken else {
+    /// - Throws: `AUTHENTICATION_REQUIRED` where a user is needed and no web auth token, or an expired one, was sent;
+    ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does not reach what is
+    ///   asked for. The directory of this node may be a moment behind, so a caller asks again after a refresh before it believes a
+    ///   refusal.
+    package static func admit(
+        _ credentials: Credentials, to target: Target, in directory: DirectorySnapshot, signer: SessionSigner?,
+        now: Int64
+    ) throws(ServiceError) -> Admitted {
+        if let signed = credentials.signed {
+            guard credentials.apiToken == nil else {
+                throw ServiceError(
+                    .authenticationFailed, "the request has both a signature and a ckAPIToken: send one of them")
+            }
+            return try admit(signed, to: target, in: directory, now: now)
+        }
+        let token = try apiToken(credentials, for: target, in: directory)
+        guard let session = credentials.webAuthToken else {
+            if target.needsUser {
+                throw ServiceError(.authenticationRequired, "request needs authorization: it has no ckWebAuthToken")
+            }
+            return Admitted(caller: Caller(user: nil), apiToken: token)
+        }
+        let (accountID, use) = try self.session(session, container: target.container, in: directory, signer, now: now)
+        return Admitted(
+            caller: caller(accountID, for: target, in: directory), apiToken: token, accountID: accountID,
+            session: use)
+    }
+
+    /// The API token of a request, where it is valid for what the request names and for the page that sends it.
+    package static func apiToken(
+        _ credentials: Credentials, for target: Target, in directory: DirectorySnapshot
+    ) throws(ServiceError) -> Token {
+        guard let secret = credentials.apiToken else {
             throw ServiceError(
                 .authenticationFailed,
                 "the request has no ckAPIToken: make one with `zonekeeper token create --api --container \(target.container)`"
             )
         }
-        guard let token = directory.token(withSecret: apiToken), case .api(let container, let environment) = token.kind
+        guard let token = directory.token(withSecret: secret),
+            case .api(let container, let environment, let origins, _) = token.kind
         else {
             throw ServiceError(.authenticationFailed, "the ckAPIToken is not known: it was never made, or was revoked")
         }
@@ -60,44 +57,63 @@ package enum Admission {
                 "the ckAPIToken is for container '\(container)' (\(environment.rawValue)), the request names "
                     + "'\(target.container)' (\(target.environment.rawValue))")
         }
-        guard let session = credentials.webAuthToken else {
-            if target.needsUser {
-                throw ServiceError(.authenticationRequired, "request needs authorization: it has no ckWebAuthToken")
-            }
-            return Caller(user: nil)
-        }
-        return Caller(user: try user(ofSession: session, container: container, in: directory, now: now))
-    }
-
-    private static func user(
-        ofSession secret: String, container: String, in directory: DirectorySnapshot, now: Int64
-    ) throws(ServiceError) -> String {
-        guard let token = directory.token(withSecret: secret),
-            case .session(let sessionContainer, let accountID, let expires) = token.kind,
-            sessionContainer == container
-        else {
+        guard OriginRule.allows(credentials.origin, origins) else {
             throw ServiceError(
-                .authenticationRequired,
-                "request needs authorization: the ckWebAuthToken is not known for this container, or was revoked")
+                .accessDenied, "the ckAPIToken may not be used by pages of the origin that this request comes from")
         }
-        guard now < expires else {
-            throw ServiceError(.authenticationRequired, "request needs authorization: the ckWebAuthToken has expired")
-        }
-        return Account.userRecordName(accountID: accountID, container: container)
+        return token
     }
-}
 
-/// The administrator's secret, of which only the hash is kept in memory.
-package struct AdministratorToken: Sendable {
-    private let hash: [UInt8]
+    private static func session(
+        _ secret: String, container: String, in directory: DirectorySnapshot, _ signer: SessionSigner?, now: Int64
+    ) throws(ServiceError) -> (accountID: String, use: SessionUse?) {
+        if let opened = signer?.open(secret) {
+            guard let token = directory.token(withID: opened.sessionID),
+                case .signIn(container, let accountID, let expires) = token.kind
+            else { throw unknownSession }
+            guard now < expires else { throw expiredSession }
+            return (accountID, SessionUse(sessionID: opened.sessionID, issued: opened.issued, expires: expires))
+        }
+        guard let token = directory.token(withSecret: secret),
+            case .session(container, let accountID, let expires) = token.kind
+        else { throw unknownSession }
+        guard now < expires else { throw expiredSession }
+        return (accountID, nil)
+    }
 
-    package init(secret: String) { hash = Token.hash(ofSecret: secret) }
+    private static let unknownSession = ServiceError(
+        .authenticationRequired,
+        "request needs authorization: the ckWebAuthToken is not known for this container, or was revoked")
+    private static let expiredSession = ServiceError(
+        .authenticationRequired, "request needs authorization: the ckWebAuthToken has expired")
 
-    /// Compares hashes without stopping at the first difference.
-    package func matches(_ secret: some StringProtocol) -> Bool {
-        let other = Token.hash(ofSecret: secret)
-        var difference: UInt8 = 0
-        for (left, right) in zip(hash, other) { difference |= left ^ right }
-        return difference == 0
+    private static func admit(
+        _ signed: SignedRequest, to target: Target, in directory: DirectorySnapshot, now: Int64
+    ) throws(ServiceError) -> Admitted {
+        guard let key = directory.serverKey(id: signed.signature.keyID) else {
+            throw ServiceError(
+                .authenticationFailed,
+                "the key of X-Apple-CloudKit-Request-KeyID is not known: it was never made, or was revoked")
+        }
+        guard key.container == target.container, key.environment == target.environment else {
+            throw ServiceError(
+                .authenticationFailed,
+                "the key is for container '\(key.container)' (\(key.environment.rawValue)), the request names "
+                    + "'\(target.container)' (\(target.environment.rawValue))")
+        }
+        try SignatureCheck.verify(
+            signed.signature, key: key, body: signed.body, target: signed.target, now: now)
+        guard !target.needsUser else {
+            throw ServiceError(.accessDenied, "server-to-server keys reach public data only")
+        }
+        return Admitted(
+            caller: caller(key.accountID, for: target, in: directory), accountID: key.accountID, keyID: key.id)
+    }
+
+    private static func caller(_ accountID: String, for target: Target, in directory: DirectorySnapshot) -> Caller {
+        Caller(
+            user: Account.userRecordName(accountID: accountID, container: target.container),
+            customRoles: directory.roles(
+                of: accountID, container: target.container, environment: target.environment))
     }
 }

@@ -9,10 +9,20 @@ package struct Caller: Hashable, Sendable {
     /// Sorted by name, no role twice: `_world` always, `_icloud` when there is a user, then the custom ones.
     /// Never `_creator`, which depends on the record.
     package let roles: [String]
+    /// Whether the administrator asks, who may do anything with public data and nothing with anybody's private data.
+    package let isAdministrator: Bool
 
     /// - Parameter customRoles: roles that an administrator gave the user; built-in names among them are ignored.
     package init(user: String?, customRoles: [String] = []) {
+        self.init(user: user, customRoles: customRoles, isAdministrator: false)
+    }
+
+    /// The administrator; the stamps of records name `administratorName`.
+    package static let administrator = Caller(user: administratorName, customRoles: [], isAdministrator: true)
+
+    private init(user: String?, customRoles: [String], isAdministrator: Bool) {
         self.user = user
+        self.isAdministrator = isAdministrator
         var names = customRoles.filter { BuiltInRole(rawValue: $0) == nil }
         names.append(BuiltInRole.world.rawValue)
         if user != nil { names.append(BuiltInRole.signedIn.rawValue) }
@@ -21,6 +31,8 @@ package struct Caller: Hashable, Sendable {
 
     /// What the stamp of a record says where an anonymous caller wrote it.
     package static let anonymousName = "_anonymous"
+    /// What it says where the administrator did.
+    package static let administratorName = "_administrator"
 }
 
 /// The roles that every container has.
@@ -34,19 +46,22 @@ extension Caller: WireEncodable, WireDecodable {
     package func encode(to writer: inout WireWriter) {
         if let user { writer.field(1, user) }
         for role in roles where BuiltInRole(rawValue: role) == nil { writer.field(2, role) }
+        if isAdministrator { writer.field(3, true) }
     }
 
     /// Built-in roles are derived again, never believed.
     package init(from reader: inout WireReader) throws(WireError) {
         var user: String?
         var customRoles: [String] = []
+        var isAdministrator = false
         while let field = try reader.nextField() {
             switch field {
             case 1: user = try reader.string()
             case 2: customRoles.append(try reader.string())
+            case 3: isAdministrator = try reader.bool()
             default: try reader.skip()
             }
         }
-        self.init(user: user, customRoles: customRoles)
+        self.init(user: user, customRoles: customRoles, isAdministrator: isAdministrator)
     }
 }

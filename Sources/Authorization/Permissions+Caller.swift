@@ -16,6 +16,8 @@ extension Permissions {
             self = caller.isOwner(of: database) ? .all : []
         case .shared:
             self = []
+        case .public where caller.isAdministrator:
+            self = .all
         case .public:
             self = type.grants.reduce(into: []) { permissions, grant in
                 let counts =
@@ -30,6 +32,6 @@ extension Permissions {
 extension Caller {
     /// Whether this is the user whose private database it is.
     package func isOwner(of database: DatabaseKey) -> Bool {
-        database.scope == .private && user != nil && user == database.owner
+        database.scope == .private && !isAdministrator && user != nil && user == database.owner
     }
 }

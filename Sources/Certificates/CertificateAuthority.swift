@@ -68,7 +68,9 @@ package struct CertificateAuthority: Sendable {
         guard certificate.notValidAfter > now else {
             throw CertificatesError(
                 file: "authority \(authorityName)", problem: "expired on \(certificate.notValidAfter)",
-                remedy: "Make new authorities in another folder, issue every node anew and restart the nodes with them")
+                remedy:
+                    "Make new authorities in another folder, issue every node anew and put the files in place of the old"
+            )
         }
         do {
             let publicKey = Certificate.PublicKey(publicKey)

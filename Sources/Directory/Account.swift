@@ -15,10 +15,15 @@ package struct Account: Hashable, Sendable {
     package var familyName: String?
     /// Whether other users may learn the names.
     package var isDiscoverable: Bool
+    /// Nil: the account cannot sign in by a password.
+    package var password: PasswordHash?
+    /// Unique.
+    package var identity: ExternalIdentity?
 
     package init(
         id: String, name: String, created: Int64, email: String? = nil, givenName: String? = nil,
-        familyName: String? = nil, isDiscoverable: Bool = false
+        familyName: String? = nil, isDiscoverable: Bool = false, password: PasswordHash? = nil,
+        identity: ExternalIdentity? = nil
     ) {
         self.id = id
         self.name = name
@@ -27,6 +32,8 @@ package struct Account: Hashable, Sendable {
         self.givenName = givenName
         self.familyName = familyName
         self.isDiscoverable = isDiscoverable
+        self.password = password
+        self.identity = identity
     }
 
     /// The account's user record name in a container: opaque, and different in each, so that two containers cannot tell that
@@ -34,6 +41,12 @@ package struct Account: Hashable, Sendable {
     package static func userRecordName(accountID: String, container: String) -> String {
         let digest = SHA256.hash(data: Array("zonekeeper user/\(accountID)/\(container)".utf8))
         return "_" + Hex.encode(Array(digest.prefix(16)))
+    }
+
+    /// Whether a text is one line of what can be seen: no control characters, line separators, marks that change the direction of
+    /// writing, or characters of no width, by which two names look alike.
+    package static func isPlainLine(_ text: some StringProtocol) -> Bool {
+        text.unicodeScalars.allSatisfy { !AuditText.isHidden($0) }
     }
 
     /// The form in which addresses are compared: ASCII capitals become small letters.
@@ -50,14 +63,18 @@ package struct AccountChanges: Hashable, Sendable {
     package var givenName: String?
     package var familyName: String?
     package var isDiscoverable: Bool?
+    /// `ExternalIdentity.none` clears.
+    package var identity: ExternalIdentity?
 
     package init(
-        email: String? = nil, givenName: String? = nil, familyName: String? = nil, isDiscoverable: Bool? = nil
+        email: String? = nil, givenName: String? = nil, familyName: String? = nil, isDiscoverable: Bool? = nil,
+        identity: ExternalIdentity? = nil
     ) {
         self.email = email
         self.givenName = givenName
         self.familyName = familyName
         self.isDiscoverable = isDiscoverable
+        self.identity = identity
     }
 
     /// Whether nothing is to be changed.
@@ -68,11 +85,13 @@ package struct AccountChanges: Hashable, Sendable {
         if let givenName { account.givenName = givenName.isEmpty ? nil : givenName }
         if let familyName { account.familyName = familyName.isEmpty ? nil : familyName }
         if let isDiscoverable { account.isDiscoverable = isDiscoverable }
+        if let identity { account.identity = identity == .none ? nil : identity }
     }
 }
 
 extension Account: WireCodable {
-    /// 1 id, 2 name, 3 created, 4 email, 5 given name, 6 family name, 7 whether discoverable (left out when not).
+    /// 1 id, 2 name, 3 created, 4 email, 5 given name, 6 family name, 7 whether discoverable (left out when not),
+    /// 8 password, 9 identity.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, id)
         writer.field(2, name)
@@ -81,6 +100,8 @@ extension Account: WireCodable {
         if let givenName { writer.field(5, givenName) }
         if let familyName { writer.field(6, familyName) }
         if isDiscoverable { writer.field(7, true) }
+        if let password { writer.field(8) { password.encode(to: &$0) } }
+        if let identity { writer.field(9) { identity.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -94,6 +115,8 @@ extension Account: WireCodable {
             case 5: givenName = try reader.string()
             case 6: familyName = try reader.string()
             case 7: isDiscoverable = try reader.bool()
+            case 8: password = try reader.message()
+            case 9: identity = try reader.message()
             default: try reader.skip()
             }
         }
@@ -101,12 +124,13 @@ extension Account: WireCodable {
 }
 
 extension AccountChanges: WireCodable {
-    /// 1 email, 2 given name, 3 family name, 4 whether discoverable; each left out where it stays.
+    /// 1 email, 2 given name, 3 family name, 4 whether discoverable, 5 identity; each left out where it stays.
     package func encode(to writer: inout WireWriter) {
         if let email { writer.field(1, email) }
         if let givenName { writer.field(2, givenName) }
         if let familyName { writer.field(3, familyName) }
         if let isDiscoverable { writer.field(4, isDiscoverable) }
+        if let identity { writer.field(5) { identity.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -117,6 +141,7 @@ extension AccountChanges: WireCodable {
             case 2: givenName = try reader.string()
             case 3: familyName = try reader.string()
             case 4: isDiscoverable = try reader.bool()
+            case 5: identity = try reader.message()
             default: try reader.skip()
             }
         }

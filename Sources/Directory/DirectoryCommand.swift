@@ -16,10 +16,39 @@ package enum DirectoryCommand: Hashable, Sendable {
     case addContainerKey(container: String, ContainerKey)
     case createAccount(Account)
     case updateAccount(name: String, AccountChanges)
-    /// Removes the account and its sessions; its records stay.
+    /// Removes the account, its sessions, keys and roles; its records stay.
     case deleteAccount(name: String)
+    /// Nil takes the password away. Ends a lock-out; sessions of both kinds, if they shall end.
+    case setPassword(account: String, PasswordHash?, endsSessions: Bool)
     case createToken(Token)
+    /// A session that begins with signing in, provided that what it rests on still holds; ends the lock-out of its account, and the
+    /// oldest sessions where the account has more than `Token.signInSessionsMax` of them in the container.
+    case beginSession(Token, SignInBasis)
+    /// Works for sessions of both kinds, too.
     case revokeToken(id: String)
+    /// That somebody could not sign in to an account; enough of them lock it (`Lockout`).
+    case noteSignInFailure(accountID: String, time: Int64)
+    case createServerKey(ServerKey)
+    case revokeServerKey(id: String)
+    /// The role must be one of the environment's schema.
+    case addRoleMember(RoleMember)
+    case removeRoleMember(RoleMember)
+    /// Sets limits of a container, or, where it is nil, what holds for each that has none of its own.
+    case setLimits(container: String?, [LimitChange])
+    /// A new provider, or new values of the one of that name.
+    case setIdentityProvider(IdentityProvider)
+    /// Accounts that came from it stay.
+    case removeIdentityProvider(name: String)
+    /// Whether anybody may make an account.
+    case setSignUp(isOpen: Bool)
+    /// Removes tokens that have expired by `time` and the oldest audit records above `auditRecordsMax`; at most 500 of each.
+    case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)
+}
+
+/// How long the audit log is.
+package enum AuditRetention {
+    /// Records that are kept.
+    package static let recordsMax: UInt64 = 1_000_000
 }
 
 /// What became of a command.
@@ -27,145 +56,6 @@ package enum DirectoryOutcome: Hashable, Sendable {
     /// Done. `version` is the new version of a schema, 0 otherwise.
     case done(version: UInt64)
     case refused(ServiceError)
-}
-
-extension DirectoryCommand: WireCodable {
-    /// One field: 1 map, 2 container, 3 schema, 4 account, 5 account's name, 6 token, 7 token's id, 8 changed account, 9 reset,
-    /// 10 container key.
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .installMap(let map): writer.field(1) { map.encode(to: &$0) }
-        case .createContainer(let name, let time):
-            writer.field(2) { container in
-                container.field(1, name)
-                container.field(2, signed: time)
-            }
-        case .setSchema(let key, let expectedVersion, let schema):
-            writer.field(3) { change in
-                change.field(1, key.container)
-                change.field(2, key.environment.rawValue)
-                change.field(3, expectedVersion)
-                change.field(4) { schema.encode(to: &$0) }
-            }
-        case .createAccount(let account): writer.field(4) { account.encode(to: &$0) }
-        case .deleteAccount(let name): writer.field(5, name)
-        case .createToken(let token): writer.field(6) { token.encode(to: &$0) }
-        case .revokeToken(let id): writer.field(7, id)
-        case .updateAccount(let name, let changes):
-            writer.field(8) { change in
-                change.field(1, name)
-                change.field(2) { changes.encode(to: &$0) }
-            }
-        case .resetDevelopment(let container, let expectedVersion):
-            writer.field(9) { reset in
-                reset.field(1, container)
-                reset.field(2, expectedVersion)
-            }
-        case .addContainerKey(let container, let key):
-            writer.field(10) { addition in
-                addition.field(1, container)
-                addition.field(2) { key.encode(to: &$0) }
-            }
-        }
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        var command: DirectoryCommand?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: command = .installMap(try reader.message())
-            case 2: command = try Self.createContainer(&reader)
-            case 3: command = try Self.setSchema(&reader)
-            case 4: command = .createAccount(try reader.message())
-            case 5: command = .deleteAccount(name: try reader.string())
-            case 6: command = .createToken(try reader.message())
-            case 7: command = .revokeToken(id: try reader.string())
-            case 8: command = try Self.updateAccount(&reader)
-            case 9: command = try Self.resetDevelopment(&reader)
-            case 10: command = try Self.addContainerKey(&reader)
-            default: try reader.skip()
-            }
-        }
-        guard let command else { throw .missingField(1) }
-        self = command
-    }
-
-    private static func createContainer(_ reader: inout WireReader) throws(WireError) -> Self {
-        var nested = try reader.nested()
-        var name = ""
-        var time: Int64 = 0
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: name = try nested.string()
-            case 2: time = try nested.signed()
-            default: try nested.skip()
-            }
-        }
-        return .createContainer(name: name, time: time)
-    }
-
-    private static func setSchema(_ reader: inout WireReader) throws(WireError) -> Self {
-        var nested = try reader.nested()
-        var container = ""
-        var environment: Environment?
-        var expectedVersion: UInt64 = 0
-        var schema = Schema()
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: container = try nested.string()
-            case 2: environment = Environment(rawValue: try nested.string())
-            case 3: expectedVersion = try nested.unsigned()
-            case 4: schema = try nested.message()
-            default: try nested.skip()
-            }
-        }
-        guard let environment else { throw .invalidValue(field: 2) }
-        return .setSchema(
-            SchemaKey(container: container, environment: environment), expectedVersion: expectedVersion, schema)
-    }
-
-    private static func updateAccount(_ reader: inout WireReader) throws(WireError) -> Self {
-        var nested = try reader.nested()
-        var name = ""
-        var changes = AccountChanges()
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: name = try nested.string()
-            case 2: changes = try nested.message()
-            default: try nested.skip()
-            }
-        }
-        return .updateAccount(name: name, changes)
-    }
-
-    private static func resetDevelopment(_ reader: inout WireReader) throws(WireError) -> Self {
-        var nested = try reader.nested()
-        var container = ""
-        var expectedVersion: UInt64 = 0
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: container = try nested.string()
-            case 2: expectedVersion = try nested.unsigned()
-            default: try nested.skip()
-            }
-        }
-        return .resetDevelopment(container: container, expectedVersion: expectedVersion)
-    }
-
-    private static func addContainerKey(_ reader: inout WireReader) throws(WireError) -> Self {
-        var nested = try reader.nested()
-        var container = ""
-        var key: ContainerKey?
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: container = try nested.string()
-            case 2: key = try nested.message()
-            default: try nested.skip()
-            }
-        }
-        guard let key else { throw .missingField(2) }
-        return .addContainerKey(container: container, key)
-    }
 }
 
 extension DirectoryOutcome: WireCodable {

@@ -1,91 +1,130 @@
-import RecordModel
+package import RecordModel
 
-/// What the directory says, in memory: an immutable value that requests read without a lock.
+/// What the directory says, in memory: a value that requests read without a lock. A copy costs one retain.
 package struct DirectorySnapshot: Sendable {
+    /// Unchecked: `contents` is changed by `take` alone, which makes sure before that nobody else holds the box.
+    private final class Box: @unchecked Sendable {
+        var contents: DirectoryContents
+
+        init(_ contents: DirectoryContents) { self.contents = contents }
+    }
+
+    private var box: Box
+
+    package init() { box = Box(DirectoryContents()) }
+
+    /// Takes over what a command changed.
+    package mutating func take(_ change: DirectoryChange) {
+        if !isKnownUniquelyReferenced(&box) { box = Box(box.contents) }
+        box.contents.take(change)
+    }
+
     /// Nil until the cluster's first command was applied here.
-    package var map: ClusterMap?
+    package var map: ClusterMap? { box.contents.map }
     /// Creation times, in milliseconds since 1970, by container name.
-    package var containers: [String: Int64] = [:]
-    package var schemas: [SchemaKey: VersionedSchema] = [:]
+    package var containers: [String: Int64] { box.contents.containers }
+    package var schemas: [SchemaKey: VersionedSchema] { box.contents.schemas }
     /// The data keys of containers that have any, ascending by number; the last one seals.
-    package private(set) var containerKeys: [String: [ContainerKey]] = [:]
-    package private(set) var accountsByName: [String: Account] = [:]
-    package private(set) var tokensByHash: [[UInt8]: Token] = [:]
-    private var namesByID: [String: String] = [:]
-    private var namesByEmail: [String: String] = [:]
-    private var userNames = UserNames()
+    package var containerKeys: [String: [ContainerKey]] { box.contents.containerKeys }
 
-    package init() {}
+    /// The container's data keys, ascending by number; empty until something was sealed.
+    package func keys(of container: String) -> [ContainerKey] { box.contents.containerKeys[container] ?? [] }
+}
 
-    package func token(withSecret secret: some StringProtocol) -> Token? {
-        tokensByHash[Token.hash(ofSecret: secret)]
-    }
+// Accounts, and what they may sign in with.
+extension DirectorySnapshot {
+    package var accountsByName: PartedDictionary<String, Account> { box.contents.accounts.byName }
 
-    package func account(withID id: String) -> Account? {
-        namesByID[id].flatMap { accountsByName[$0] }
-    }
+    package func account(withID id: String) -> Account? { box.contents.accounts.account(withID: id) }
 
     /// The account with an address, however its letters are written.
     package func account(withEmail email: some StringProtocol) -> Account? {
-        namesByEmail[Account.comparable(email: email)].flatMap { accountsByName[$0] }
+        box.contents.accounts.account(withEmail: email)
     }
 
     /// The account that goes by a user record name in a container. The first look into a container hashes every account's id,
     /// once; later ones cost nothing of note.
     package func account(withUserRecordName name: String, in container: String) -> Account? {
-        userNames.accountID(of: name, in: container).flatMap { account(withID: $0) }
+        box.contents.accounts.account(withUserRecordName: name, in: container)
     }
 
-    /// The container's data keys, ascending by number; empty until something was sealed.
-    package func keys(of container: String) -> [ContainerKey] { containerKeys[container] ?? [] }
-
-    /// Takes over what a command changed.
-    package mutating func take(_ change: DirectoryChange) {
-        switch change {
-        case .map(let new): map = new
-        case .container(let name, let created, let schema):
-            containers[name] = created
-            for environment in Environment.allCases {
-                schemas[SchemaKey(container: name, environment: environment)] = schema
-            }
-        case .schema(let key, let schema): schemas[key] = schema
-        case .containerKey(let container, let key): containerKeys[container, default: []].append(key)
-        case .account(let account): take(account)
-        case .accountRemoved(let account): remove(account)
-        case .token(let token): tokensByHash[token.secretHash] = token
-        case .tokenRemoved(let token): tokensByHash[token.secretHash] = nil
-        }
+    /// The account that is known to an issuer by this name.
+    package func account(withIdentity identity: ExternalIdentity) -> Account? {
+        box.contents.accounts.account(withIdentity: identity)
     }
 
-    /// A new account, or a known one's new values.
-    private mutating func take(_ account: Account) {
-        if let email = accountsByName[account.name]?.email { namesByEmail[Account.comparable(email: email)] = nil }
-        accountsByName[account.name] = account
-        if let email = account.email { namesByEmail[Account.comparable(email: email)] = account.name }
-        if namesByID.updateValue(account.name, forKey: account.id) == nil { userNames.add(accountID: account.id) }
+    /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
+    package func lockout(of accountID: String) -> Lockout? { box.contents.lockouts[accountID] }
+
+    /// Sorted by name.
+    package var providers: [IdentityProvider] { box.contents.providers }
+
+    /// Whether anybody may make an account; no, until somebody says so.
+    package var isSignUpOpen: Bool { box.contents.isSignUpOpen }
+}
+
+// Tokens, keys and roles.
+extension DirectorySnapshot {
+    /// Every token; for lists, not for requests: it is put together at each look.
+    package var tokensByHash: [[UInt8]: Token] { box.contents.tokens.byHash.joined }
+
+    /// The token with a secret; a session begun by sign-in has none.
+    package func token(withSecret secret: some StringProtocol) -> Token? {
+        guard let token = box.contents.tokens.byHash[Token.hash(ofSecret: secret)] else { return nil }
+        if case .signIn = token.kind { return nil }
+        return token
     }
 
-    private mutating func remove(_ account: Account) {
-        accountsByName[account.name] = nil
-        namesByID[account.id] = nil
-        if let email = account.email { namesByEmail[Account.comparable(email: email)] = nil }
-        userNames.compact(ifAbove: 2 * namesByID.count + 1_024) { Array(namesByID.keys) }
-        for (hash, token) in tokensByHash {
-            if case .session(_, account.id, _) = token.kind { tokensByHash[hash] = nil }
-        }
+    package func token(withID id: String) -> Token? { box.contents.tokens.token(withID: id) }
+
+    /// How many accounts have a session in the container, expired ones included until they are purged.
+    package func userCount(of container: String) -> Int { box.contents.tokens.userCount(of: container) }
+
+    package func serverKey(id: String) -> ServerKey? { box.contents.serverKeys[id] }
+
+    /// Sorted by time of creation, then id.
+    package var serverKeys: [ServerKey] {
+        box.contents.serverKeys.values.sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+    }
+
+    /// The custom roles of an account, sorted. A role that the schema does not have any more grants nothing.
+    package func roles(of accountID: String, container: String, environment: Environment) -> [String] {
+        box.contents.roles.roles(of: accountID, SchemaKey(container: container, environment: environment))
+    }
+
+    /// Sorted by role, then account's id.
+    package func members(container: String, environment: Environment) -> [RoleMember] {
+        box.contents.roles.members(of: SchemaKey(container: container, environment: environment))
     }
 }
 
-/// One change of the directory, as the snapshots in memory take it over.
-package enum DirectoryChange: Hashable, Sendable {
-    case map(ClusterMap)
-    /// A new container, with the schema of both its environments.
-    case container(name: String, created: Int64, VersionedSchema)
-    case schema(SchemaKey, VersionedSchema)
-    case containerKey(container: String, ContainerKey)
-    /// A new account, or new values of one.
-    case account(Account)
-    case accountRemoved(Account)
-    case token(Token)
-    case tokenRemoved(Token)
+// Limits, and what waits to be purged.
+extension DirectorySnapshot {
+    /// What a container is held to.
+    package func limits(of container: String) -> ContainerLimits { box.contents.limits.limits(of: container) }
+
+    /// Grows whenever a limit that holds for the container is changed, for itself or for the cluster.
+    package func limitsEpoch(of container: String) -> UInt64 { box.contents.limits.epoch(of: container) }
+
+    /// What was set for a container, or, where it is nil, for each that has no value of its own.
+    package func overrides(of container: String?) -> [ContainerLimit: Int64] {
+        box.contents.limits.overrides(of: container).values
+    }
+
+    package var auditBounds: AuditBounds { box.contents.audit }
+
+    /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many sessions that end
+    /// one by one do not cost an entry of the log each.
+    package func needsPurge(now: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax) -> Bool {
+        if let expiry = box.contents.tokens.firstExpiry, expiry < now &- 60_000 { return true }
+        let count = box.contents.audit.count
+        return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)
+    }
+}
+
+extension DirectorySnapshot: Equatable {
+    /// Whether both say the same.
+    package static func == (left: Self, right: Self) -> Bool {
+        left.box === right.box || left.box.contents == right.box.contents
+    }
 }

@@ -3,10 +3,10 @@ import GRDB
 import RecordModel
 import Wire
 
-// Accounts and their tokens: one function a command. Each throws `ServiceError` to refuse, before it writes anything, or the
+// Accounts: one function a command. Each throws `ServiceError` to refuse, before it writes anything, or the
 // database's own error.
 extension DirectoryTables {
-    static func createAccount(_ account: Account, in db: Database) throws -> DirectoryChange? {
+    static func createAccount(_ account: Account, in db: Database) throws -> [DirectoryChange] {
         // Text that looks the same must be the same: names are keys in memory, where Unicode's equivalence counts, and on disk,
         // where bytes do.
         guard account.name.utf8.elementsEqual(account.name.precomposedStringWithCanonicalMapping.utf8) else {
@@ -14,68 +14,92 @@ extension DirectoryTables {
                 .badRequest,
                 "the name '\(account.name)' is not in Unicode's composed form (NFC): write it with composed letters")
         }
+        if let body = try Data.fetchOne(
+            db, sql: "SELECT body FROM account WHERE id = ?", arguments: [account.id]),
+            try Account(decoding: [UInt8](body)) == account
+        {
+            return []
+        }
         if try Int.fetchOne(
             db, sql: "SELECT 1 FROM account WHERE name = ? OR id = ?", arguments: [account.name, account.id]) != nil
         {
             throw ServiceError(.exists, "user '\(account.name)' exists already")
         }
         let email = try comparableEmail(of: account, in: db)
+        let identity = try uniqueIdentity(of: account, in: db)
         try db.execute(
-            sql: "INSERT INTO account (id, name, email, body) VALUES (?, ?, ?, ?)",
-            arguments: [account.id, account.name, email, Data(account.encoded())])
-        return .account(account)
+            sql: "INSERT INTO account (id, name, email, identity, body) VALUES (?, ?, ?, ?, ?)",
+            arguments: [account.id, account.name, email, identity, Data(account.encoded())])
+        return [.account(account)]
     }
 
     static func updateAccount(
         _ name: String, _ changes: AccountChanges, in db: Database
-    ) throws -> DirectoryChange? {
+    ) throws -> [DirectoryChange] {
         let old = try account(named: name, in: db)
         var account = old
         changes.apply(to: &account)
-        if account == old { return nil }
+        if account == old { return [] }
+        try write(account, in: db)
+        return [.account(account)]
+    }
+
+    private static func write(_ account: Account, in db: Database) throws {
         let email = try comparableEmail(of: account, in: db)
+        let identity = try uniqueIdentity(of: account, in: db)
         try db.execute(
-            sql: "UPDATE account SET email = ?, body = ? WHERE id = ?",
-            arguments: [email, Data(account.encoded()), account.id])
-        return .account(account)
+            sql: "UPDATE account SET email = ?, identity = ?, body = ? WHERE id = ?",
+            arguments: [email, identity, Data(account.encoded()), account.id])
     }
 
-    static func deleteAccount(named name: String, in db: Database) throws -> DirectoryChange? {
+    static func deleteAccount(named name: String, in db: Database) throws -> [DirectoryChange] {
         let account = try account(named: name, in: db)
-        try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [account.id])
+        var changes = try endSessions(of: account.id, in: db) + removeServerKeys(of: account.id, in: db)
+        changes += try removeRoles(of: account.id, in: db) + clearLockout(of: account.id, in: db)
         try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [account.id])
-        return .accountRemoved(account)
+        return changes + [.accountRemoved(account)]
     }
 
-    static func createToken(_ token: Token, in db: Database) throws -> DirectoryChange? {
-        var accountID: String?
-        switch token.kind {
-        case .api(let container, _): try requireContainer(container, in: db)
-        case .session(let container, let id, _):
-            try requireContainer(container, in: db)
-            guard try Int.fetchOne(db, sql: "SELECT 1 FROM account WHERE id = ?", arguments: [id]) != nil else {
-                throw ServiceError(.notFound, "the session's user does not exist any more")
-            }
-            accountID = id
+    static func setPassword(
+        _ password: PasswordHash?, ofAccount name: String, endsSessions: Bool, in db: Database
+    ) throws -> [DirectoryChange] {
+        var account = try account(named: name, in: db)
+        var changes = try clearLockout(of: account.id, in: db)
+        if account.password != password {
+            account.password = password
+            try write(account, in: db)
+            changes.append(.account(account))
         }
-        if try Int.fetchOne(
-            db, sql: "SELECT 1 FROM token WHERE id = ? OR secret_hash = ?",
-            arguments: [token.id, Data(token.secretHash)]) != nil
-        {
-            throw ServiceError(.exists, "a token with this id or secret exists already")
-        }
+        if endsSessions { changes += try endSessions(of: account.id, in: db) }
+        return changes
+    }
+
+    static func noteSignInFailure(_ accountID: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
+        try requireAccount(accountID, in: db)
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
+        let old = try body.map { try Lockout(decoding: [UInt8]($0)) } ?? Lockout(failures: 0, lockedUntil: 0)
+        let lockout = old.counting(failureAt: time)
         try db.execute(
-            sql: "INSERT INTO token (id, account, secret_hash, body) VALUES (?, ?, ?, ?)",
-            arguments: [token.id, accountID, Data(token.secretHash), Data(token.encoded())])
-        return .token(token)
+            sql: "INSERT OR REPLACE INTO lockout (account, body) VALUES (?, ?)",
+            arguments: [accountID, Data(lockout.encoded())])
+        return [.lockout(accountID: accountID, lockout)]
     }
 
-    static func revokeToken(_ id: String, in db: Database) throws -> DirectoryChange? {
-        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id]) else {
-            throw ServiceError(.notFound, "no token '\(id)': `zonekeeper token list` shows those that exist")
+    static func clearLockout(of accountID: String, in db: Database) throws -> [DirectoryChange] {
+        try db.execute(sql: "DELETE FROM lockout WHERE account = ?", arguments: [accountID])
+        return db.changesCount == 0 ? [] : [.lockout(accountID: accountID, nil)]
+    }
+
+    static func requireAccount(_ id: String, in db: Database) throws {
+        guard try Int.fetchOne(db, sql: "SELECT 1 FROM account WHERE id = ?", arguments: [id]) != nil else {
+            throw ServiceError(
+                .notFound, "the user does not exist any more: `zonekeeper user list` shows those that do")
         }
-        try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-        return .tokenRemoved(try Token(decoding: [UInt8](body)))
+    }
+
+    static func account(withID id: String, in db: Database) throws -> Account? {
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE id = ?", arguments: [id])
+        return try body.map { try Account(decoding: [UInt8]($0)) }
     }
 
     private static func account(named name: String, in db: Database) throws -> Account {
@@ -94,5 +118,20 @@ extension DirectoryTables {
             throw ServiceError(.exists, "another user has the address '\(email)' already")
         }
         return email
+    }
+
+    /// The account's name at an issuer in the form in which it is unique.
+    private static func uniqueIdentity(of account: Account, in db: Database) throws -> Data? {
+        guard let identity = account.identity else { return nil }
+        let form = Data(identity.encoded())
+        if try Int.fetchOne(
+            db, sql: "SELECT 1 FROM account WHERE identity = ? AND id <> ?", arguments: [form, account.id]) != nil
+        {
+            throw ServiceError(
+                .exists,
+                "another user has this identity at '\(identity.issuer)' already: take it from that user, or delete that user"
+            )
+        }
+        return form
     }
 }

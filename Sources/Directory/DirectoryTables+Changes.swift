@@ -5,10 +5,10 @@ import Wire
 
 // One function a command. Each throws `ServiceError` to refuse, before it writes anything, or the database's own error.
 extension DirectoryTables {
-    static func installMap(_ map: ClusterMap, in db: Database) throws -> DirectoryChange? {
+    static func installMap(_ map: ClusterMap, in db: Database) throws -> [DirectoryChange] {
         if let body = try Data.fetchOne(db, sql: "SELECT body FROM map") {
             let installed = try ClusterMap(decoding: [UInt8](body))
-            if installed == map { return nil }
+            if installed == map { return [] }
             guard map.epoch > installed.epoch else {
                 throw ServiceError(
                     .conflict, "the cluster's map has epoch \(installed.epoch), the offered one \(map.epoch)")
@@ -16,10 +16,10 @@ extension DirectoryTables {
         }
         try db.execute(
             sql: "INSERT OR REPLACE INTO map (id, body) VALUES (1, ?)", arguments: [Data(map.encoded())])
-        return .map(map)
+        return [.map(map)]
     }
 
-    static func createContainer(_ name: String, time: Int64, in db: Database) throws -> DirectoryChange? {
+    static func createContainer(_ name: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
         if try containerExists(name, in: db) {
             throw ServiceError(.exists, "container '\(name)' exists already")
         }
@@ -28,12 +28,12 @@ extension DirectoryTables {
         for environment in Environment.allCases {
             try write(schema, of: SchemaKey(container: name, environment: environment), in: db)
         }
-        return .container(name: name, created: time, schema)
+        return [.container(name: name, created: time, schema)]
     }
 
     static func setSchema(
         _ key: SchemaKey, expectedVersion: UInt64, _ schema: Schema, in db: Database
-    ) throws -> (version: UInt64, change: DirectoryChange?) {
+    ) throws -> (version: UInt64, change: DirectoryChange) {
         let (version, generation) = try installed(key, in: db)
         guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
         let new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
@@ -43,7 +43,7 @@ extension DirectoryTables {
 
     static func resetDevelopment(
         _ container: String, expectedVersion: UInt64, in db: Database
-    ) throws -> (version: UInt64, change: DirectoryChange?) {
+    ) throws -> (version: UInt64, change: DirectoryChange) {
         let key = SchemaKey(container: container, environment: .development)
         let (version, generation) = try installed(key, in: db)
         guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
@@ -58,7 +58,7 @@ extension DirectoryTables {
 
     static func addContainerKey(
         _ key: ContainerKey, to container: String, in db: Database
-    ) throws -> DirectoryChange? {
+    ) throws -> [DirectoryChange] {
         try requireContainer(container, in: db)
         let last = try Int64.fetchOne(
             db, sql: "SELECT MAX(number) FROM container_key WHERE container = ?", arguments: [container])
@@ -71,7 +71,7 @@ extension DirectoryTables {
         try db.execute(
             sql: "INSERT INTO container_key (container, number, body) VALUES (?, ?, ?)",
             arguments: [container, Int64(key.number), Data(key.encoded())])
-        return .containerKey(container: container, key)
+        return [.containerKey(container: container, key)]
     }
 
     /// The version and generation of a schema; 0 where none was ever set.

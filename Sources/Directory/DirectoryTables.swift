@@ -6,8 +6,13 @@ import Wire
 /// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a pure
 /// function of rows and command; only I/O errors are thrown.
 package enum DirectoryTables {
-    /// The names of the tables, for whoever hashes or copies them.
-    package static let all = ["account", "container", "container_key", "map", "schema", "token"]
+    /// The names of the tables, for whoever hashes them whole; all but the audit log, which is long and has hashes of its own
+    /// (`auditTip`).
+    package static let all = [
+        "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
+        "role_member",
+        "schema", "server_key", "settings", "token",
+    ]
 
     package static func create(in db: Database) throws {
         try db.execute(
@@ -22,87 +27,100 @@ package enum DirectoryTables {
                     container TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
                     PRIMARY KEY (container, number)) STRICT, WITHOUT ROWID;
                 CREATE TABLE account (
-                    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, email TEXT UNIQUE, body BLOB NOT NULL
-                ) STRICT, WITHOUT ROWID;
+                    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, email TEXT UNIQUE, identity BLOB UNIQUE,
+                    body BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE TABLE lockout (account TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
                 CREATE TABLE token (
-                    id TEXT PRIMARY KEY, account TEXT, secret_hash BLOB NOT NULL UNIQUE, body BLOB NOT NULL
-                ) STRICT, WITHOUT ROWID;
-                CREATE INDEX token_account ON token (account);
+                    id TEXT PRIMARY KEY, account TEXT, sign_in TEXT, created INTEGER NOT NULL,
+                    secret_hash BLOB NOT NULL UNIQUE, expires INTEGER, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE INDEX token_account ON token (account, sign_in, created);
+                CREATE INDEX token_expires ON token (expires) WHERE expires IS NOT NULL;
+                CREATE TABLE server_key (
+                    id TEXT PRIMARY KEY, account TEXT NOT NULL, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE INDEX server_key_account ON server_key (account);
+                CREATE TABLE role_member (
+                    container TEXT NOT NULL, environment TEXT NOT NULL, role TEXT NOT NULL, account TEXT NOT NULL,
+                    PRIMARY KEY (container, environment, role, account)) STRICT, WITHOUT ROWID;
+                CREATE INDEX role_member_account ON role_member (account);
+                CREATE TABLE limits (container TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE TABLE provider (name TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE TABLE settings (id INTEGER PRIMARY KEY CHECK (id = 1), body BLOB NOT NULL) STRICT;
+                CREATE TABLE audit (
+                    sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+                CREATE TABLE audit_base (
+                    id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
+                CREATE TABLE audit_failures (id INTEGER PRIMARY KEY CHECK (id = 1), body BLOB NOT NULL) STRICT;
                 """)
     }
 
-    /// Applies one command and says what changed for the snapshots in memory.
+    /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in memory. A refused
+    /// command changes nothing but the audit log.
+    package static func apply(
+        _ entry: DirectoryEntry, in db: Database
+    ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+        var result: (outcome: DirectoryOutcome, changes: [DirectoryChange]) = (.done(version: 0), [])
+        var events: [AuditEvent] = []
+        if let command = entry.command {
+            result = try apply(command, in: db)
+            if let origin = entry.origin { events.append(command.auditEvent(of: origin, result.outcome)) }
+        }
+        events = try withinBudget(events + entry.events, in: db)
+        if let change = try appendAudit(events, in: db) { result.changes.append(change) }
+        return result
+    }
+
+    /// Applies one command without a word in the audit log.
     package static func apply(
         _ command: DirectoryCommand, in db: Database
-    ) throws -> (outcome: DirectoryOutcome, change: DirectoryChange?) {
-        do throws(Refusal) {
-            let (version, change) = try judged(command, in: db)
-            return (.done(version: version), change)
-        } catch {
-            switch error {
-            case .refused(let error): return (.refused(error), nil)
-            case .failed(let error): throw error
-            }
+    ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+        do {
+            let (version, changes) = try judged(command, in: db)
+            return (.done(version: version), changes)
+        } catch let error as ServiceError {
+            return (.refused(error), [])
         }
     }
 
-    /// Everything, as a start reads it.
-    package static func snapshot(of db: Database) throws -> DirectorySnapshot {
-        var snapshot = DirectorySnapshot()
-        if let body = try Data.fetchOne(db, sql: "SELECT body FROM map") {
-            snapshot.map = try ClusterMap(decoding: [UInt8](body))
-        }
-        for row in try Row.fetchAll(db, sql: "SELECT name, created FROM container") {
-            snapshot.containers[row[0]] = row[1]
-        }
-        for row in try Row.fetchAll(db, sql: "SELECT container, environment, version, generation, body FROM schema") {
-            guard let environment = Environment(rawValue: row[1]) else { continue }
-            let body: Data = row[4]
-            snapshot.schemas[SchemaKey(container: row[0], environment: environment)] = VersionedSchema(
-                version: UInt64(row[2] as Int64), schema: try Schema(decoding: [UInt8](body)),
-                generation: UInt64(row[3] as Int64))
-        }
-        for row in try Row.fetchAll(db, sql: "SELECT container, body FROM container_key ORDER BY container, number") {
-            let body: Data = row[1]
-            snapshot.take(.containerKey(container: row[0], try ContainerKey(decoding: [UInt8](body))))
-        }
-        for body in try Data.fetchAll(db, sql: "SELECT body FROM account") {
-            snapshot.take(.account(try Account(decoding: [UInt8](body))))
-        }
-        for body in try Data.fetchAll(db, sql: "SELECT body FROM token") {
-            snapshot.take(.token(try Token(decoding: [UInt8](body))))
-        }
-        return snapshot
-    }
-
-    /// Why a command changed nothing: a refusal that every replica gives alike, or this replica's failing disk.
-    private enum Refusal: Error {
-        case refused(ServiceError)
-        case failed(any Error)
-    }
-
+    /// What a command changes. Throws `ServiceError` where it is refused, which every replica does alike, and whatever this replica's
+    /// disk does wrong.
     private static func judged(
         _ command: DirectoryCommand, in db: Database
-    ) throws(Refusal) -> (version: UInt64, change: DirectoryChange?) {
-        do {
-            switch command {
-            case .installMap(let map): return (0, try installMap(map, in: db))
-            case .createContainer(let name, let time): return (0, try createContainer(name, time: time, in: db))
-            case .setSchema(let key, let expectedVersion, let schema):
-                return try setSchema(key, expectedVersion: expectedVersion, schema, in: db)
-            case .resetDevelopment(let container, let expectedVersion):
-                return try resetDevelopment(container, expectedVersion: expectedVersion, in: db)
-            case .addContainerKey(let container, let key): return (0, try addContainerKey(key, to: container, in: db))
-            case .updateAccount(let name, let changes): return (0, try updateAccount(name, changes, in: db))
-            case .createAccount(let account): return (0, try createAccount(account, in: db))
-            case .deleteAccount(let name): return (0, try deleteAccount(named: name, in: db))
-            case .createToken(let token): return (0, try createToken(token, in: db))
-            case .revokeToken(let id): return (0, try revokeToken(id, in: db))
-            }
-        } catch let error as ServiceError {
-            throw .refused(error)
-        } catch {
-            throw .failed(error)
+    ) throws -> (version: UInt64, changes: [DirectoryChange]) {
+        switch command {
+        case .setSchema(let key, let expectedVersion, let schema):
+            let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, in: db)
+            return (version, [change])
+        case .resetDevelopment(let container, let expectedVersion):
+            let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, in: db)
+            return (version, [change])
+        default: return (0, try changes(of: command, in: db))
+        }
+    }
+
+    private static func changes(of command: DirectoryCommand, in db: Database) throws -> [DirectoryChange] {
+        switch command {
+        case .installMap(let map): try installMap(map, in: db)
+        case .createContainer(let name, let time): try createContainer(name, time: time, in: db)
+        case .setSchema, .resetDevelopment: preconditionFailure("a schema's change has a version of its own")
+        case .addContainerKey(let container, let key): try addContainerKey(key, to: container, in: db)
+        case .updateAccount(let name, let changes): try updateAccount(name, changes, in: db)
+        case .createAccount(let account): try createAccount(account, in: db)
+        case .deleteAccount(let name): try deleteAccount(named: name, in: db)
+        case .setPassword(let name, let password, let endsSessions):
+            try setPassword(password, ofAccount: name, endsSessions: endsSessions, in: db)
+        case .createToken(let token): try createToken(token, in: db)
+        case .beginSession(let token, let basis): try beginSession(token, basis, in: db)
+        case .revokeToken(let id): try revokeToken(id, in: db)
+        case .noteSignInFailure(let accountID, let time): try noteSignInFailure(accountID, time: time, in: db)
+        case .createServerKey(let key): try createServerKey(key, in: db)
+        case .revokeServerKey(let id): try revokeServerKey(id, in: db)
+        case .addRoleMember(let member): try addRoleMember(member, in: db)
+        case .removeRoleMember(let member): try removeRoleMember(member, in: db)
+        case .setLimits(let container, let changes): try setLimits(of: container, changes, in: db)
+        case .setIdentityProvider(let provider): try setProvider(provider, in: db)
+        case .removeIdentityProvider(let name): try removeProvider(name, in: db)
+        case .setSignUp(let isOpen): try setSignUp(isOpen: isOpen, in: db)
+        case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)
         }
     }
 }

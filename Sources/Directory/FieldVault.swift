@@ -123,7 +123,7 @@ extension FieldVault {
     /// How many rotations a node may be behind; what is further ahead is no key's number.
     private static let keysBehindMax: UInt64 = 8
 
-    private func requiredClusterKey() throws(ServiceError) -> SymmetricKey {
+    func requiredClusterKey() throws(ServiceError) -> SymmetricKey {
         guard let clusterKey else {
             throw ServiceError(
                 .internalError,
@@ -178,10 +178,10 @@ extension FieldVault {
 
 // The forms: version (1 byte), for values the key's number (8 bytes, big-endian), nonce (12), ciphertext, tag (16).
 extension FieldVault {
-    private static let version: UInt8 = 1
+    static let version: UInt8 = 1
     private static let overheadBytes = 1 + 8 + 12 + 16
 
-    private static func encrypt(
+    static func encrypt(
         _ bytes: [UInt8], with key: SymmetricKey, binding: [UInt8]
     ) throws(ServiceError) -> [UInt8] {
         guard let box = try? AES.GCM.seal(bytes, using: key, authenticating: binding), let combined = box.combined
@@ -191,7 +191,7 @@ extension FieldVault {
         return Array(combined)
     }
 
-    private static func decrypt(
+    static func decrypt(
         _ bytes: some Collection<UInt8>, with key: SymmetricKey, binding: [UInt8]
     ) -> [UInt8]? {
         guard let box = try? AES.GCM.SealedBox(combined: Array(bytes)) else { return nil }

@@ -4,22 +4,51 @@ package import Wire
 
 /// What a token lets its bearer do.
 package enum TokenKind: Hashable, Sendable {
-    /// Names the container and environment that requests may address.
-    case api(container: String, environment: Environment)
+    /// Names the container and environment that requests may address. `origins`: the web pages that may use it, all where there are
+    /// none. `callbackURL`: where sign-in sends the browser; nil: sign-in tells the page that opened it.
+    case api(container: String, environment: Environment, origins: [String], callbackURL: String?)
     /// Speaks for an account in one container. `expires` in milliseconds since 1970.
     case session(container: String, accountID: String, expires: Int64)
+    /// A session that began with signing in. The tokens that speak for it are signed and change; none of them is kept.
+    case signIn(container: String, accountID: String, expires: Int64)
+
+    package var container: String {
+        switch self {
+        case .api(let container, _, _, _): container
+        case .session(let container, _, _), .signIn(let container, _, _): container
+        }
+    }
+
+    /// Whose session it is; nil for none.
+    package var accountID: String? {
+        switch self {
+        case .api: nil
+        case .session(_, let accountID, _), .signIn(_, let accountID, _): accountID
+        }
+    }
+
+    /// Milliseconds since 1970; nil for never.
+    package var expires: Int64? {
+        switch self {
+        case .api: nil
+        case .session(_, _, let expires), .signIn(_, _, let expires): expires
+        }
+    }
 }
 
 /// A token as it is kept: by its hash, never in clear.
 package struct Token: Hashable, Sendable {
     /// What administrators name it by: 16 hexadecimal digits, no secret.
     package var id: String
-    /// SHA-256 of the secret's UTF-8 bytes.
+    /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of its id.
     package var secretHash: [UInt8]
     package var kind: TokenKind
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
+
+    /// Sessions begun by sign-in that one account has in one container at most; where another begins, the oldest ends.
+    package static let signInSessionsMax = 100
 
     package init(id: String, secretHash: [UInt8], kind: TokenKind, label: String, created: Int64) {
         self.id = id
@@ -28,6 +57,18 @@ package struct Token: Hashable, Sendable {
         self.label = label
         self.created = created
     }
+
+    /// A session begun by sign-in.
+    package init(sessionID: String, container: String, accountID: String, expires: Int64, label: String, created: Int64)
+    {
+        self.init(
+            id: sessionID, secretHash: Self.hash(ofSession: sessionID),
+            kind: .signIn(container: container, accountID: accountID, expires: expires), label: label, created: created)
+    }
+
+    /// What stands in the place of a secret's hash. No secret is equal to it: `DirectorySnapshot.token(withSecret:)` does not find
+    /// such sessions.
+    package static func hash(ofSession id: String) -> [UInt8] { hash(ofSecret: "session/" + id) }
 
     /// The hash under which a secret is looked up.
     package static func hash(ofSecret secret: some StringProtocol) -> [UInt8] {
@@ -45,19 +86,26 @@ package enum Hex {
 }
 
 extension Token: WireCodable {
+    /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8 expires,
+    /// 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not).
     package func encode(to writer: inout WireWriter) {
         writer.field(1, id)
         writer.field(2, secretHash)
         writer.field(3, label)
         writer.field(4, signed: created)
+        writer.field(5, kind.container)
         switch kind {
-        case .api(let container, let environment):
-            writer.field(5, container)
+        case .api(_, let environment, let origins, let callbackURL):
             writer.field(6, environment.rawValue)
-        case .session(let container, let accountID, let expires):
-            writer.field(5, container)
+            for origin in origins { writer.field(9, origin) }
+            if let callbackURL { writer.field(10, callbackURL) }
+        case .session(_, let accountID, let expires):
             writer.field(7, accountID)
             writer.field(8, signed: expires)
+        case .signIn(_, let accountID, let expires):
+            writer.field(7, accountID)
+            writer.field(8, signed: expires)
+            writer.field(11, true)
         }
     }
 
@@ -66,6 +114,9 @@ extension Token: WireCodable {
         var environment: Environment?
         var accountID = ""
         var expires: Int64 = 0
+        var origins: [String] = []
+        var callbackURL: String?
+        var isSignIn = false
         self.init(
             id: "", secretHash: [], kind: .session(container: "", accountID: "", expires: 0), label: "", created: 0)
         while let field = try reader.nextField() {
@@ -80,11 +131,16 @@ extension Token: WireCodable {
                 if environment == nil { throw .invalidValue(field: 6) }
             case 7: accountID = try reader.string()
             case 8: expires = try reader.signed()
+            case 9: origins.append(try reader.string())
+            case 10: callbackURL = try reader.string()
+            case 11: isSignIn = try reader.bool()
             default: try reader.skip()
             }
         }
         if let environment {
-            kind = .api(container: container, environment: environment)
+            kind = .api(container: container, environment: environment, origins: origins, callbackURL: callbackURL)
+        } else if isSignIn {
+            kind = .signIn(container: container, accountID: accountID, expires: expires)
         } else {
             kind = .session(container: container, accountID: accountID, expires: expires)
         }

@@ -2,7 +2,7 @@ import RecordModel
 import Testing
 
 extension Conformance {
-    @Suite("3 Authentication, as far as it exists: signatures and sign-in are a later issue")
+    @Suite("3 Authentication: tokens; signatures are in the authorization matrix, sign-in in WebServicesTests")
     struct Section03AuthenticationTests {
         @Test(
             "a request with neither token nor signature is refused (deviates: 401, one report says 400)",
@@ -88,13 +88,19 @@ extension Conformance {
             #expect(try await space.send(call).status == 200)
         }
 
-        @Test(
-            "deviates: there is no sign-in yet, so AUTHENTICATION_REQUIRED carries no redirectURL",
-            arguments: Door.allCases)
-        func noRedirect(door: Door) async throws {
-            let answer = try await Space(door).anonymous.get("zones/list")
+        @Test("AUTHENTICATION_REQUIRED says where to sign in, and the page is there", arguments: Door.allCases)
+        func redirect(door: Door) async throws {
+            let space = try await Space(door).anonymous
+            let answer = try await space.get("zones/list")
             #expect(answer.status == 421)
-            #expect(answer.json["redirectURL"] == nil)
+            let url = try #require(answer.json["redirectURL"]?.string)
+            let parts = url.split(separator: "=")
+            #expect(parts.count == 2 && parts[0].hasSuffix("/sign-in?ticket"), "\(url)")
+            var call = Call("GET", "/sign-in")
+            call.query = [("ticket", String(parts[1]))]
+            let shown = try await space.send(call)
+            #expect(shown.status == 200)
+            #expect(String(decoding: shown.body, as: UTF8.self).contains("<form"))
         }
     }
 }

@@ -6,26 +6,103 @@ import Wire
 
 /// The directory's tables in memory.
 struct TestDirectory {
-    private let database: DatabaseQueue
+    let database: DatabaseQueue
 
     init() throws {
         database = try DatabaseQueue()
         try database.write { try DirectoryTables.create(in: $0) }
     }
 
+    /// A directory with container `app`, whose development has the role `editor`, the users ada (a1) and bob (a2), both
+    /// with `password(0)`, and an API token.
+    static func populated() throws -> TestDirectory {
+        let directory = try TestDirectory()
+        for command in [
+            DirectoryCommand.createContainer(name: "app", time: 1),
+            .setSchema(
+                SchemaKey(container: "app", environment: .development), expectedVersion: 1, Schema(roles: ["editor"])),
+            .createAccount(Account(id: "a1", name: "ada", created: 1, password: password(0))),
+            .createAccount(Account(id: "a2", name: "bob", created: 2, password: password(0))),
+            .createToken(apiToken(of: "app")),
+        ] {
+            #expect(try directory.refusal(of: command) == nil)
+        }
+        return directory
+    }
+
     /// Applies a command by way of its bytes, as the log carries it.
     @discardableResult
-    func apply(_ command: DirectoryCommand) throws -> (outcome: DirectoryOutcome, change: DirectoryChange?) {
-        let decoded = try DirectoryCommand(decoding: command.encoded())
-        #expect(decoded == command)
-        return try database.write { try DirectoryTables.apply(decoded, in: $0) }
+    func apply(_ command: DirectoryCommand) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+        try apply(DirectoryEntry(command))
+    }
+
+    @discardableResult
+    func apply(_ entry: DirectoryEntry) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+        let decoded = try DirectoryEntry(decoding: entry.encoded())
+        #expect(decoded == entry)
+        let result = try database.write { try DirectoryTables.apply(decoded, in: $0) }
+        #expect(try DirectoryOutcome(decoding: result.outcome.encoded()) == result.outcome)
+        return result
     }
 
     /// The code with which a command is refused; nil if it was done.
     func refusal(of command: DirectoryCommand) throws -> String? {
-        guard case .refused(let error) = try apply(command).outcome else { return nil }
+        let (outcome, changes) = try apply(command)
+        guard case .refused(let error) = outcome else { return nil }
+        #expect(changes.isEmpty)
         return error.code.rawValue
     }
 
+    /// Whether a command was done and changed nothing.
+    func isIdle(_ command: DirectoryCommand) throws -> Bool {
+        let (outcome, changes) = try apply(command)
+        return outcome == .done(version: 0) && changes.isEmpty
+    }
+
+    /// Signs a user of `populated` in by the password of that account.
+    @discardableResult
+    func begin(_ session: Token) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+        try apply(.beginSession(session, Self.basis))
+    }
+
+    /// What the sessions of `populated` rest on.
+    static let basis = SignInBasis(.password(fingerprint: password(0).fingerprint), apiTokenID: "api-app")
+
+    static func password(_ byte: UInt8) -> PasswordHash {
+        PasswordHash(salt: [byte, 1], logN: 15, r: 8, p: 1, hash: [byte, 2])
+    }
+
+    /// An API token of a container.
+    static func apiToken(of container: String) -> Token {
+        Token(
+            id: "api-\(container)", secretHash: Token.hash(ofSecret: "api of \(container)"),
+            kind: .api(container: container, environment: .production, origins: [], callbackURL: nil), label: "",
+            created: 1)
+    }
+
     func snapshot() throws -> DirectorySnapshot { try database.read { try DirectoryTables.snapshot(of: $0) } }
+
+    /// A page of the audit log, by way of its bytes.
+    func audit(after: UInt64 = 0, limit: UInt64 = 1_000) throws -> AuditPage {
+        let read = try DirectoryRead(decoding: DirectoryRead.audit(after: after, limit: limit).encoded())
+        #expect(read == .audit(after: after, limit: limit))
+        let page = try database.read { try DirectoryTables.auditPage(after: after, limit: limit, in: $0) }
+        #expect(try AuditPage(decoding: page.encoded()) == page)
+        return page
+    }
+}
+
+/// SplitMix64: the same numbers from the same seed, everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
 }

@@ -53,7 +53,7 @@ struct BinaryFuzzTests {
             return try roundTrip(
                 ServiceError(
                     random.pick(ErrorCode.allCases), random.text(),
-                    retryAfterSeconds: random.chance(50) ? Int(random.integer()) : nil))
+                    retryAfterSeconds: random.chance(50) ? Double(random.integer()) : nil))
         case 7: return try roundTrip(ChangeTag(incarnation: random.next(), sequence: random.next()))
         case 8: return try roundTrip(random.location())
         default:

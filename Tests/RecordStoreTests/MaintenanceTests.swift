@@ -173,6 +173,37 @@ struct MaintenanceTests {
         #expect(zones == .needsSchema(installed: 2))
     }
 
+    @Test("retired zones leave no index rows, however schemas showed their records meanwhile", arguments: [1, 500])
+    func retiredRows(_ rows: UInt64) throws {
+        func install(_ version: UInt64, _ generation: UInt64, due: FieldType, score: FieldType, drops: String = "")
+            throws
+        {
+            var changed = note {
+                if $0.name == "due" { ($0.type, $0.indexes) = (due, due.scalar == .timestamp ? .queryable : []) }
+                if $0.name == "score" { $0.type = score }
+            }
+            changed.fields.removeAll { $0.name == drops }
+            let outcome = try shard.apply(Fixture.install(version, Schema(types: [changed]), generation: generation))
+            #expect(outcome == .schemaInstalled)
+        }
+        let settled = FieldType(.number, preferred: .int64)
+        try install(2, 0, due: FieldType(.int64), score: FieldType(.number))
+        for name in ["a", "b"] {
+            let values: [(String, FieldValue?)] = [("due", .int64(5)), ("score", .double(2)), ("plain", .string("x"))]
+            #expect(try shard.modify(zone, version: 2, .make(.create, name, values)).codes == [nil])
+        }
+        // The score has rows as the integer that the body does not hold.
+        try install(3, 0, due: FieldType(.int64), score: settled)
+        // The number in "due" has rows as a time; the next schema hides it, and would have it scrubbed.
+        try install(4, 1, due: FieldType(.timestamp), score: FieldType(.int64))
+        try install(5, 1, due: FieldType(.timestamp), score: FieldType(.int64), drops: "plain")
+        #expect(try shard.count("SELECT count(*) FROM index_number") > 0)
+        try shard.maintain(rows: rows)
+        for table in ["record", "index_number", "index_bytes", "index_missing", "edge", "job"] {
+            #expect(try shard.count("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+    }
+
     @Test("a zone command repeated with its key and position is applied once")
     func zoneRetries() throws {
         func command(_ kind: ModifyZone.Kind, position: UInt64, hash: UInt8 = 1) -> RecordCommand {

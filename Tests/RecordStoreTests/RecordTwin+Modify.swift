@@ -14,12 +14,14 @@ extension RecordTwin {
         let before = self
         var items: [ItemOutcome] = []
         var names: [String] = []
+        var need = QuotaAmounts.zero
+        let allotted = allotted(command)
         for operation in command.operations {
             if names.contains(operation.recordName) {
                 items.append(Self.failed(.badRequest))
             } else {
                 names.append(operation.recordName)
-                items.append(modify(operation, command))
+                items.append(modify(operation, command, allotted: allotted, &need))
             }
         }
         var outcome = RecordOutcome.records(items)
@@ -28,6 +30,8 @@ extension RecordTwin {
             self = before
             time = now
             outcome = .atomicFailure(items.map { $0.error == nil ? Self.failed(.atomicError) : $0 })
+        } else if need != .zero {
+            return takeBack(command, to: before, need)
         } else if items.contains(where: { $0.isChange }), let place = zone(command.zone), isChanged(place, before) {
             touch(place)
         }
@@ -49,6 +53,7 @@ extension RecordTwin {
 
     private func mayWrite(_ row: Row, _ caller: Caller, _ zone: Int) -> Bool {
         guard let type = type(of: row) else { return false }
+        if type.name == "Users" { return caller.isAdministrator || caller.user == row.name }
         let isCreator = caller.user != nil && row.created.user == caller.user
         return Permissions(of: caller, in: type, of: zones[zone].key.database, isCreator: isCreator).contains(.write)
     }
@@ -60,7 +65,7 @@ extension RecordTwin {
         return record(row, incarnation: zones[zone].incarnation)
     }
 
-    private mutating func modify(_ operation: RecordChange, _ command: ModifyRecords) -> ItemOutcome {
+    mutating func modify(_ operation: RecordChange, _ command: ModifyRecords) -> ItemOutcome {
         let zone = zone(command.zone)
         let stored = zone.flatMap { live(operation.recordName, zone: $0) }
         switch operation.kind {

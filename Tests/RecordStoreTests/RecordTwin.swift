@@ -60,6 +60,8 @@ struct RecordTwin {
     /// Removed types (with an empty field) and fields, and the job that cleans records of them.
     var stray: [(type: String, field: String, job: Int)] = []
     var remembered: [Remembered] = []
+    /// What databases were allotted; those that are not here were never written to.
+    var allotments: [DatabaseKey: Allotment] = [:]
 
     func zone(_ key: ZoneKey) -> Int? { zones.lastIndex { $0.key == key && $0.isLive } }
 
@@ -115,6 +117,7 @@ struct RecordTwin {
 
     mutating func makeZone(_ key: ZoneKey) -> Int {
         let earlier = zones.filter { $0.key == key }.map(\.incarnation).max() ?? 0
+        know(key.database)
         lastZone += 1
         zones.append(Zone(id: lastZone, key: key, incarnation: max(floor, earlier + 1)))
         return zones.count - 1
@@ -175,6 +178,7 @@ struct RecordTwin {
 
     mutating func remember(_ outcome: RecordOutcome, _ key: IdempotencyKey?, _ database: DatabaseKey) {
         guard let key else { return }
+        know(database)
         remembered.append(
             Remembered(database: database, key: key, outcome: outcome, expires: time + 86_400_000))
     }

@@ -7,6 +7,7 @@ struct TwinCommands {
     var random: Random
     var time: Int64 = 0
     var isOftenMaintained = true
+    private var epoch: UInt64 = 0
     private let names = (0..<14).map { "r\($0)" }
     private let zones =
         [Fixture.annsDefault, Fixture.publicZone]
@@ -26,8 +27,25 @@ struct TwinCommands {
         case 0..<2: return install(twin)
         case 2..<8: return modifyZone(twin)
         case 8..<(isOftenMaintained ? 14 : 10): return .maintain(maintain(rows: 10_000))
+        case 14..<18: return .quota(quota(twin))
         default: return .modifyRecords(modifyRecords(twin))
         }
+    }
+
+    /// Mostly about as much as is used.
+    private mutating func quota(_ twin: RecordTwin) -> QuotaCommand {
+        let key = pick([Fixture.publicData, Fixture.annsData])
+        if chance(30) { epoch += 1 }
+        let epoch = chance(8) && self.epoch > 0 ? self.epoch - 1 : self.epoch
+        if chance(6) { return .release(QuotaRelease(database: key)) }
+        let allotment = twin.allotments[key] ?? Allotment()
+        let lacking = (twin.used(key) - allotment.allotted).greater(.zero)
+        let more = QuotaAmounts(
+            bytes: Int64.random(in: -20...120, using: &random), records: Int64.random(in: -1...4, using: &random))
+        return .credit(
+            QuotaCredit(
+                database: key, cumulative: (allotment.received + lacking + more).greater(.zero), epoch: epoch,
+                overdrawn: chance(4) ? pick([.bytes, .records, [.bytes, .records]]) : []))
     }
 
     mutating func maintain(rows: UInt64) -> Maintain {
@@ -88,7 +106,15 @@ struct TwinCommands {
         let operations = (0..<count).map { _ in operation(twin, zone) }
         return ModifyRecords(
             zone: zone, schemaVersion: chance(40) ? twin.version + 1 : twin.version, caller: caller, time: time,
-            isAtomic: Bool.random(using: &random), idempotency: idempotency(), operations: operations)
+            isAtomic: Bool.random(using: &random), idempotency: idempotency(),
+            quota: chance(2) ? terms(twin, zone.database) : nil,
+            operations: operations)
+    }
+
+    private mutating func terms(_ twin: RecordTwin, _ database: DatabaseKey) -> QuotaTerms {
+        var terms = QuotaTerms(epoch: epoch, isFinal: Bool.random(using: &random))
+        if chance(4) { terms.limit = twin.used(database) + QuotaAmounts(bytes: 30, records: 1) }
+        return terms
     }
 
     private mutating func operation(_ twin: RecordTwin, _ zone: ZoneKey) -> RecordChange {
@@ -101,7 +127,7 @@ struct TwinCommands {
         }
         var tag = chance(4) ? ChangeTag(incarnation: 1, sequence: 1) : nil
         if let (incarnation, row) = stored, !chance(8) {
-            tag = ChangeTag(incarnation: incarnation, sequence: chance(6) ? row.sequence + 1 : row.sequence)
+            tag = ChangeTag(incarnation: incarnation, sequence: chance(4) ? row.sequence + 1 : row.sequence)
         }
         var type: String? = name.hasPrefix("_") ? "Users" : pick(["Note", "Note", "Note", "Secret", "Bare"])
         if let stored, !chance(20) { type = stored.1.type }

@@ -32,6 +32,7 @@ struct TwinTests {
             let expected = twin.apply(command)
             let outcome = try shard.apply(command).withoutReasons
             counts.count(command, outcome)
+            try expectSameUsage(shard, twin, step)
             guard outcome == expected.withoutReasons else {
                 Issue.record("step \(step): \(command)\n got \(outcome)\nwant \(expected)")
                 return
@@ -71,6 +72,15 @@ struct TwinTests {
         }
     }
 
+    /// Compares counters, recounts and allotments of all databases and zones.
+    private func expectSameUsage(_ shard: Fixture, _ twin: RecordTwin, _ step: Int) throws {
+        for key in [Fixture.publicData, Fixture.annsData] {
+            let found = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
+            #expect(found == twin.usage(of: key), "step \(step)")
+            #expect(found.recount == found.used, "step \(step)")
+        }
+    }
+
     @Test("in whatever parts maintenance is done, clients end with the server's records", arguments: 1...2)
     func parts(_ seed: UInt64) throws {
         let shard = try Fixture()
@@ -99,6 +109,10 @@ struct TwinTests {
             }
             pending.removeAll()
             #expect(try shard.stateBytes() == other.stateBytes())
+            for key in [Fixture.publicData, Fixture.annsData] {
+                let usage = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
+                #expect(usage.zones.allSatisfy { $0.recount == $0.used } && usage.recount == usage.used)
+            }
         }
         try shard.expectEdges()
         try shard.maintain(rows: 3)
@@ -123,6 +137,7 @@ extension RecordTwin {
         case .modifyZone(let command): modifyZone(command)
         case .installSchema(let command): install(command)
         case .maintain(let command): maintain(command)
+        case .quota(let command): quota(command)
         }
     }
 }
@@ -138,7 +153,8 @@ private struct Counts {
         case .refused(let error): add("refused " + error.code.rawValue)
         case .needsSchema: add("needsSchema")
         case .zone(.deleted): add("zone deleted")
-        case .zone, .schemaInstalled, .maintained: break
+        case .needsAllotment: add("needsAllotment")
+        case .zone, .schemaInstalled, .maintained, .quota: break
         }
     }
 
@@ -147,7 +163,8 @@ private struct Counts {
     func expectAll(restarts: Int) {
         for what in [
             "success", "ACCESS_DENIED", "BAD_REQUEST", "CONFLICT", "EXISTS", "NOT_FOUND", "VALIDATING_REFERENCE_ERROR",
-            "atomicFailure", "refused BAD_REQUEST", "refused ZONE_NOT_FOUND", "needsSchema", "zone deleted",
+            "QUOTA_EXCEEDED", "atomicFailure", "refused BAD_REQUEST", "refused ZONE_NOT_FOUND", "needsSchema",
+            "needsAllotment", "zone deleted",
         ] {
             #expect(seen[what, default: 0] > 0, "never met: \(what)")
         }

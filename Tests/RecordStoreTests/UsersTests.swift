@@ -37,6 +37,26 @@ struct UsersTests {
         #expect(try shard.lookup("_ann", in: zone)?.fields.all.isEmpty == true)
     }
 
+    @Test("grants to others count for nothing: the user writes it, and the administrator")
+    func grants() throws {
+        let shard = try Fixture(installs: false)
+        var schema = Fixture.schemaWithUsers
+        let place = try #require(schema.types.firstIndex { $0.name == "Users" })
+        schema.types[place].grants = [Grant(role: "_world", permissions: [.create, .read, .write])]
+        try shard.apply(Fixture.install(1, schema))
+        let saved = try #require(try shard.one(zone, user(.create, "_ann"))?.saved)
+        for caller in [Fixture.bob, Caller(user: nil)] {
+            for kind in [RecordChange.Kind.update, .forceUpdate, .replace, .forceReplace, .forceDelete] {
+                var change = user(kind, "_ann", kind == .forceDelete ? [] : [("nick", .string("B"))])
+                change.changeTag = saved.changeTag
+                #expect(try shard.one(zone, by: caller, change)?.error?.code == .accessDenied, "\(kind)")
+            }
+        }
+        #expect(try shard.one(zone, user(.forceUpdate, "_ann", [("nick", .string("A"))]))?.saved != nil)
+        let byAdministrator = user(.forceUpdate, "_ann", [("nick", .string("C"))])
+        #expect(try shard.one(zone, by: .administrator, byAdministrator)?.saved != nil)
+    }
+
     @Test("names that begin with an underscore are for Users only")
     func names() throws {
         #expect(try shard.one(zone, .make(.create, "_a"))?.error?.code == .badRequest)

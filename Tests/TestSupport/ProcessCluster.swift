@@ -16,6 +16,9 @@ package final class ProcessCluster {
     /// The container that `prepare` makes.
     package let container = "iCloud.com.example.test"
 
+    /// The limits of the cluster that `startAll` sets, as the administration takes them.
+    package var limits = TestLimits.lifted
+
     /// The nodes' ids.
     package var ids: [Int] { Array(1...clientPorts.count) }
 
@@ -63,6 +66,7 @@ package final class ProcessCluster {
     package func startAll() async throws {
         for id in ids { try start(id) }
         for id in ids { try await awaitReady(id) }
+        _ = try await client.admin("PATCH", "limits", limits)
     }
 
     /// Waits until a node says that it can serve.
@@ -96,6 +100,14 @@ package final class ProcessCluster {
             "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "tester"}"#)
         client.query =
             "ckAPIToken=\(try require(api["secret"]?.string, "\(api)"))&ckWebAuthToken=\(try require(session["secret"]?.string, "\(session)"))"
+        // The first request of each node waits for its share of the container's rate, two seconds after the start.
+        for node in ids.indices {
+            for _ in 0..<500 {
+                let target = path("zones/list") + "?" + client.query
+                if let (status, _) = try? await client.get(target, node: node), status == 200 { break }
+                await client.pause()
+            }
+        }
     }
 
     /// What the command reads to reach this cluster as the user made by `prepare`.

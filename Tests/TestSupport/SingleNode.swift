@@ -20,13 +20,16 @@ package final class SingleNode: Sendable {
     private let folder: String
     private let node: ClusterNode
     private let group: MultiThreadedEventLoopGroup
+    private let context: WebContext
 
-    private init(folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup) {
+    private init(folder: String, node: ClusterNode, group: MultiThreadedEventLoopGroup, logger: Logger) {
         self.folder = folder
         self.node = node
         self.group = group
-        service = InProcessService(
-            context: WebContext(node: node, administrator: AdministratorToken(secret: Self.administratorToken)))
+        context = WebContext(
+            node: node, administrator: AdministratorToken(secret: Self.administratorToken), logger: logger)
+        context.start()
+        service = InProcessService(context: context)
     }
 
     /// Opens and starts a node that is ready to serve.
@@ -55,9 +58,19 @@ package final class SingleNode: Sendable {
         let node = try await ClusterNode.open(settings, eventLoop: group.next(), logger: logger)
         try await node.start { fatalError("the node under test stopped: \($0)") }
         try await node.awaitMap()
-        let single = SingleNode(folder: folder, node: node, group: group)
+        let single = SingleNode(folder: folder, node: node, group: group, logger: logger)
         try await single.awaitReady()
+        try await single.liftRates()
         return single
+    }
+
+    /// Tests ask faster than apps.
+    private func liftRates() async throws {
+        var request = InProcessService.Request(method: "PATCH", target: "/admin/1/limits")
+        request.headers = [("Authorization", "Bearer \(Self.administratorToken)")]
+        request.body = Array(TestLimits.lifted.utf8)
+        let answer = try await service.answer(request)
+        guard answer.status == 200 else { throw TestFailure(String(decoding: answer.body, as: UTF8.self)) }
     }
 
     /// Waits until every group has a leader; each question is followed by a round of the directory's, which takes its time.
@@ -72,8 +85,15 @@ package final class SingleNode: Sendable {
 
     /// Stops the node and removes its folder.
     package func stop() async throws {
+        await context.stop()
         await node.stop()
         try await group.shutdownGracefully()
         try FileManager.default.removeItem(atPath: folder)
     }
+}
+
+/// What tests set of the cluster's limits.
+package enum TestLimits {
+    /// The body of `PATCH /admin/1/limits` that lets tests ask as fast as they can.
+    package static let lifted = #"{"requestsPerSecond": 1000000, "keyValueRequestsPerSecond": 1000000}"#
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import AsyncHTTPClient
 import Foundation
 import RecordModel
 import Testing
@@ -68,5 +69,49 @@ struct ConnectionTests {
         #expect(uuid.6 >> 4 == 7)
         #expect(uuid.8 >> 6 == 2)
         #expect(IdempotencyKeys.make(now: 5) != IdempotencyKeys.make(now: 5))
+    }
+
+    @Test("A server key signs for public data only; an option with tokens counts more than its variable")
+    func serverKeys() async throws {
+        try await TemporaryFolder.with { folder in
+            let (path, session) = (folder + "/key.pem", folder + "/session")
+            try PrivateFile.create(path, OpenSSL.samplePrivateKey)
+            try PrivateFile.create(session, "two\n")
+            let variables = [
+                "ZONEKEEPER_KEY_FILE": path, "ZONEKEEPER_KEY_ID": "ab", "ZONEKEEPER_WEB_AUTH_TOKEN_FILE": session,
+            ]
+            func settings(_ arguments: String...) throws -> ConnectionSettings {
+                try ClientOptions.parse(["--container", "c"] + arguments).resolved(variables)
+            }
+            #expect(try settings().serverKey?.id == "ab")
+            #expect(try settings("--key-id", "cd").serverKey?.id == "cd")
+            #expect(try settings("--api-token", "t").serverKey == nil)
+            #expect(try settings().session?.token().current == "two")
+            #expect(try settings("--web-auth-token", "one").session?.token().current == "one")
+            #expect(try settings("--timeout", "1m").patienceSeconds == 60)
+            #expect(throws: ValidationError.self) { try settings("--key-file", path, "--api-token", "t") }
+            #expect(throws: ValidationError.self) {
+                try settings("--web-auth-token", "t", "--web-auth-token-file", "f")
+            }
+            // A file that is gone fails what needs it, and nothing else.
+            let gone = try settings("--key-file", folder + "/none")
+            #expect(throws: CommandFailure.self) { try gone.serverKey?.read() }
+            try FileManager.default.removeItem(atPath: session)
+            let signedOut = try settings()
+            #expect(throws: CommandFailure.self) { try signedOut.session?.token() }
+            let keyOnly = ["ZONEKEEPER_KEY_FILE": path, "ZONEKEEPER_KEY_ID": "ab"]
+            let http = try ServiceClient.http(authority: nil)
+            let connection = Connection(
+                settings: try ClientOptions.parse(["--container", "c"]).resolved(keyOnly),
+                client: ServiceClient(http: http, urls: [], administratorSecret: nil))
+            let request = try connection.request("public", "records/query", .object([]))
+            #expect(request.target == "/database/1/c/development/public/records/query")
+            let error = #expect(throws: ValidationError.self) {
+                try connection.request("private", "records/query", .object([]))
+            }
+            #expect(error?.message.contains("A server key reaches public data only") == true)
+            #expect(throws: ValidationError.self) { try connection.preferencesRequest("get", .object([])) }
+            try await http.shutdown()
+        }
     }
 }

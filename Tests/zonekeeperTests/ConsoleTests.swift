@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import RecordModel
 import Testing
 
@@ -11,6 +13,53 @@ struct ConsoleTests {
         table.add(["xx", "y", "z"])
         table.add(["", "yyyyy\nq", ""])
         #expect(table.text == "A   LONG     C\nxx  y        z\n    yyyyy q")
+    }
+
+    @Test("Control characters do not reach the terminal")
+    func controls() {
+        var table = Table("NAME", "MORE")
+        table.add(["a\u{1B}[2Jb\u{7}", "c\td\r\ne\u{0}\u{9B}\u{7F}é\u{301}👩‍👧"])
+        #expect(table.rows == [["a [2Jb ", "c d e   é\u{301}👩‍👧"]])
+    }
+
+    @Test("A table in pieces has its headings once, and its columns stay")
+    func pieces() {
+        var widths: [Int] = []
+        var texts: [String] = []
+        for cell in ["long one", "x", "longer still"] {
+            var table = Table("A", "B")
+            table.add([cell, "y"])
+            texts.append(table.lines(widths: &widths))
+        }
+        #expect(texts == ["A         B\nlong one  y", "x         y", "longer still  y"])
+    }
+
+    @Test("A signal puts the terminal back before it does what it does")
+    func terminal() throws {
+        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        try #require(terminal >= 0)
+        defer { close(terminal) }
+        var before = termios()
+        try #require(tcgetattr(terminal, &before) == 0)
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        try #require(tcsetattr(terminal, TCSANOW, &silent) == 0)
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let told = ends[1]
+        // A signal that nothing else uses stands for SIGTERM, which would end the tests.
+        let guardian = TerminalGuard(terminal, settings: before, signals: [SIGUSR2]) { number in
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = write(told, &byte, 1)
+        }
+        try #require(kill(getpid(), SIGUSR2) == 0)
+        var byte: UInt8 = 0
+        #expect(read(ends[0], &byte, 1) == 1 && Int32(byte) == SIGUSR2)
+        var now = termios()
+        try #require(tcgetattr(terminal, &now) == 0)
+        #expect(now.c_lflag == before.c_lflag)
+        guardian.restore()
+        for end in ends { close(end) }
     }
 
     @Test("Records of different fields share one table")

@@ -3,6 +3,17 @@ import Testing
 
 @testable import zonekeeper
 
+extension LoadMeasurement {
+    /// An answer that came as long after the start as it took.
+    fileprivate mutating func record(_ outcome: LoadOutcome, nanoseconds: UInt64) {
+        let ended = min(nanoseconds, 3_600_000_000_000)
+        record(
+            LoadAttempt(
+                outcome: outcome, behaviour: 0, target: 0, operation: 0, firstDue: 0, due: 0, ended: ended,
+                isExactRetry: false, isTriedAgain: false))
+    }
+}
+
 @Suite("Load: what answers count as, and what a run comes to")
 struct LoadReportTests {
     private static let proof = BytePattern("\"recordChangeTag\"")
@@ -45,21 +56,23 @@ struct LoadReportTests {
     private func settings(_ pace: LoadPace) -> LoadSettings {
         let place = LoadPlace(
             container: "iCloud.com.example.load", environment: "development", database: "public",
-            zone: LoadPlace.defaultZone)
-        return LoadSettings(operation: .create, pace: pace, bound: LoadBound(), place: place, connections: 4)
+            zones: [LoadPlace.defaultZone])
+        return LoadSettings(mix: LoadMix(.create), pace: pace, bound: LoadBound(), place: place, connections: 4)
     }
 
-    private func report(_ tally: LoadTally, _ pace: LoadPace, cost: LoadReport.Cost = .unknown("no token"))
-        -> LoadReport
-    {
+    private func report(
+        _ measurement: LoadMeasurement, _ pace: LoadPace, cost: LoadReport.Cost = .unknown("no token")
+    ) -> LoadReport {
         LoadReport(
-            LoadResult(tally: tally, seconds: 4, wasInterrupted: false), settings: settings(pace),
-            targets: ["https://127.0.0.1:24001"], cost: cost, generatorCPUSeconds: 0.5)
+            LoadResult(measurement: measurement, seconds: 4, wasInterrupted: false, testerCPUSeconds: 0.25),
+            settings: settings(pace), targets: ["https://127.0.0.1:24001"], cost: cost, generatorCPUSeconds: 0.5)
     }
+
+    private func measurement() -> LoadMeasurement { LoadMeasurement(behaviours: 1, targets: 1, operations: 1) }
 
     @Test("percentiles are those of the successes, and errors are counted by code, status and transport")
     func percentiles() throws {
-        var tally = LoadTally()
+        var tally = measurement()
         for milliseconds in 1...1_000 { tally.record(.succeeded, nanoseconds: UInt64(milliseconds) * 1_000_000) }
         for _ in 0..<3 {
             tally.record(.failed(status: 503, code: "TRY_AGAIN_LATER", reason: "no leader"), nanoseconds: 5_000_000_000)
@@ -90,7 +103,7 @@ struct LoadReportTests {
 
     @Test("a stall of a closed loop shows in the corrected times, as the requests that it kept back")
     func correction() throws {
-        var tally = LoadTally()
+        var tally = measurement()
         for _ in 0..<1_000 { tally.record(.succeeded, nanoseconds: 1_000_000) }
         tally.record(.succeeded, nanoseconds: 1_000_000_000)
         let report = report(tally, .closed(concurrency: 4))
@@ -105,11 +118,11 @@ struct LoadReportTests {
 
     @Test("times beyond an hour and of nothing are kept in range, not dropped")
     func extremes() throws {
-        var tally = LoadTally()
+        var tally = measurement()
         tally.record(.succeeded, nanoseconds: 0)
         tally.record(.succeeded, nanoseconds: .max)
-        #expect(tally.succeeded == 2)
-        #expect(report(LoadTally(), .closed(concurrency: 1)).latency == nil)
+        #expect(tally.tally.succeeded == 2)
+        #expect(report(measurement(), .closed(concurrency: 1)).latency == nil)
     }
 
     private static let metrics = """
@@ -152,7 +165,7 @@ struct LoadReportTests {
 
     @Test("the report for programs is JSON with every figure")
     func json() throws {
-        var tally = LoadTally()
+        var tally = measurement()
         for _ in 0..<2_000 { tally.record(.succeeded, nanoseconds: 2_000_000) }
         tally.record(.failed(status: 409, code: "CONFLICT", reason: nil), nanoseconds: 1)
         var cost = try #require(ClusterCost(before: [], after: []))
@@ -181,7 +194,7 @@ struct LoadReportTests {
 
     @Test("the report for people names the pace, the rate reached, and why costs are not known")
     func text() {
-        var tally = LoadTally()
+        var tally = measurement()
         for _ in 0..<400 { tally.record(.succeeded, nanoseconds: 2_000_000) }
         let text = report(tally, .open(rate: 100, spacing: .poisson, outstandingMax: 10)).text
         #expect(text.contains("open loop, 100.0/s poisson, seed 1"))
@@ -191,8 +204,7 @@ struct LoadReportTests {
 
     @Test("bodies are what the server's own parsers take, and the same for the same seed")
     func bodies() throws {
-        let place = LoadPlace(container: "c", environment: "development", database: "private", zone: "Load")
-        let records = LoadRecords(type: "Load", place: place)
+        let records = LoadRecords(type: "Load", zone: "Load")
         let created = try ModifyRecordsRequest(body: records.create(named: Array(0..<200)))
         #expect(created.operations.count == 200)
         #expect(created.operations.last?.recordName == "load-0000000199")
@@ -211,14 +223,13 @@ struct LoadReportTests {
     @Test("reads name only records that the preparation makes", arguments: [1, 7, 10_000])
     func readsInRange(records: Int) throws {
         var settings = settings(.closed(concurrency: 1))
-        settings.operation = .read
         settings.records = records
-        let bodies = LoadBodies(settings).ring
+        let bodies = LoadBodies(.read, of: settings).ring
         for number in 0..<500 {
-            let name = try LookupRecordsRequest(body: bodies[number]).records[0].recordName
+            let name = try LookupRecordsRequest(body: bodies[number].bytes).records[0].recordName
             #expect(Int(name.dropFirst("load-".count)).map { (0..<records).contains($0) } == true)
         }
-        let again = LoadBodies(settings).ring
+        let again = LoadBodies(.read, of: settings).ring
         #expect(bodies == again)
     }
 }

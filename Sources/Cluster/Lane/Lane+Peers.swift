@@ -63,6 +63,13 @@ extension Lane: PeerTransportDelegate {
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request):
                 read(request, from: group) { answer(NodeReply($0)) }
+            case .confer(let group, let request):
+                confer(request, of: group) { answer(NodeReply($0)) }
+            case .tell(let message):
+                services.current?.hear(message, from: node)
+                answer(.done([]))
+            case .catchUp:
+                catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):
                 receive(chunk, reply: answer)
             }

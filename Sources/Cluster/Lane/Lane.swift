@@ -21,6 +21,10 @@ package final class Lane: @unchecked Sendable {
     let blockingPool: BlockingPool
     /// For copies of whole databases, one at a time, so that reads never wait for them.
     let snapshotPool: BlockingPool
+    /// What answers other nodes for the layers above.
+    let services = ServiceHolder()
+    /// Waits until this node knows what the directory holds; set before the lane starts.
+    var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
     var transport: PeerTransport?
     var knownPeers: KnownPeers?
     /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
@@ -124,6 +128,36 @@ package final class Lane: @unchecked Sendable {
         }
         replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
+    }
+
+    /// Has the layers above answer a request, if this node leads the group.
+    ///
+    /// A leader that was suspended or cut off must not answer for another one: what has come in meanwhile is heard first, and
+    /// a majority was heard within an election timeout.
+    func confer(_ request: [UInt8], of group: GroupID, completion: @escaping Completion) {
+        eventLoop.preconditionInEventLoop()
+        // After what the other connections have ready now.
+        eventLoop.execute { [self] in
+            let now = now
+            // Due by check-quorum or for a heartbeat: the core steps down where its time is over.
+            if let replica = replicas[group], replica.wakeAt <= now {
+                perform(replica.raft.tick(now: now), of: group)
+                finishTurn()
+            }
+            answer(request, of: group, completion: completion)
+        }
+    }
+
+    private func answer(_ request: [UInt8], of group: GroupID, completion: Completion) {
+        guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else {
+            return completion(.failure(.notLeader(hint: replicas[group]?.raft.leader)))
+        }
+        guard let services = services.current else {
+            return completion(.failure(.unavailable("node \(settings.nodeID) is starting")))
+        }
+        let leadership = Leadership(
+            group: group, term: replica.raft.term, since: replica.leadingSince, now: now)
+        completion(.success(services.confer(request, as: leadership)))
     }
 
     func scheduleFlush(of group: GroupID) {

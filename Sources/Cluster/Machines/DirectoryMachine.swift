@@ -29,23 +29,23 @@ package final class DirectoryMachine: StateMachine {
     }
 
     private func apply(_ command: [UInt8], in db: Database) throws -> [UInt8] {
-        let decoded: DirectoryCommand
+        let decoded: DirectoryEntry
         do throws(WireError) {
-            decoded = try DirectoryCommand(decoding: command)
+            decoded = try DirectoryEntry(decoding: command)
         } catch {
             return DirectoryOutcome.refused(ServiceError(.internalError, "unreadable directory command: \(error)"))
                 .encoded()
         }
-        let (outcome, change) = try DirectoryTables.apply(decoded, in: db)
-        if let change { state.withLock { $0.pending.append(change) } }
+        let (outcome, changes) = try DirectoryTables.apply(decoded, in: db)
+        if !changes.isEmpty { state.withLock { $0.pending += changes } }
         return outcome.encoded()
     }
 
     package func didCommit() {
         // Only the apply thread changes the snapshot. The vault knows a key before any request sees that there is one.
-        let pending = state.withLock(\.pending)
+        let (pending, old) = state.withLock { ($0.pending, $0.snapshot) }
         if pending.isEmpty { return }
-        var snapshot = snapshot
+        var snapshot = old
         for change in pending { snapshot.take(change) }
         vault.update(snapshot)
         state.withLock { $0 = State(snapshot: snapshot) }
@@ -59,13 +59,28 @@ package final class DirectoryMachine: StateMachine {
         state.withLock { $0 = State(snapshot: snapshot) }
     }
 
-    /// The directory's only read is the empty one: its answer says that everything committed before it was applied here.
+    /// Answers a `DirectoryRead`. That of the position, which no bytes at all ask for, says that everything committed before it was
+    /// applied here.
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
-        try AppliedState.position(of: db).encoded()
+        switch try DirectoryRead(decoding: request) {
+        case .position: try AppliedState.position(of: db).encoded()
+        case .audit(let after, let limit): try DirectoryTables.auditPage(after: after, limit: limit, in: db).encoded()
+        }
     }
 
+    package func maintenance(now: Int64) -> [UInt8]? {
+        guard snapshot.needsPurge(now: now) else { return nil }
+        return DirectoryEntry(.purge(time: now)).encoded()
+    }
+
+    /// The audit log counts by its last record, whose hash holds all before it.
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try TableHash.fold(DirectoryTables.all, of: db, into: fold)
+        let tip = try DirectoryTables.auditTip(in: db)
+        var writer = WireWriter()
+        writer.field(1, tip.sequence)
+        writer.field(2, tip.hash)
+        writer.bytes.withUnsafeBytes { fold($0) }
     }
 }
 

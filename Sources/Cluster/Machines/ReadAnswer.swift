@@ -19,6 +19,8 @@ package struct ShardAnswer: Hashable, Sendable {
     package var hasMore = false
     /// A JSON object that says how a query was answered.
     package var explanation: [UInt8]?
+    /// How many items the caller was refused for lack of permission.
+    package var denials = 0
 
     package init(_ bytes: [UInt8], cursor: [UInt8]? = nil, hasMore: Bool = false) {
         self.bytes = bytes
@@ -35,6 +37,7 @@ extension ReadAnswer: WireCodable {
             if let cursor = answer.cursor { writer.field(2, cursor) }
             if answer.hasMore { writer.field(5, true) }
             if let explanation = answer.explanation { writer.field(6, explanation) }
+            if answer.denials > 0 { writer.field(7, UInt64(answer.denials)) }
         case .refused(let error): writer.field(3) { error.encode(to: &$0) }
         case .needsSchema(let installed): writer.field(4, installed)
         }
@@ -51,6 +54,7 @@ extension ReadAnswer: WireCodable {
             case 4: other = .needsSchema(installed: try reader.unsigned())
             case 5: found?.hasMore = try reader.bool()
             case 6: found?.explanation = try reader.array()
+            case 7: found?.denials = Int(clamping: try reader.unsigned())
             default: try reader.skip()
             }
         }

@@ -36,6 +36,8 @@ struct ShardAnswers {
                 tables.indexStates(
                     container: key.container, environment: key.environment, schemaVersion: version, in: db)
             ) { ShardAnswer(ShardList($0).encoded()) }
+        case .usage(let request): .found(ShardAnswer(try RecordTables.usage(request, in: db).encoded()))
+        case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
         case .keyValue(let store, let read): try KeyValueAnswers.answer(read, of: store, in: db)
         }
     }
@@ -61,6 +63,7 @@ struct ShardAnswers {
             names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
         return found(outcome) { items throws(ServiceError) in
             var writer = JSONWriter()
+            var denials = 0
             writer.beginArray()
             for (item, wanted) in zip(items, lookup.items) {
                 switch item {
@@ -70,11 +73,15 @@ struct ShardAnswers {
                         continue
                     }
                     try write(record, in: lookup.zone, wanted.rendering, to: &writer)
-                case .failed(let error): writer.recordError(recordName: wanted.name, error)
+                case .failed(let error):
+                    if error.code == .accessDenied { denials += 1 }
+                    writer.recordError(recordName: wanted.name, error)
                 }
             }
             writer.endArray()
-            return ShardAnswer(writer.bytes)
+            var answer = ShardAnswer(writer.bytes)
+            answer.denials = denials
+            return answer
         }
     }
 

@@ -32,6 +32,8 @@ extension ShardRead: WireCodable {
             writer.field(8, version)
             writer.field(12, key.container)
             writer.field(13, key.environment.rawValue)
+        case .usage(let request): writer.field(14) { request.encode(to: &$0) }
+        case .ledger(let database): writer.field(17) { database.encode(to: &$0) }
         }
     }
 
@@ -43,6 +45,13 @@ extension ShardRead: WireCodable {
         var zoneChanges: ZoneChangesRequest?
         var store: StoreKey?
         var container: String?
+
+        /// The container, and the environment that the field names.
+        func key(_ environment: String, field: Int) throws(WireError) -> SchemaKey {
+            guard let container else { throw .missingField(12) }
+            guard let environment = Environment(rawValue: environment) else { throw .invalidValue(field: field) }
+            return SchemaKey(container: container, environment: environment)
+        }
 
         func rendered(_ rendering: Rendering) throws(WireError) -> ShardRead {
             if let query { return .query(query, rendering) }
@@ -72,12 +81,9 @@ extension ShardRead: WireCodable {
             case 11: read = .databaseChanges(try reader.message())
             case 12: parts.container = try reader.string()
             case 13:
-                guard let container = parts.container else { throw .missingField(12) }
-                guard let environment = Environment(rawValue: try reader.string()) else {
-                    throw .invalidValue(field: 13)
-                }
-                read = .indexes(
-                    SchemaKey(container: container, environment: environment), schemaVersion: parts.version)
+                read = .indexes(try parts.key(try reader.string(), field: 13), schemaVersion: parts.version)
+            case 14: read = .usage(try reader.message())
+            case 17: read = .ledger(try reader.message())
             default: try reader.skip()
             }
         }

@@ -23,6 +23,10 @@ package enum ShardRead: Sendable {
     case zone(ZoneKey, schemaVersion: UInt64)
     /// `[IndexState]`, of the schema's indexes on this shard.
     case indexes(SchemaKey, schemaVersion: UInt64)
+    /// `UsagePage`.
+    case usage(UsageRequest)
+    /// `LedgerState`.
+    case ledger(DatabaseKey)
     /// A JSON object.
     case keyValue(StoreKey, KeyValueRead)
 

@@ -73,12 +73,18 @@ extension ClusterNode {
             settings, identity: identity, lane: lane, eventLoop: eventLoop, logger: logger)
         try await eventLoop.submit { lane.transport = transport }.get()
         let checkpointer = Checkpointer(appliers: appliers, log: log, settings: settings.checkpoint, logger: logger)
-        return ClusterNode(
+        let node = ClusterNode(
             parts: NodeParts(
                 settings: settings, identity: identity, map: map, directory: directory, vault: vault, lane: lane,
                 log: log,
                 transport: transport, workers: workers, appliers: appliers, checkpointer: checkpointer,
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
+        try await eventLoop.submit {
+            lane.catchUp = { [weak node] completion in
+                Task { completion(await (try? node?.refreshDirectory()) != nil) }
+            }
+        }.get()
+        return node
     }
 
     private static func prepareFolder(_ path: String) throws {

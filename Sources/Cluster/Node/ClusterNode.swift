@@ -6,6 +6,7 @@ package import PeerTransport
 package import RaftCore
 import RecordModel
 package import Storage
+import Synchronization
 import Wire
 
 /// One node: its raft log, its replicas and their databases, and its connections to the other nodes.
@@ -30,7 +31,9 @@ package final class ClusterNode: Sendable {
     let snapshotPool: BlockingPool
     let logger: Logger
     let restore: RestoreMarker
-    private let refreshes = SharedRefresh()
+    let refreshes = SharedRefresh()
+    let lease = DirectoryLease()
+    private let renewal = Mutex<Task<Void, Never>?>(nil)
 
     init(parts: NodeParts) {
         settings = parts.settings
@@ -63,6 +66,7 @@ package final class ClusterNode: Sendable {
             lane.onFatalError = onFatalError
             lane.start()
         }.get()
+        renewal.withLock { $0 = Task { [weak self] in await self?.keepLease() } }
     }
 
     /// The time by which a request that begins now is answered.
@@ -74,8 +78,8 @@ package final class ClusterNode: Sendable {
     package func awaitMap() async throws {
         while directory.snapshot.map == nil {
             do {
-                let command = GroupCommand.machine(DirectoryCommand.installMap(map).encoded())
-                _ = try await router.submit(command, to: .directory, by: deadline())
+                let entry = DirectoryEntry(.installMap(map))
+                _ = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
                 try await refreshDirectory()
             } catch {
                 try await Task.sleep(for: .milliseconds(100))
@@ -83,32 +87,6 @@ package final class ClusterNode: Sendable {
         }
         if let installed = directory.snapshot.map { try Self.requireSame(installed, map) }
         try await finishRestore()
-    }
-
-    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come while
-    /// one is underway share the next, so that a flood of them costs no more than one after another.
-    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up in time.
-    package func refreshDirectory() async throws(ClusterError) {
-        let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
-        try result.get()
-    }
-
-    private func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
-        do throws(ClusterError) {
-            let answer = try await router.read([], from: .directory, by: deadline)
-            guard let position = try? LogPosition(decoding: answer) else {
-                throw .failed("the directory's leader gave an unreadable answer")
-            }
-            while !deadline.isPast {
-                let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
-                    .get()
-                if let applied, applied >= position.index { return .success(()) }
-                try? await Task.sleep(for: .milliseconds(5))
-            }
-            throw .unavailable("this node is behind the directory")
-        } catch {
-            return .failure(error)
-        }
     }
 
     /// What the node's replicas are at.
@@ -125,11 +103,17 @@ package final class ClusterNode: Sendable {
         return try await blockingPool.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
     }
 
+    /// Sets what answers other nodes for the layers above; until then they are told to try again.
+    package func serve(_ services: any NodeServices) { lane.services.set(services) }
+
     /// What the node's disk work came to since the start.
     package var logCounters: RaftLogCounters { log.counters }
 
     /// Stops in order: no more requests, everything handed over applied and checkpointed, files closed.
     package func stop() async {
+        let renewing = renewal.withLock { $0.take() }
+        renewing?.cancel()
+        await renewing?.value
         _ = try? await lane.eventLoop.submit { [lane] in lane.stop() }.get()
         _ = try? await transport.shutdown().get()
         for worker in workers { worker.stop() }

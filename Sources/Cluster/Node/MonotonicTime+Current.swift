@@ -1,9 +1,9 @@
 import Glibc
-import RaftCore
+package import RaftCore
 
 extension MonotonicTime {
     /// The time since boot, suspension included (CLOCK_BOOTTIME).
-    static var current: MonotonicTime {
+    package static var current: MonotonicTime {
         var time = timespec()
         let result = clock_gettime(CLOCK_BOOTTIME, &time)
         precondition(result == 0, "clock_gettime(CLOCK_BOOTTIME) failed with errno \(errno)")

@@ -7,7 +7,7 @@ import Storage
 /// The incarnation is random and made with the folder; the boot counter grows with every start. Both are durable before the node
 /// speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
-    package static let currentFormatVersion = 2
+    package static let currentFormatVersion = 3
 
     package var clusterID: String
     package var nodeID: UInt64

@@ -8,6 +8,12 @@ enum NodeRequest: Sendable {
     /// Answer a read, if you lead the group.
     case read(GroupID, request: [UInt8])
     case snapshot(SnapshotChunk)
+    /// Answer for the layers above, if you lead the group.
+    case confer(GroupID, request: [UInt8])
+    /// Take this for the layers above.
+    case tell([UInt8])
+    /// Answer once you know what the directory holds.
+    case catchUp
 }
 
 /// The answer.
@@ -58,6 +64,11 @@ extension NodeRequest: WireCodable {
             writer.field(1, group.rawValue)
             writer.field(3, request)
         case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
+        case .confer(let group, let request):
+            writer.field(1, group.rawValue)
+            writer.field(5, request)
+        case .tell(let message): writer.field(6, message)
+        case .catchUp: writer.field(7, true)
         }
     }
 
@@ -70,6 +81,9 @@ extension NodeRequest: WireCodable {
             case 2: request = .propose(group, command: try reader.array())
             case 3: request = .read(group, request: try reader.array())
             case 4: request = .snapshot(try reader.message())
+            case 5: request = .confer(group, request: try reader.array())
+            case 6: request = .tell(try reader.array())
+            case 7: request = try reader.bool() ? .catchUp : nil
             default: try reader.skip()
             }
         }

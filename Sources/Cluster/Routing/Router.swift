@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
-import PeerTransport
+package import PeerTransport
 package import RaftCore
 import Wire
 
@@ -18,6 +18,8 @@ package enum ClusterError: Error, Hashable, Sendable {
 /// The time by which a client is answered, whatever becomes of its request.
 package struct Deadline: Sendable {
     let time: MonotonicTime
+
+    init(time: MonotonicTime) { self.time = time }
 
     package init(milliseconds: UInt64) { time = MonotonicTime.current.adding(milliseconds: milliseconds) }
 
@@ -71,6 +73,29 @@ package final class Router: Sendable {
                 ? await self.readHere(request, from: group, by: deadline)
                 : await self.ask(node, .read(group, request: request), by: deadline)
         }
+    }
+
+    /// Has the layers above answer on the node that leads the group.
+    package func confer(_ request: [UInt8], with group: GroupID, by deadline: Deadline) async throws(ClusterError)
+        -> [UInt8]
+    {
+        try await route(group, isWrite: false, by: deadline) { node in
+            node == self.nodeID
+                ? await self.call(by: deadline) { [lane] in lane.confer(request, of: group, completion: $0) }
+                : await self.ask(node, .confer(group, request: request), by: deadline)
+        }
+    }
+
+    /// Tells another node something for its layers above, if it can be reached now.
+    package func tell(_ message: [UInt8], to node: NodeID) async {
+        _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000))
+    }
+
+    /// Asks another node to learn what the directory holds.
+    /// - Returns: whether it has by then.
+    func catchUp(_ node: NodeID, until end: MonotonicTime) async -> Bool {
+        if case .answered(.success) = await ask(node, .catchUp, by: Deadline(time: end)) { return true }
+        return false
     }
 
     /// What one try came to.
@@ -155,6 +180,7 @@ package final class Router: Sendable {
     }
 
     private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {
+        RequestTrace.current?.crosses(to: node)
         let payload = request.encoded()
         let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft)
         do {

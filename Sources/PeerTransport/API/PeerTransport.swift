@@ -8,7 +8,8 @@ import Synchronization
 /// sender arrive in order or not at all; requests have an answer or an error that says whether the outcome is known.
 /// A peer is who its certificate says, or is refused.
 ///
-/// Everything happens on one event loop. Certificates are read when the transport is made.
+/// Everything happens on one event loop. Certificates are read when the transport is made, and again when their files
+/// change: new connections, incoming and outgoing, use the new ones, and connections that stand are left alone.
 package final class PeerTransport: Sendable {
     /// The loop that the delegate is called on and `send` must be called on.
     package let eventLoop: any EventLoop
@@ -27,7 +28,7 @@ package final class PeerTransport: Sendable {
             configuration.frameBytesMax <= configuration.outboundBytesMax,
             "frameBytesMax \(configuration.frameBytesMax) exceeds outboundBytesMax \(configuration.outboundBytesMax)")
         let counters = CounterBox()
-        let tls = try TLSContexts(configuration.tls, node: configuration.nodeID)
+        let tls = try PeerCertificates(configuration)
         let core = TransportCore(
             shared: TransportShared(
                 configuration: configuration, eventLoop: eventLoop, delegate: delegate, logger: logger,
@@ -50,13 +51,6 @@ package final class PeerTransport: Sendable {
     /// thread; takes effect on the loop.
     package func update(peers: [PeerAddress]) {
         onLoop { $0.update(peers: peers) }
-    }
-
-    /// Reads the certificate files again, for connections made from now on. Any thread; blocks while reading.
-    /// - Throws: `PeerTransportError.badCertificate`; the certificates in use stay.
-    package func reloadCertificates(_ tls: PeerTLS, node: NodeID) throws(PeerTransportError) {
-        let contexts = try TLSContexts(tls, node: node)
-        onLoop { $0.shared.tls = contexts }
     }
 
     /// Sends Raft messages in order. Messages sent to one node within one tick of the loop share a frame. Dropped,

@@ -54,6 +54,10 @@ package struct PeerTransportConfiguration: Sendable {
     package var servedRequestsMax = 4_096
     /// The most incoming connections that have not authenticated yet; more are closed at once.
     package var unauthenticatedMax = 64
+    /// The most of these that come from one address, so that one machine cannot keep the others' nodes out.
+    package var unauthenticatedPerAddressMax = 32
+    /// How long certificate files are not looked at again after a look.
+    package var certificateCheckInterval: TimeAmount = .seconds(1)
     /// How long TCP, TLS and hello together may take.
     package var handshakeTimeout: TimeAmount = .seconds(5)
     /// How often the dialling side asks whether the other is there.

@@ -22,8 +22,10 @@ package struct PeerTransportCounters: Hashable, Sendable {
     package var dials: UInt64 = 0
     /// Connections this node refused: wrong certificate, cluster, version, or not the peer protocol.
     package var connectionsRefused: UInt64 = 0
-    /// Incoming connections closed because too many had not authenticated yet.
+    /// Incoming connections closed because too many, in all or of the same address, had not authenticated yet.
     package var connectionsOverLimit: UInt64 = 0
+    /// How often changed certificate files were read and taken into use.
+    package var certificateReloads: UInt64 = 0
 
     package init() {}
 }

@@ -4,6 +4,8 @@ import Wire
 
 /// What a connection tells whoever keeps it. Called on the event loop.
 protocol PeerConnectionOwner: AnyObject {
+    /// The connection stands, and `remote` is known; nothing is known of the peer yet. Called once.
+    func connectionBegan(_ connection: PeerConnection)
     /// The peer has proved who it is. Called once, before any frame.
     func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel)
     /// A frame of kind raft, request or response.
@@ -118,6 +120,8 @@ final class PeerConnection: ChannelInboundHandler {
     private func begin(_ context: ChannelHandlerContext) {
         guard timer == nil, case .greeting = phase else { return }
         remote = context.channel.remoteAddress
+        owner?.connectionBegan(self)
+        guard isListening else { return }
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: configuration.handshakeTimeout) { [weak self] in
             self?.giveUp("no TLS handshake and hello within \(self?.configuration.handshakeTimeout ?? .zero)")
         }

@@ -3,7 +3,9 @@ import NIOSSL
 
 /// TLS for both ends of peer connections: version 1.3 only, both sides show certificates, and only the peer authority
 /// is trusted.
-struct TLSContexts {
+struct TLSContexts: Sendable {
+    /// This node's own.
+    let certificate: NIOSSLCertificate
     let client: NIOSSLContext
     let server: NIOSSLContext
 
@@ -12,7 +14,8 @@ struct TLSContexts {
     init(_ tls: PeerTLS, node: NodeID) throws(PeerTransportError) {
         let authorities = try Self.certificates(tls.authorityPath)
         let chain = try Self.certificates(tls.certificatePath)
-        let names = PeerCertificate.nodes(of: chain[0])
+        certificate = chain[0]
+        let names = PeerCertificate.nodes(of: certificate)
         guard names.contains(node) else {
             let found = names.isEmpty ? "no node" : "node " + names.map(\.description).joined(separator: " and ")
             throw .badCertificate(path: tls.certificatePath, problem: "it names \(found), and this is node \(node)")

@@ -19,7 +19,8 @@ final class PeerAcceptor: PeerConnectionOwner {
     private var connections: [ObjectIdentifier: PeerConnection] = [:]
     /// One connection per peer and channel: a newer one takes the place of the older, which is half-open or a leftover.
     private var authenticated: [Key: PeerConnection] = [:]
-    private var unauthenticatedCount = 0
+    /// The connections that have not authenticated yet, with their addresses once known.
+    private var unauthenticated: [ObjectIdentifier: String?] = [:]
     private var quietLog = QuietLog()
 
     init(shared: TransportShared) {
@@ -50,30 +51,43 @@ final class PeerAcceptor: PeerConnectionOwner {
     }
 
     private func accept(_ channel: any Channel) throws {
-        guard unauthenticatedCount < shared.configuration.unauthenticatedMax else {
-            shared.counters.update { $0.connectionsOverLimit += 1 }
-            quietLog.log(
-                logger, .warning,
-                "closed an incoming connection: \(unauthenticatedCount) others have not authenticated yet",
-                key: "over limit")
+        guard unauthenticated.count < shared.configuration.unauthenticatedMax else {
+            isOverLimit("closed an incoming connection: \(unauthenticated.count) others have not authenticated yet")
             return channel.close(promise: nil)
         }
         try PeerSocket.apply(to: channel)
-        let tls = NIOSSLServerHandler(context: shared.tls.server)
+        let tls = NIOSSLServerHandler(context: shared.tls().server)
         let connection = PeerConnection(
             dialled: nil, configuration: shared.configuration, tls: tls, counters: shared.counters, owner: self)
         connections[ObjectIdentifier(connection)] = connection
-        unauthenticatedCount += 1
+        unauthenticated.updateValue(nil, forKey: ObjectIdentifier(connection))
         do { try channel.pipeline.syncOperations.addHandlers([tls, connection]) } catch {
             connectionEnded(connection, end: .broken(String(describing: error)))
             throw error
         }
     }
 
+    private func isOverLimit(_ message: String, of address: String = "") {
+        shared.counters.update { $0.connectionsOverLimit += 1 }
+        quietLog.log(logger, .warning, message, key: "over limit \(address)")
+    }
+
     // MARK: Connection events
 
+    func connectionBegan(_ connection: PeerConnection) {
+        guard let address = connection.remote?.ipAddress else { return }
+        let others = unauthenticated.values.count { $0 == address }
+        guard others < shared.configuration.unauthenticatedPerAddressMax else {
+            isOverLimit(
+                "closed an incoming connection from \(address): \(others) others from there have not authenticated yet",
+                of: address)
+            return connection.close(.broken("too many of its address have not authenticated yet"))
+        }
+        unauthenticated.updateValue(address, forKey: ObjectIdentifier(connection))
+    }
+
     func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel) {
-        unauthenticatedCount -= 1
+        unauthenticated.removeValue(forKey: ObjectIdentifier(connection))
         let key = Key(node: peer.node, channel: channel)
         authenticated.updateValue(connection, forKey: key)?.close(saying: "a newer connection took its place")
         logger.debug(
@@ -101,7 +115,7 @@ final class PeerAcceptor: PeerConnectionOwner {
 
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        if connection.peer == nil { unauthenticatedCount -= 1 }
+        unauthenticated.removeValue(forKey: ObjectIdentifier(connection))
         authenticated = authenticated.filter { $0.value !== connection }
         log(end, of: connection)
     }

@@ -59,7 +59,7 @@ final class PeerLink: PeerConnectionOwner {
 
     private func prepare(_ channel: any Channel) throws {
         try PeerSocket.apply(to: channel)
-        let tls = try NIOSSLClientHandler(context: shared.tls.client, serverHostname: nil)
+        let tls = try NIOSSLClientHandler(context: shared.tls().client, serverHostname: nil)
         let connection = PeerConnection(
             dialled: (address.node, self.channel), configuration: shared.configuration, tls: tls,
             counters: shared.counters, owner: self)
@@ -92,6 +92,8 @@ final class PeerLink: PeerConnectionOwner {
     }
 
     // MARK: Connection events
+
+    func connectionBegan(_ connection: PeerConnection) {}
 
     func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel) {
         guard connection === self.connection else { return }

@@ -1,19 +1,19 @@
-import Logging
+package import Logging
 import NIOCore
 
 /// Says a thing that repeats every second or two once, and again after a minute with the number of times it went
 /// unsaid.
-struct QuietLog {
+package struct QuietLog: Sendable {
     /// The most different things remembered; beyond it, all are forgotten and said again.
     static let entriesMax = 64
     static let pause: TimeAmount = .seconds(60)
 
     private var said: [String: (at: NIODeadline, unsaid: Int)] = [:]
 
-    init() {}
+    package init() {}
 
     /// - Parameter key: what makes two messages the same; the message itself unless given.
-    mutating func log(_ logger: Logger, _ level: Logger.Level, _ message: String, key: String? = nil) {
+    package mutating func log(_ logger: Logger, _ level: Logger.Level, _ message: String, key: String? = nil) {
         let now = NIODeadline.now()
         let key = key ?? message
         if let last = said[key], now < last.at + Self.pause {

@@ -9,19 +9,31 @@ final class TransportShared {
     let counters: CounterBox
     /// The owner of the transport owns the delegate too, so the transport must not.
     weak var delegate: (any PeerTransportDelegate)?
-    /// Replaced when certificates are read again; connections that stand keep theirs.
-    var tls: TLSContexts
+    private var certificates: PeerCertificates
 
     init(
         configuration: PeerTransportConfiguration, eventLoop: any EventLoop, delegate: (any PeerTransportDelegate)?,
-        logger: Logger, counters: CounterBox, tls: TLSContexts
+        logger: Logger, counters: CounterBox, tls: PeerCertificates
     ) {
         self.configuration = configuration
         self.eventLoop = eventLoop
         self.delegate = delegate
         self.logger = logger
         self.counters = counters
-        self.tls = tls
+        certificates = tls
+    }
+
+    /// What the next connection does TLS with: the certificate files as they are, looked at once a second at most.
+    func tls() -> TLSContexts {
+        switch certificates.refresh(now: .now()) {
+        case .unchanged: break
+        case .renewed:
+            counters.update { $0.certificateReloads += 1 }
+            logger.info("the peer certificates have changed; new connections use them")
+        case .unusable(let problem):
+            logger.warning("the peer certificates have changed and cannot be used; the old ones stay: \(problem)")
+        }
+        return certificates.contexts
     }
 }
 

@@ -86,21 +86,21 @@ extension ServiceError: WireCodable {
     package func encode(to writer: inout WireWriter) {
         writer.field(1, code.rawValue)
         writer.field(2, reason)
-        if let retryAfterSeconds { writer.field(3, signed: Int64(retryAfterSeconds)) }
+        if let retryAfterSeconds { writer.field(3, double: retryAfterSeconds) }
     }
 
     /// - Throws: `WireError` if a part is missing or the code unknown; a retry does not help.
     package init(from reader: inout WireReader) throws(WireError) {
         var code: ErrorCode?
         var reason: String?
-        var retryAfterSeconds: Int?
+        var retryAfterSeconds: Double?
         while let field = try reader.nextField() {
             switch field {
             case 1:
                 guard let known = ErrorCode(rawValue: try reader.string()) else { throw .invalidValue(field: 1) }
                 code = known
             case 2: reason = try reader.string()
-            case 3: retryAfterSeconds = Int(try reader.signed())
+            case 3: retryAfterSeconds = try reader.double()
             default: try reader.skip()
             }
         }

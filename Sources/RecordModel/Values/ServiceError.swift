@@ -38,9 +38,9 @@ package struct ServiceError: Error, Hashable, Sendable {
     package var code: ErrorCode
     package var reason: String
     /// Seconds after which a retry may help; nil where it does not.
-    package var retryAfterSeconds: Int?
+    package var retryAfterSeconds: Double?
 
-    package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Int? = nil) {
+    package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Double? = nil) {
         self.code = code
         self.reason = reason
         self.retryAfterSeconds = retryAfterSeconds

@@ -83,6 +83,12 @@ extension JSONWriter {
     private mutating func errorMembers(_ error: ServiceError) {
         member("reason", error.reason)
         member("serverErrorCode", error.code.rawValue)
-        if let seconds = error.retryAfterSeconds { member("retryAfter", integer: Int64(seconds)) }
+        if let seconds = error.retryAfterSeconds {
+            if let whole = Int64(exactly: seconds) {
+                member("retryAfter", integer: whole)
+            } else {
+                member("retryAfter", number: seconds)
+            }
+        }
     }
 }

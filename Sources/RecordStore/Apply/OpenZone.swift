@@ -34,6 +34,14 @@ final class OpenZone {
         self.database = database
         self.row = row
     }
+
+    /// Counts what the zone's records grew by.
+    func count(_ growth: QuotaAmounts) {
+        row.used = row.used + growth
+        isChanged = true
+        if let used = database.row?.used { database.row?.used = used + growth }
+        database.isChanged = true
+    }
 }
 
 /// A request whose operations are being judged and written.
@@ -47,6 +55,8 @@ final class Batch {
     var callerID: Int64?
     /// Bytes of records in the items' outcomes beyond tags and stamps; at most `answerBytesMax`.
     var answerBytes = 0
+    /// How far the request's records may grow; nil: as far as they will.
+    var growth: GrowthLimit?
     /// Records that the deletions found to go along, themselves included; at most about `Limits.cascadeMax`.
     var cascaded = 0
 

@@ -96,8 +96,12 @@ extension RecordTransaction {
     }
 
     private func denialToWrite(_ judged: JudgedRecord) -> Verdict? {
-        guard let live = judged.live, !judged.permissions(live.type, isCreator: judged.isCreator).contains(.write)
-        else { return nil }
+        guard let live = judged.live else { return nil }
+        let mayWrite =
+            live.type.isUsers
+            ? UsersRules.mayWrite(live.row.name, judged)
+            : judged.permissions(live.type, isCreator: judged.isCreator).contains(.write)
+        if mayWrite { return nil }
         return .fail(.init(.accessDenied, "no permission to change the record"), nil)
     }
 

@@ -17,7 +17,9 @@ extension RecordTransaction {
             command: command, database: database,
             schema: try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none,
             zone: try openZone(command.zone), callerID: try knownUserID(command.caller))
+        batch.growth = command.quota.map { GrowthLimit($0, database: database.row) }
         let outcome = try outcome(of: batch)
+        if case .needsAllotment = outcome { return outcome }
         if let idempotency = command.idempotency {
             try remember(outcome, of: idempotency, in: command.zone.database)
         }
@@ -36,32 +38,52 @@ extension RecordTransaction {
         return nil
     }
 
-    /// Operations apply in order, each seeing the ones before. An all-or-nothing batch in which no operation can meet
-    /// another is judged as a whole before the first write, which needs no savepoint.
+    /// Operations apply in order, each seeing the ones before. A request in which no operation can meet another, and of
+    /// which all or nothing is to happen, is judged as a whole before the first write, which needs no savepoint.
     private func outcome(of batch: Batch) throws -> RecordOutcome {
-        guard let zone = batch.zone, batch.command.isAtomic, batch.command.zone.isAtomic else {
-            return .records(try inOrder(batch).items)
+        let command = batch.command
+        let isAtomic = command.isAtomic && command.zone.isAtomic
+        if try command.operations.count == 1 || isAtomic && !isEntangled(command, batch.zone) {
+            return try asWhole(batch, isAtomic: isAtomic)
         }
-        guard try isEntangled(batch.command, zone: zone) else {
-            let verdicts = try judge(batch)
-            if verdicts.contains(where: \.isFailure) { return .atomicFailure(verdicts.map(\.inFailedBatch)) }
-            return .records(try verdicts.map { try write($0, batch: batch) })
+        if let growth = batch.growth, let most = batch.growthMost, (growth.used + most).fits(in: growth.allotted) {
+            batch.growth = nil
         }
-        let kept = KeptState(self, zone: zone)
+        guard isAtomic || batch.growth?.terms.isFinal == false else { return .records(try inOrder(batch).items) }
+        let kept = KeptState(self, zone: batch.zone, database: batch.database)
         var items: [ItemOutcome] = []
         var isFailure = false
         try db.inSavepoint {
             (items, isFailure) = try inOrder(batch)
-            return isFailure ? .rollback : .commit
+            isFailure = isFailure && isAtomic
+            return isFailure || batch.growth?.need != nil ? .rollback : .commit
         }
-        guard isFailure else { return .records(items) }
-        kept.restore(in: self)
+        if !isFailure && batch.growth?.need == nil { return .records(items) }
+        kept.restore(of: command.zone, in: self)
+        if !isFailure, let outcome = needsAllotment(batch) { return outcome }
         return .atomicFailure(items.map(\.inFailedBatch))
     }
 
+    private func asWhole(_ batch: Batch, isAtomic: Bool) throws -> RecordOutcome {
+        let verdicts = try judge(batch)
+        if isAtomic && verdicts.contains(where: \.isFailure) { return .atomicFailure(verdicts.map(\.inFailedBatch)) }
+        if let outcome = needsAllotment(batch) { return outcome }
+        return .records(try verdicts.map { try write($0, batch: batch) })
+    }
+
+    private func needsAllotment(_ batch: Batch) -> RecordOutcome? {
+        guard let growth = batch.growth, let need = growth.need else { return nil }
+        let row = batch.database.row
+        return .needsAllotment(
+            QuotaNeed(
+                need: need, received: row?.received ?? .zero, returned: row?.returned ?? .zero,
+                holdsVoid: row.map { $0.slack(under: growth.terms.epoch) != .zero } ?? false,
+                epoch: max(growth.terms.epoch, row?.epoch ?? 0)))
+    }
+
     /// Whether an operation of the batch may change what another one is judged by.
-    private func isEntangled(_ command: ModifyRecords, zone: OpenZone) throws -> Bool {
-        if command.operations.count < 2 { return false }
+    private func isEntangled(_ command: ModifyRecords, _ zone: OpenZone?) throws -> Bool {
+        guard let zone, command.operations.count > 1 else { return false }
         for operation in command.operations {
             switch operation.kind {
             case .delete, .forceDelete: if try hasEdges(zone) { return true }
@@ -78,7 +100,8 @@ extension RecordTransaction {
     private func judge(_ batch: Batch) throws -> [Verdict] {
         var seen = SeenNames(batch.command)
         return try batch.command.operations.map { operation in
-            try seen.refusal(of: operation) ?? judge(operation, batch)
+            let verdict = try seen.refusal(of: operation) ?? judge(operation, batch)
+            return batch.limit(verdict)
         }
     }
 
@@ -86,9 +109,12 @@ extension RecordTransaction {
         var seen = SeenNames(batch.command)
         var isFailure = false
         let items = try batch.command.operations.map { operation in
-            let verdict = try seen.refusal(of: operation) ?? judge(operation, batch)
+            let verdict = batch.limit(try seen.refusal(of: operation) ?? judge(operation, batch))
             if verdict.isFailure { isFailure = true }
-            return try write(verdict, batch: batch)
+            let item = try write(verdict, batch: batch)
+            // A deletion may have taken others along.
+            batch.growth?.used = batch.database.row?.used ?? .zero
+            return item
         }
         return (items, isFailure)
     }

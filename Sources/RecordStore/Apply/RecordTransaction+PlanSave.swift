@@ -132,6 +132,13 @@ enum UsersRules {
     static let rolesAreFixed = ServiceError(
         .accessDenied, "the field roles of \(RecordType.usersName) is changed by administrators only")
 
+    /// A user's record is written by that user and the administrator alone, whatever is granted to whom.
+    static func mayWrite(_ name: String, _ judged: JudgedRecord) -> Bool {
+        if judged.caller.isAdministrator { return true }
+        guard judged.batch.command.zone.database.scope == .public, let user = judged.caller.user else { return false }
+        return Array(user.utf8) == Array(name.utf8)
+    }
+
     /// A user's record is made by that user, under the user's record name, in public data; no grant is needed. Names
     /// that begin with `_` are for nothing else.
     static func refusalToCreate(_ name: String, type: InstalledType, _ judged: JudgedRecord) -> ServiceError? {

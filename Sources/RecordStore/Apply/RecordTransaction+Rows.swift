@@ -57,7 +57,7 @@ extension RecordTransaction {
         let database = try openDatabase(key)
         if let row = database.row { return row }
         let schema = try makeSchemaRow(container: key.container, environment: key.environment)
-        try SQLStatement(cached: "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0)", in: db)
+        try SQLStatement(cached: "INSERT INTO database VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)", in: db)
             .run(.integer(schema.id), .integer(key.scope.column), .text(key.owner), .integer(incarnationFloor))
         let row = DatabaseRow(id: db.lastInsertedRowID, incarnation: incarnationFloor, sequence: 0, zones: 0)
         database.schema = schema
@@ -70,7 +70,7 @@ extension RecordTransaction {
         let databaseID = try makeDatabase(key.database).id
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
         let incarnation = max(incarnationFloor, (earlier?.incarnation ?? 0) + 1)
-        try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0)", in: db).run(
+        try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(
             .integer(databaseID), .text(key.name), .integer(incarnation), .integer(time), .integer(ZoneLife.live))
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
@@ -123,35 +123,45 @@ extension RecordTransaction {
 
 /// What a savepoint brings back of the values that are kept beside the tables.
 struct KeptState {
-    private let zone: OpenZone
-    private let row: ZoneRow
+    private let zone: OpenZone?
+    private let row: ZoneRow?
     private let isChanged: Bool
     private let lastCommand: Int
+    private let database: OpenDatabase
+    private let schema: SchemaRow?
     private let databaseRow: DatabaseRow?
     private let databaseIsChanged: Bool
     private let names: StampNames
     private let userIDs: [String: Int64]
     private let hasJobs: Bool
 
-    init(_ transaction: RecordTransaction, zone: OpenZone) {
+    /// - Parameter zone: nil where what follows may make it.
+    init(_ transaction: RecordTransaction, zone: OpenZone?, database: OpenDatabase) {
         self.zone = zone
-        row = zone.row
-        isChanged = zone.isChanged
-        lastCommand = zone.lastCommand
-        databaseRow = zone.database.row
-        databaseIsChanged = zone.database.isChanged
+        row = zone?.row
+        isChanged = zone?.isChanged ?? false
+        lastCommand = zone?.lastCommand ?? 0
+        self.database = database
+        schema = database.schema
+        databaseRow = database.row
+        databaseIsChanged = database.isChanged
         names = transaction.names
         userIDs = transaction.userIDs
         hasJobs = transaction.hasJobs
     }
 
-    func restore(in transaction: RecordTransaction) {
-        zone.row = row
-        zone.isChanged = isChanged
-        zone.lastCommand = lastCommand
-        zone.hasEdges = nil
-        zone.database.row = databaseRow
-        zone.database.isChanged = databaseIsChanged
+    func restore(of key: ZoneKey, in transaction: RecordTransaction) {
+        if let zone, let row {
+            zone.row = row
+            zone.isChanged = isChanged
+            zone.lastCommand = lastCommand
+            zone.hasEdges = nil
+        } else {
+            transaction.zones[key] = nil
+        }
+        database.schema = schema
+        database.row = databaseRow
+        database.isChanged = databaseIsChanged
         transaction.names = names
         transaction.userIDs = userIDs
         transaction.hasJobs = hasJobs

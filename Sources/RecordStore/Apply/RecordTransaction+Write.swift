@@ -33,6 +33,7 @@ extension RecordTransaction {
         let zone = try writableZone(batch)
         let sequence = nextSequence(zone)
         let userID = try writer(batch)
+        zone.count(plan.growth)
         let modified = Stamp(timestamp: time, user: try names.name(userID))
         let body = SQLValue.blob(plan.body)
         var after = IndexedRecord(
@@ -84,6 +85,7 @@ extension RecordTransaction {
         }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
         zone.row.tombstones += 1
+        zone.count(.zero - row.size)
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(time),
             .integer(userID), .integer(1), .null, .integer(row.id))

@@ -57,6 +57,7 @@ extension RecordTransaction {
     private func retire(_ zone: OpenZone) throws {
         touch(zone)
         zone.database.row?.zones -= 1
+        zone.count(.zero - zone.row.used)
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
         try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
@@ -73,7 +74,7 @@ extension RecordTransaction {
             DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
-            UPDATE zone SET state = 1, changed_at = 0
+            UPDATE zone SET state = 1, changed_at = 0, bytes = 0, records = 0
             WHERE state = 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
@@ -81,7 +82,8 @@ extension RecordTransaction {
             WHERE state <> 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
-            UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0 WHERE schema = ?
+            UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0, bytes = 0, records = 0
+            WHERE schema = ?
             """,
         ] {
             try SQLStatement(cached: sql, in: db).run(.integer(schemaID))

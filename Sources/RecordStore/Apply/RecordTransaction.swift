@@ -38,11 +38,11 @@ package final class RecordTransaction {
         rows = Rows(db: db)
         statements = try WriteStatements(db)
         names = StampNames(db)
-        let state = try SQLStatement(cached: "SELECT time, incarnation_floor FROM record_state", in: db)
-            .first { ($0.integer(0), $0.integer(1)) }
-        (storedTime, incarnationFloor) = state ?? (0, 1)
+        let state = try SQLStatement(
+            cached: "SELECT time, incarnation_floor, \(Job.exist) FROM record_state", in: db
+        ).first { ($0.integer(0), $0.integer(1), $0.integer(2) != 0) }
+        (storedTime, incarnationFloor, hasJobs) = state ?? (0, 1, false)
         time = storedTime
-        hasJobs = try Job.areWaiting(in: db)
     }
 
     /// Applies one command.
@@ -61,6 +61,8 @@ package final class RecordTransaction {
         case .maintain(let command):
             time = max(time, command.time)
             return try maintain(command)
+        case .quota(let command):
+            return try apply(command)
         }
     }
 
@@ -73,8 +75,11 @@ package final class RecordTransaction {
         for zone in zones.values where zone.isChanged { try write(zone) }
         for database in databases.values where database.isChanged {
             if let row = database.row {
-                try SQLStatement(cached: "UPDATE database SET sequence = ?, zones = ? WHERE id = ?", in: db)
-                    .run(.integer(row.sequence), .integer(row.zones), .integer(row.id))
+                try statements.updateDatabase.run(
+                    .integer(row.sequence), .integer(row.zones), .integer(row.used.bytes), .integer(row.used.records),
+                    .integer(Int64(bitPattern: row.epoch)), .integer(row.received.bytes),
+                    .integer(row.received.records), .integer(row.returned.bytes), .integer(row.returned.records),
+                    .integer(row.overdrawn.rawValue), .integer(row.id))
             }
             database.isChanged = false
         }
@@ -83,7 +88,8 @@ package final class RecordTransaction {
     func write(_ zone: OpenZone) throws {
         try statements.updateZone.run(
             .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
-            .integer(zone.row.changedAt), .integer(zone.row.id))
+            .integer(zone.row.changedAt), .integer(zone.row.used.bytes), .integer(zone.row.used.records),
+            .integer(zone.row.id))
         zone.isChanged = false
     }
 
@@ -100,6 +106,7 @@ struct WriteStatements {
     let insertRecord: SQLStatement
     let updateRecord: SQLStatement
     let updateZone: SQLStatement
+    let updateDatabase: SQLStatement
     let insertNumber: SQLStatement
     let insertBytes: SQLStatement
     let insertMissing: SQLStatement
@@ -116,7 +123,14 @@ struct WriteStatements {
                 deleted = ?, body = ? WHERE id = ?
             """)
         updateZone = try prepare(
-            "UPDATE zone SET sequence = ?, floor = ?, tombstones = ?, changed_at = ? WHERE id = ?")
+            """
+            UPDATE zone SET sequence = ?, floor = ?, tombstones = ?, changed_at = ?, bytes = ?, records = ? WHERE id = ?
+            """)
+        updateDatabase = try prepare(
+            """
+            UPDATE database SET sequence = ?, zones = ?, bytes = ?, records = ?, epoch = ?, received_bytes = ?,
+                received_records = ?, returned_bytes = ?, returned_records = ?, overdrawn = ? WHERE id = ?
+            """)
         // A record's rows may be there already: a building index meets records from both sides.
         insertNumber = try prepare("INSERT OR IGNORE INTO index_number VALUES (?, ?, ?, ?)")
         insertBytes = try prepare("INSERT OR IGNORE INTO index_bytes VALUES (?, ?, ?, ?)")

@@ -13,6 +13,15 @@ enum Verdict {
         if case .fail = self { true } else { false }
     }
 
+    /// What is stored grows by; what a deletion takes along is left out.
+    var growth: QuotaAmounts {
+        switch self {
+        case .fail, .nothing: .zero
+        case .save(let plan): plan.growth
+        case .delete(let plan): .zero - plan.row.size
+        }
+    }
+
     /// The item in an atomic batch that failed.
     var inFailedBatch: ItemOutcome {
         if case .fail(let error, let record) = self { return .failed(error, serverRecord: record) }
@@ -44,6 +53,11 @@ struct PlannedSave {
     var edges: [Edge]
     /// Whether the outcome carries `fields`: the client does not know all of them, and may.
     var tellsFields: Bool
+
+    /// What the record counts for from now on, less what it did before.
+    var growth: QuotaAmounts {
+        QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1) - (row?.size ?? .zero)
+    }
 }
 
 /// A deletion that passed every check.

@@ -10,6 +10,7 @@ extension ModifyRecords: WireEncodable, WireDecodable {
         writer.field(4, signed: time)
         if isAtomic { writer.field(5, true) }
         if let idempotency { writer.field(6) { idempotency.encode(to: &$0) } }
+        if let quota { writer.field(8) { quota.encode(to: &$0) } }
         for operation in operations { writer.field(7) { operation.encode(to: &$0) } }
     }
 
@@ -29,6 +30,7 @@ extension ModifyRecords: WireEncodable, WireDecodable {
             case 5: isAtomic = try reader.bool()
             case 6: idempotency = try reader.message()
             case 7: operations.append(try reader.message())
+            case 8: quota = try reader.message()
             default: try reader.skip()
             }
         }

@@ -12,12 +12,14 @@ package struct ModifyRecords: Hashable, Sendable {
     /// All or nothing; counts in zones where `ZoneKey.isAtomic` only.
     package var isAtomic: Bool
     package var idempotency: IdempotencyKey?
+    /// Nil: what is stored is counted, but nothing is refused for its size.
+    package var quota: QuotaTerms?
     /// At most `Limits.operationsMax`, at most one for each record name.
     package var operations: [RecordChange]
 
     package init(
         zone: ZoneKey, schemaVersion: UInt64, caller: Caller, time: Int64, isAtomic: Bool = false,
-        idempotency: IdempotencyKey? = nil, operations: [RecordChange]
+        idempotency: IdempotencyKey? = nil, quota: QuotaTerms? = nil, operations: [RecordChange]
     ) {
         self.zone = zone
         self.schemaVersion = schemaVersion
@@ -25,6 +27,7 @@ package struct ModifyRecords: Hashable, Sendable {
         self.time = time
         self.isAtomic = isAtomic
         self.idempotency = idempotency
+        self.quota = quota
         self.operations = operations
     }
 }

@@ -98,6 +98,7 @@ extension RecordCommand: WireEncodable, WireDecodable {
         case .modifyZone(let command): writer.field(2) { command.encode(to: &$0) }
         case .installSchema(let command): writer.field(3) { command.encode(to: &$0) }
         case .maintain(let command): writer.field(4) { command.encode(to: &$0) }
+        case .quota(let command): writer.field(5) { command.encode(to: &$0) }
         }
     }
 
@@ -109,6 +110,7 @@ extension RecordCommand: WireEncodable, WireDecodable {
             case 2: command = .modifyZone(try reader.message())
             case 3: command = .installSchema(try reader.message())
             case 4: command = .maintain(try reader.message())
+            case 5: command = .quota(try reader.message())
             default: try reader.skip()
             }
         }

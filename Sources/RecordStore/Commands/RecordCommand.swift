@@ -86,4 +86,5 @@ package enum RecordCommand: Hashable, Sendable {
     case modifyZone(ModifyZone)
     case installSchema(InstallSchema)
     case maintain(Maintain)
+    case quota(QuotaCommand)
 }

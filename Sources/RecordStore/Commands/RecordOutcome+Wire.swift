@@ -13,6 +13,8 @@ extension RecordOutcome: WireEncodable, WireDecodable {
         case .needsSchema(let installed): writer.field(6, installed)
         case .refused(let error): writer.field(7) { error.encode(to: &$0) }
         case .maintained(let hasMore): writer.field(8, hasMore)
+        case .needsAllotment(let need): writer.field(9) { need.encode(to: &$0) }
+        case .quota(let outcome): writer.field(10) { outcome.encode(to: &$0) }
         }
     }
 
@@ -32,6 +34,8 @@ extension RecordOutcome: WireEncodable, WireDecodable {
             case 6: outcome = .needsSchema(installed: try reader.unsigned())
             case 7: outcome = .refused(try reader.message())
             case 8: outcome = .maintained(hasMore: try reader.bool())
+            case 9: outcome = .needsAllotment(try reader.message())
+            case 10: outcome = .quota(try reader.message())
             default: try reader.skip()
             }
         }

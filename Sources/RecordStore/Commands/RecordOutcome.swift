@@ -13,6 +13,10 @@ package enum RecordOutcome: Hashable, Sendable {
     /// Nothing was written: the shard has another schema version (0: none). Where it is lower, install the schema and
     /// send the command again; where it is higher, check and encode the request anew.
     case needsSchema(installed: UInt64)
+    /// Nothing was written: the shard lacks allotment. Have the ledger grant it, credit it, and send the command again,
+    /// which is not remembered as a request that was answered.
+    case needsAllotment(QuotaNeed)
+    case quota(QuotaOutcome)
     /// Nothing was written: the whole request fails.
     case refused(ServiceError)
 }

@@ -69,8 +69,9 @@ extension RecordTables {
             let zone = ZoneRow(row)
             last = UInt64(bitPattern: zone.changedAt)
             let isDeleted = zone.state != ZoneLife.live
-            if row.integer(8) != 0 || (isDeleted && request.after == 0) { return true }
-            zones.append(ChangedZone(state: zone.described(as: row.text(7)), isDeleted: isDeleted))
+            if row.integer(ZoneRow.columnCount + 1) != 0 || (isDeleted && request.after == 0) { return true }
+            let state = zone.described(as: row.text(ZoneRow.columnCount))
+            zones.append(ChangedZone(state: state, isDeleted: isDeleted))
             return true
         }
         page.zones = zones

@@ -51,10 +51,11 @@ struct Job {
 
     /// Whether jobs or retired zones wait.
     static func areWaiting(in db: Database) throws -> Bool {
-        try SQLStatement(
-            cached: "SELECT EXISTS (SELECT 1 FROM job) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)", in: db
-        ).first { $0.integer(0) != 0 } ?? false
+        try SQLStatement(cached: "SELECT \(exist)", in: db).first { $0.integer(0) != 0 } ?? false
     }
+
+    /// The same as an expression.
+    static let exist = "EXISTS (SELECT 1 FROM job) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)"
 }
 
 /// What a cascade has to know of the deletion that began it.

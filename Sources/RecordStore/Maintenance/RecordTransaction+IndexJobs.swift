@@ -40,37 +40,52 @@ extension RecordTransaction {
 
     /// Removes rows of an index that is gone.
     func dropIndex(_ job: Job, budget: Int) throws -> Int {
-        let field = SQLValue.integer(job.subject)
+        let used = try dropRows(of: job.subject, zones: .min ... .max, budget: budget)
+        if used < budget {
+            try SQLStatement(cached: "DELETE FROM field_index WHERE id = ?", in: db).run(.integer(job.subject))
+            try end(job)
+        }
+        return used
+    }
+
+    /// Removes rows of an index, whatever records there are; returns how many: less than `budget` once none is left.
+    func dropRows(of indexID: Int64, zones: ClosedRange<Int64>, budget: Int) throws -> Int {
+        let field = SQLValue.integer(indexID)
+        let (first, last) = (SQLValue.integer(zones.lowerBound), SQLValue.integer(zones.upperBound))
         var left = budget
         let numbers = try SQLStatement(
             cached: """
-                SELECT zone, value, record FROM index_number WHERE field = ? ORDER BY zone, value, record LIMIT ?
+                SELECT zone, value, record FROM index_number WHERE field = ? AND zone BETWEEN ? AND ?
+                ORDER BY zone, value, record LIMIT ?
                 """, in: db
-        ).all(field, .integer(Int64(left))) { ($0.integer(0), SQLValue.integer($0.integer(1)), $0.integer(2)) }
+        ).all(field, first, last, .integer(Int64(left))) {
+            ($0.integer(0), SQLValue.integer($0.integer(1)), $0.integer(2))
+        }
         for (zone, value, record) in numbers {
             try statements.deleteNumber.run(field, .integer(zone), value, .integer(record))
         }
         left -= numbers.count
         let bytes = try SQLStatement(
             cached: """
-                SELECT zone, value, record FROM index_bytes WHERE field = ? ORDER BY zone, value, record LIMIT ?
+                SELECT zone, value, record FROM index_bytes WHERE field = ? AND zone BETWEEN ? AND ?
+                ORDER BY zone, value, record LIMIT ?
                 """, in: db
-        ).all(field, .integer(Int64(left))) { ($0.integer(0), SQLValue.blob($0.bytes(1)), $0.integer(2)) }
+        ).all(field, first, last, .integer(Int64(left))) {
+            ($0.integer(0), SQLValue.blob($0.bytes(1)), $0.integer(2))
+        }
         for (zone, value, record) in bytes {
             try statements.deleteBytes.run(field, .integer(zone), value, .integer(record))
         }
         left -= bytes.count
         let missing = try SQLStatement(
-            cached: "SELECT zone, record FROM index_missing WHERE field = ? ORDER BY zone, record LIMIT ?", in: db
-        ).all(field, .integer(Int64(left))) { ($0.integer(0), $0.integer(1)) }
+            cached: """
+                SELECT zone, record FROM index_missing WHERE field = ? AND zone BETWEEN ? AND ?
+                ORDER BY zone, record LIMIT ?
+                """, in: db
+        ).all(field, first, last, .integer(Int64(left))) { ($0.integer(0), $0.integer(1)) }
         for (zone, record) in missing {
             try statements.deleteMissing.run(field, .integer(zone), .integer(record))
         }
-        left -= missing.count
-        if left > 0 {
-            try SQLStatement(cached: "DELETE FROM field_index WHERE id = ?", in: db).run(field)
-            try end(job)
-        }
-        return budget - left
+        return budget - left + missing.count
     }
 }

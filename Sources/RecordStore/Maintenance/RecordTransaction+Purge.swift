@@ -33,8 +33,21 @@ extension RecordTransaction {
             }
             try deleteRow(row.id)
         }
-        if found.count < budget { try buryZone(zoneID) }
-        return max(found.count, 1)
+        var used = found.count
+        if used < budget { used += try dropRows(of: schema, zoneID: zoneID, budget: budget - used) }
+        if used < budget { try buryZone(zoneID) }
+        return max(used, 1)
+    }
+
+    /// Removes what index rows an empty zone still has. Schemas that came since the zone was retired may have shown its
+    /// records in ways that neither the last schema nor the bodies tell; the numbers of zones and records are given again,
+    /// so nothing may be left.
+    private func dropRows(of schema: InstalledSchema, zoneID: Int64, budget: Int) throws -> Int {
+        var used = 0
+        for index in schema.byID.values.flatMap(\.indexes).sorted(by: { $0.id < $1.id }) where used < budget {
+            used += try dropRows(of: index.id, zones: zoneID...zoneID, budget: budget - used)
+        }
+        return used
     }
 
     /// A reset may have changed what is visible of the record since its rows were made: they go under either view.

@@ -13,10 +13,11 @@ extension RecordTransaction {
         let schema = try schema(id: job.subject)
         let (ids, end, used) = try scan(job, types: types, budget: budget)
         let next = try forEachRow(ids, end: end) { row, zoneID in
-            if row.isDeleted { return }
+            // What is in a retired zone stays as its index rows were made from, until it is reclaimed with them.
+            guard !row.isDeleted, let zone = try openZone(id: zoneID) else { return }
             if let type = schema.byID[row.typeID] {
-                try strip(row, type: type, zoneID: zoneID)
-            } else if let zone = try openZone(id: zoneID) {
+                try strip(row, type: type, zone: zone)
+            } else {
                 try bury(row, type: nil, zone: zone, by: StampNames.anonymous)
             }
         }
@@ -32,14 +33,16 @@ extension RecordTransaction {
 
     /// Index rows are made from visible fields, so they stay as they are. Numbers that the preferred kind of their field
     /// cannot hold stay hidden.
-    private func strip(_ row: RecordRow, type: InstalledType, zoneID: Int64) throws {
+    private func strip(_ row: RecordRow, type: InstalledType, zone: OpenZone) throws {
         let body = try decodeBody(row.body)
         let visible = type.scrubbed(body)
         if visible == body { return }
+        var scrubbed = row
+        scrubbed.body = encodeBody(visible)
         try SQLStatement(cached: "UPDATE record SET body = ? WHERE id = ?", in: db)
-            .run(.blob(encodeBody(visible)), .integer(row.id))
+            .run(.blob(scrubbed.body), .integer(row.id))
+        zone.count(scrubbed.size - row.size)
         try updateEdges(
-            zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible),
-            sequence: row.sequence)
+            zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }
 }

@@ -29,7 +29,7 @@ extension RecordTables {
                         SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0
                         ORDER BY z.name
                         """, in: db
-                ).all(.integer(databaseID)) { (row: ZoneRow($0), name: $0.text(7)) }
+                ).all(.integer(databaseID)) { (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount)) }
                 if request.query.sorts.isEmpty { try page.follow(zones) } else { try page.merge(zones) }
             }
             return .found(page.answer)

@@ -9,6 +9,15 @@ struct InstalledSchema: Sendable {
     let version: UInt64
     let byName: [String: InstalledType]
     let byID: [Int64: InstalledType]
+    /// Whether stored numbers may be written back as another kind, which may take more bytes.
+    let convertsNumbers: Bool
+
+    init(version: UInt64, byName: [String: InstalledType], byID: [Int64: InstalledType]) {
+        self.version = version
+        self.byName = byName
+        self.byID = byID
+        convertsNumbers = byID.values.contains(where: \.hasPreferredNumbers)
+    }
 
     static let none = InstalledSchema(version: 0, byName: [:], byID: [:])
 }
@@ -24,7 +33,7 @@ final class InstalledType: Sendable {
     /// Whether stored bodies may hold values that the schema has no place for.
     let hasStrayFields: Bool
     /// Whether stored bodies may hold numbers that the preferred kind of their field cannot hold, which are hidden.
-    private let hasPreferredNumbers: Bool
+    let hasPreferredNumbers: Bool
     /// Whether records may hold references that have an action.
     let hasReferences: Bool
 

@@ -12,7 +12,8 @@ extension RecordTables {
     /// Every table and the columns that order its rows.
     static let allTables: [(name: String, order: String)] = [
         ("record_state", "id"), ("schema", "id"), ("record_type", "id"), ("field_index", "id"), ("user", "id"),
-        ("database", "id"), ("zone", "id"), ("record", "id"), ("edge", "zone, target, action, source"),
+        ("database", "id"), ("ledger", "database"), ("ledger_share", "database, shard"), ("zone", "id"),
+        ("record", "id"), ("edge", "zone, target, action, source"),
         ("job", "id"), ("stray", "type, field"), ("idempotency", "id"),
         ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
         ("index_missing", "field, zone, record"),
@@ -35,11 +36,22 @@ extension RecordTables {
         CREATE TABLE database (
             id INTEGER PRIMARY KEY, schema INTEGER NOT NULL, scope INTEGER NOT NULL, owner TEXT NOT NULL,
             incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL, zones INTEGER NOT NULL,
+            bytes INTEGER NOT NULL, records INTEGER NOT NULL, epoch INTEGER NOT NULL,
+            received_bytes INTEGER NOT NULL, received_records INTEGER NOT NULL,
+            returned_bytes INTEGER NOT NULL, returned_records INTEGER NOT NULL, overdrawn INTEGER NOT NULL,
             UNIQUE (schema, scope, owner));
+        CREATE TABLE ledger (
+            database INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, cap_bytes INTEGER NOT NULL,
+            cap_records INTEGER NOT NULL, month INTEGER NOT NULL, transfer INTEGER NOT NULL);
+        CREATE TABLE ledger_share (
+            database INTEGER NOT NULL, shard INTEGER NOT NULL, granted_bytes INTEGER NOT NULL,
+            granted_records INTEGER NOT NULL, returned_bytes INTEGER NOT NULL, returned_records INTEGER NOT NULL,
+            PRIMARY KEY (database, shard)) WITHOUT ROWID;
         CREATE TABLE zone (
             id INTEGER PRIMARY KEY, database INTEGER NOT NULL, name TEXT NOT NULL, incarnation INTEGER NOT NULL,
             sequence INTEGER NOT NULL, created_at INTEGER NOT NULL, state INTEGER NOT NULL,
             floor INTEGER NOT NULL, tombstones INTEGER NOT NULL, changed_at INTEGER NOT NULL,
+            bytes INTEGER NOT NULL, records INTEGER NOT NULL,
             UNIQUE (database, name, incarnation));
         CREATE INDEX zone_retired ON zone (id) WHERE state = 1;
         CREATE INDEX zone_changed ON zone (database, changed_at) WHERE changed_at > 0;

@@ -12,7 +12,7 @@ extension RecordTables {
             cached:
                 "SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 ORDER BY z.name",
             in: db
-        ).all(.integer(databaseID)) { ZoneRow($0).described(as: $0.text(7)) }
+        ).all(.integer(databaseID)) { ZoneRow($0).described(as: $0.text(ZoneRow.columnCount)) }
     }
 
     /// One zone; nil if it does not live here. A default zone always lives.

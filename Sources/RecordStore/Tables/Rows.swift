@@ -15,6 +15,11 @@ struct RecordRow {
     /// Empty where deleted.
     var body: [UInt8]
 
+    /// What the record counts for; the row must have been read with its body.
+    var size: QuotaAmounts {
+        isDeleted ? .zero : QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1)
+    }
+
     /// The columns in the order that `init` reads them.
     static let columns = headColumns + ", r.body"
     /// The same without the body, for rows of which there may be thousands.
@@ -48,9 +53,14 @@ struct ZoneRow: Hashable {
     var tombstones: Int64 = 0
     /// The database's sequence at the zone's last change; 0 in default zones.
     var changedAt: Int64 = 0
+    /// What the zone's records count for; zero once the zone is deleted.
+    var used = QuotaAmounts()
 
     /// The columns in the order that `init` reads them.
-    static let columns = "z.id, z.incarnation, z.sequence, z.state, z.floor, z.tombstones, z.changed_at"
+    static let columns =
+        "z.id, z.incarnation, z.sequence, z.state, z.floor, z.tombstones, z.changed_at, z.bytes, z.records"
+    /// How many they are.
+    static let columnCount: Int32 = 9
 
     func changeTag(_ sequence: Int64) -> ChangeTag {
         ChangeTag(incarnation: UInt64(bitPattern: incarnation), sequence: UInt64(bitPattern: sequence))
@@ -67,7 +77,8 @@ extension ZoneRow {
         self.init(
             id: row.integer(start), incarnation: row.integer(start + 1), sequence: row.integer(start + 2),
             state: row.integer(start + 3), floor: row.integer(start + 4), tombstones: row.integer(start + 5),
-            changedAt: row.integer(start + 6))
+            changedAt: row.integer(start + 6),
+            used: QuotaAmounts(bytes: row.integer(start + 7), records: row.integer(start + 8)))
     }
 }
 
@@ -99,6 +110,34 @@ struct DatabaseRow: Hashable {
     var sequence: Int64
     /// How many custom zones live.
     var zones: Int64
+    /// The sum over the live zones.
+    var used = QuotaAmounts()
+    /// The greatest version of the container's limits that something was credited under.
+    var epoch: UInt64 = 0
+    /// What the ledger gave and what was given back over all times; never below 0, nor the second above the first.
+    var received = QuotaAmounts()
+    var returned = QuotaAmounts()
+    /// Of what shards had more than the cap of the version when the ledger was asked last.
+    var overdrawn = QuotaParts()
+
+    static let columns = """
+        d.id, d.incarnation, d.sequence, d.zones, d.bytes, d.records, d.epoch, d.received_bytes, d.received_records, \
+        d.returned_bytes, d.returned_records, d.overdrawn
+        """
+    /// How many they are.
+    static let columnCount: Int32 = 12
+}
+
+extension DatabaseRow {
+    init(_ row: SQLRow) {
+        self.init(
+            id: row.integer(0), incarnation: row.integer(1), sequence: row.integer(2), zones: row.integer(3),
+            used: QuotaAmounts(bytes: row.integer(4), records: row.integer(5)),
+            epoch: UInt64(bitPattern: row.integer(6)),
+            received: QuotaAmounts(bytes: row.integer(7), records: row.integer(8)),
+            returned: QuotaAmounts(bytes: row.integer(9), records: row.integer(10)),
+            overdrawn: QuotaParts(rawValue: row.integer(11)))
+    }
 }
 
 /// Finds rows by their keys on one connection; makes none.
@@ -127,15 +166,13 @@ struct Rows {
     }
 
     func database(_ database: DatabaseKey, schemaID: Int64) throws -> DatabaseRow? {
-        try SQLStatement(
-            cached: """
-                SELECT id, incarnation, sequence, zones FROM database WHERE schema = ? AND scope = ? AND owner = ?
-                """, in: db
-        ).first(.integer(schemaID), .integer(database.scope.column), .text(database.owner)) {
-            DatabaseRow(
-                id: $0.integer(0), incarnation: $0.integer(1), sequence: $0.integer(2), zones: $0.integer(3))
-        }
+        try SQLStatement(cached: Self.findDatabase, in: db)
+            .first(.integer(schemaID), .integer(database.scope.column), .text(database.owner)) { DatabaseRow($0) }
     }
+
+    private static let findDatabase = """
+        SELECT \(DatabaseRow.columns) FROM database d WHERE d.schema = ? AND d.scope = ? AND d.owner = ?
+        """
 
     /// The row of the name's greatest incarnation, whatever its life.
     func latestZone(databaseID: Int64, name: String) throws -> ZoneRow? {

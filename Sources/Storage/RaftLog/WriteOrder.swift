@@ -43,7 +43,12 @@ struct WriteOrder {
     }
 
     func changes(by submission: Submission) -> Changes {
-        Changes(ends: submission.writes.map { ($0.group, ends[$0.group] ?? End()) })
+        var changes = Changes(ends: [])
+        // One for each group, however often it is named: a second one would bring a stale end back.
+        for write in submission.writes where !changes.ends.contains(where: { $0.group == write.group }) {
+            changes.ends.append((write.group, ends[write.group] ?? End()))
+        }
+        return changes
     }
 
     mutating func accept(_ changes: Changes) {

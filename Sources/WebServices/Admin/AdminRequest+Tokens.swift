@@ -1,34 +1,74 @@
+import Admission
 import Directory
 import RecordModel
 
 extension AdminRequest {
+    /// `GET tokens`: a page of them, oldest first.
     func tokens() async throws(RequestFailure) -> Reply {
         let directory = try await directory()
         let names = Dictionary(uniqueKeysWithValues: directory.accountsByName.values.map { ($0.id, $0.name) })
-        let tokens = directory.tokensByHash.values.sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+        let container = url["container"]
+        let kinds = try wantedKinds()
+        let after = try tokenCursor()
+        let wanted = directory.tokensByHash.values.filter { token in
+            (container == nil || token.kind.container == container) && (kinds?.contains(token.kind.name) ?? true)
+                && (after.map { (token.created, token.id) > $0 } ?? true)
+        }
+        let limit = try pageLimit()
+        let tokens = wanted.sorted { ($0.created, $0.id) < ($1.created, $1.id) }
         return Reply { writer in
             writer.key("tokens")
             writer.array { writer in
-                for token in tokens { writer.object { Self.write(token, names: names, to: &$0) } }
+                for token in tokens.prefix(limit) { writer.object { Self.write(token, names: names, to: &$0) } }
             }
+            if tokens.count > limit { writer.member("next", "\(tokens[limit - 1].created)/\(tokens[limit - 1].id)") }
         }
+    }
+
+    /// The kinds that the parameter `kind` names, with commas between them; nil: all.
+    private func wantedKinds() throws(RequestFailure) -> [String]? {
+        guard let text = url["kind"], !text.isEmpty else { return nil }
+        let kinds = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard kinds.allSatisfy(["api", "session", "sign-in"].contains) else {
+            throw RequestFailure(
+                .badRequest, "kind: 'api', 'session' or 'sign-in', or several with commas, is expected, not '\(text)'")
+        }
+        return kinds
+    }
+
+    /// Where the page goes on, as `next` of the last one said.
+    private func tokenCursor() throws(RequestFailure) -> (created: Int64, id: String)? {
+        guard let text = url["after"], !text.isEmpty else { return nil }
+        let parts = text.split(separator: "/", maxSplits: 1)
+        guard parts.count == 2, let created = Int64(parts[0]) else {
+            throw RequestFailure(.badRequest, "after: what 'next' of the last answer said is expected, not '\(text)'")
+        }
+        return (created, String(parts[1]))
+    }
+
+    /// How many entries one page of a list has: `limit`, and at most 1,000.
+    func pageLimit() throws(RequestFailure) -> Int {
+        guard let text = url["limit"], !text.isEmpty else { return 1_000 }
+        guard let limit = Int(text), limit > 0 else {
+            throw RequestFailure(.badRequest, "limit: a whole number from 1 is expected, not '\(text)'")
+        }
+        return min(limit, 1_000)
     }
 
     private static func write(_ token: Token, names: [String: String], to writer: inout JSONWriter) {
         writer.member("id", token.id)
         writer.member("label", token.label)
         writer.member("created", integer: token.created)
-        switch token.kind {
-        case .api(let container, let environment):
-            writer.member("kind", "api")
-            writer.member("container", container)
+        writer.member("kind", token.kind.name)
+        writer.member("container", token.kind.container)
+        if case .api(_, let environment, let origins, let callbackURL) = token.kind {
             writer.member("environment", environment.rawValue)
-        case .session(let container, let accountID, let expires):
-            writer.member("kind", "session")
-            writer.member("container", container)
-            writer.member("user", names[accountID] ?? "")
-            writer.member("expires", integer: expires)
+            writer.key("origins")
+            writer.array { writer in for origin in origins { writer.string(origin) } }
+            if let callbackURL { writer.member("callbackURL", callbackURL) }
         }
+        if let accountID = token.kind.accountID { writer.member("user", names[accountID] ?? "") }
+        if let expires = token.kind.expires { writer.member("expires", integer: expires) }
     }
 
     /// Makes a token; its secret is in the answer and nowhere else.
@@ -40,13 +80,14 @@ extension AdminRequest {
         switch json["kind"]?.string {
         case "api":
             kind = .api(
-                container: container, environment: try Self.environment(json["environment"]?.string ?? "development"))
+                container: container, environment: try Self.environment(json["environment"]?.string ?? "development"),
+                origins: try Self.origins(json), callbackURL: try Self.callbackURL(json))
         case "session": kind = try await session(container: container, json)
         default: throw RequestFailure(.badRequest, "kind: 'api' or 'session' is expected")
         }
         let token = Token(
             id: Self.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind,
-            label: json["label"]?.string ?? "", created: context.now)
+            label: try label(json), created: context.now)
         try await change(.createToken(token))
         return Reply { writer in
             writer.member("id", token.id)
@@ -69,10 +110,45 @@ extension AdminRequest {
         return text
     }
 
+    private static let originsMax = 100
+
+    /// The web pages that may use an API token.
+    private static func origins(_ json: JSONValue) throws(RequestFailure) -> [String] {
+        guard let given = json["origins"], !given.isNull else { return [] }
+        guard let members = given.array, members.count <= originsMax else {
+            throw RequestFailure(.badRequest, "origins: an array of at most \(originsMax) texts is expected")
+        }
+        var origins: [String] = []
+        for member in members {
+            guard let text = member.string else {
+                throw RequestFailure(.badRequest, "origins: texts are expected, not \(member.kind)")
+            }
+            do throws(ServiceError) {
+                let origin = try OriginRule.normalized(text)
+                if !origins.contains(origin) { origins.append(origin) }
+            } catch {
+                throw RequestFailure(.badRequest, "origins: \(error.reason)")
+            }
+        }
+        return origins
+    }
+
+    /// Where sign-in sends the browser: https, http of this machine, or a scheme that an app has for itself.
+    private static func callbackURL(_ json: JSONValue) throws(RequestFailure) -> String? {
+        guard let given = json["callbackURL"], !given.isNull else { return nil }
+        guard let text = given.string, CallbackRule.allows(text) else {
+            throw RequestFailure(
+                .badRequest,
+                "callbackURL: an https URL is expected, or http for this machine, or one with an app's own scheme, such as "
+                    + "myapp://signed-in; at most 2,048 characters, escaped where they are not ASCII")
+        }
+        return text
+    }
+
     private func session(container: String, _ json: JSONValue) async throws(RequestFailure) -> TokenKind {
         let name = try text("user")
         guard let account = try await directory().accountsByName[name] else {
-            throw RequestFailure(.notFound, "no user '\(name)': create it with `zonekeeper user create \(name)`")
+            throw Self.unknownUser(name)
         }
         var seconds: Int64 = 14 * 86_400
         if let given = json["lifetimeSeconds"], !given.isNull {
@@ -96,5 +172,38 @@ extension AdminRequest {
     static func randomHex(bytes: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         return Hex.encode((0..<bytes).map { _ in UInt8.random(in: 0 ... .max, using: &generator) })
+    }
+}
+
+extension TokenKind {
+    /// What administrators call it.
+    fileprivate var name: String {
+        switch self {
+        case .api: "api"
+        case .session: "session"
+        case .signIn: "sign-in"
+        }
+    }
+}
+
+/// Which URLs a browser with a web auth token may be sent to.
+enum CallbackRule {
+    /// What runs or shows text of its own instead of going to an app.
+    private static let refusedSchemes: Set<String> = [
+        "about", "blob", "data", "file", "filesystem", "ftp", "javascript", "mailto", "tel", "vbscript", "view-source",
+        "ws", "wss",
+    ]
+
+    static func allows(_ url: String) -> Bool {
+        guard url.utf8.count <= 2_048, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }),
+            let origin = URLText.origin(of: url)
+        else { return false }
+        if origin.hasPrefix("https://") { return true }
+        if origin.hasPrefix("http://") {
+            let host = origin.dropFirst("http://".count)
+            let loopback = ["localhost", "127.0.0.1", "[::1]"]
+            return loopback.contains { host == $0 || host.hasPrefix("\($0):") }
+        }
+        return !refusedSchemes.contains(String(origin.dropLast()))
     }
 }

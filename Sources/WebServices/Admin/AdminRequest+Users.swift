@@ -1,17 +1,23 @@
+import Cluster
 import Directory
 import RecordModel
 
 extension AdminRequest {
+    /// `GET users`: a page of them, by name.
     func users() async throws(RequestFailure) -> Reply {
         let accounts = try await directory().accountsByName
+        let after = url["after"] ?? ""
+        let names = accounts.keys.filter { $0 > after }.sorted()
+        let limit = try pageLimit()
         return Reply { writer in
             writer.key("users")
             writer.array { writer in
-                for name in accounts.keys.sorted() {
+                for name in names.prefix(limit) {
                     guard let account = accounts[name] else { continue }
                     writer.object { Self.write(account, to: &$0) }
                 }
             }
+            if names.count > limit { writer.member("next", names[limit - 1]) }
         }
     }
 
@@ -22,21 +28,29 @@ extension AdminRequest {
         if let givenName = account.givenName { writer.member("givenName", givenName) }
         if let familyName = account.familyName { writer.member("familyName", familyName) }
         writer.member("discoverable", account.isDiscoverable)
+        writer.member("hasPassword", account.password != nil)
+        if let identity = account.identity {
+            writer.key("identity")
+            writer.object { writer in
+                writer.member("issuer", identity.issuer)
+                writer.member("subject", identity.subject)
+            }
+        }
     }
 
     func createUser() async throws(RequestFailure) -> Reply {
-        let name = try text("name")
-        guard name.count <= Limits.nameLengthMax, !name.contains(where: \.isNewline) else {
-            throw RequestFailure(
-                .badRequest, "name: at most \(Limits.nameLengthMax) characters on one line are expected")
-        }
+        let name = try Self.accountName(try text("name"))
         let given = try accountChanges()
         func unlessEmpty(_ text: String?) -> String? { text?.isEmpty == false ? text : nil }
-        let account = Account(
+        var account = Account(
             id: Self.randomHex(bytes: 16), name: name, created: context.now, email: unlessEmpty(given.email),
             givenName: unlessEmpty(given.givenName), familyName: unlessEmpty(given.familyName),
             isDiscoverable: given.isDiscoverable ?? false)
-        try await change(.createAccount(account))
+        if let identity = given.identity, identity != .none { account.identity = identity }
+        if let password = try json["password"], !password.isNull {
+            account.password = try await context.passwordHash(try Self.password(password))
+        }
+        try await withWholeDeadline.change(.createAccount(account))
         return Reply { Self.write(account, to: &$0) }
     }
 
@@ -46,7 +60,8 @@ extension AdminRequest {
         let changes = try accountChanges()
         guard !changes.isEmpty else {
             throw RequestFailure(
-                .badRequest, "nothing to change: email, givenName, familyName or discoverable is expected in the body")
+                .badRequest,
+                "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         try await change(.updateAccount(name: name, changes))
         guard let account = try await directory().accountsByName[name] else {
@@ -78,6 +93,7 @@ extension AdminRequest {
         }
         var changes = AccountChanges(
             email: try member("email"), givenName: try member("givenName"), familyName: try member("familyName"))
+        changes.identity = try json["identity"].map { value throws(RequestFailure) in try Self.identity(value) }
         if let email = changes.email, !email.isEmpty, !Self.isEmail(email) {
             throw RequestFailure(.badRequest, "email: an address such as ada@example.com is expected, not '\(email)'")
         }
@@ -89,7 +105,73 @@ extension AdminRequest {
         return changes
     }
 
-    private static func isEmail(_ text: String) -> Bool {
+    /// Who the user is at an identity provider; null takes it away.
+    private static func identity(_ json: JSONValue) throws(RequestFailure) -> ExternalIdentity {
+        if json.isNull { return .none }
+        guard let issuer = json["issuer"]?.string, !issuer.isEmpty, let subject = json["subject"]?.string,
+            !subject.isEmpty
+        else {
+            throw RequestFailure(
+                .badRequest, "identity: {\"issuer\": ..., \"subject\": ...} or null is expected")
+        }
+        return ExternalIdentity(issuer: issuer, subject: subject)
+    }
+
+    /// Sets a user's password, or takes it away; ends a lock-out, and the user's sessions unless told not to.
+    func setPassword() async throws(RequestFailure) -> Reply {
+        let name = try parameter("name")
+        let json = try json
+        guard let given = json["password"] else {
+            throw RequestFailure(.badRequest, "password: a text, or null to take it away, is expected")
+        }
+        let endsSessions: Bool
+        switch json["endSessions"] {
+        case nil: endsSessions = true
+        case .bool(let flag)?: endsSessions = flag
+        default: throw RequestFailure(.badRequest, "endSessions: true or false is expected")
+        }
+        guard try await directory().accountsByName[name] != nil else { throw Self.unknownUser(name) }
+        let hash = given.isNull ? nil : try await context.passwordHash(try Self.password(given))
+        try await withWholeDeadline.change(.setPassword(account: name, hash, endsSessions: endsSessions))
+        return Reply { writer in
+            writer.member("name", name)
+            writer.member("hasPassword", hash != nil)
+        }
+    }
+
+    /// The request with the time for a change that it began with: hashing a password is slow by design, and is no time in which the
+    /// cluster did not answer.
+    private var withWholeDeadline: AdminRequest {
+        var request = self
+        request.deadline = context.node.deadline()
+        return request
+    }
+
+    private static func password(_ json: JSONValue) throws(RequestFailure) -> String {
+        guard let text = json.string else { throw RequestFailure(.badRequest, "password: a text is expected") }
+        return text
+    }
+
+    static func unknownUser(_ name: String) -> RequestFailure {
+        RequestFailure(.notFound, "no user '\(name)': create it with `zonekeeper user create \(name)`")
+    }
+
+    /// A name for an account.
+    static func accountName(_ name: String) throws(RequestFailure) -> String {
+        guard let line = line(name) else {
+            throw RequestFailure(
+                .badRequest, "name: 1 to \(Limits.nameLengthMax) characters on one line are expected")
+        }
+        return line
+    }
+
+    /// The text where it is one line of an allowed length; nil where it is not.
+    static func line(_ text: String) -> String? {
+        let isLine = !text.isEmpty && text.count <= Limits.nameLengthMax && text.utf8.count <= 4 * Limits.nameLengthMax
+        return isLine && !text.unicodeScalars.contains { $0.properties.generalCategory == .control } ? text : nil
+    }
+
+    static func isEmail(_ text: String) -> Bool {
         let sides = text.split(separator: "@", omittingEmptySubsequences: false)
         return sides.count == 2 && sides.allSatisfy { !$0.isEmpty } && text.utf8.count <= 254
             && !text.contains { $0.isWhitespace || $0 == "," || $0 == "<" || $0 == ">" }

@@ -10,6 +10,8 @@ struct AdminRequest: Sendable {
     var url: RequestURL
     var body: [UInt8]
     var deadline: Deadline
+    /// Who asks, for the audit log.
+    var origin: AuditOrigin
 
     var json: JSONValue {
         get throws(RequestFailure) {
@@ -59,11 +61,11 @@ struct AdminRequest: Sendable {
         }
     }
 
-    /// Has the directory changed, and waits until this node knows it.
+    /// Has the directory changed, which the audit log tells of, and waits until this node knows it.
     /// - Returns: the new version, where the command gives one.
     @discardableResult
     func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
-        switch try await context.submit(command, by: deadline) {
+        switch try await context.settle(command, origin: origin, by: deadline) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
             // The change is made: that this node has not caught up in time must not hide it.
@@ -80,6 +82,15 @@ struct AdminRequest: Sendable {
 
     func respond() async throws(RequestFailure) -> Reply {
         let route = url.segments.dropFirst(2).joined(separator: "/")
+        switch route.prefix(while: { $0 != "/" }) {
+        case "containers", "schema": return try await respondAboutData(route)
+        case "users", "tokens", "keys", "roles": return try await respondAboutAccess(route)
+        case "limits", "usage", "audit", "providers", "sign-up": return try await respondAboutRules(route)
+        default: return try await respondAboutNode(route)
+        }
+    }
+
+    private func respondAboutData(_ route: String) async throws(RequestFailure) -> Reply {
         switch (method, route) {
         case ("GET", "containers"): return try await containers()
         case ("POST", "containers"): return try await createContainer()
@@ -92,13 +103,48 @@ struct AdminRequest: Sendable {
         case ("POST", "schema/reset"): return try await resetDevelopment()
         case ("POST", "schema/indexes"): return try await addIndex()
         case ("DELETE", "schema/indexes"): return try await removeIndex()
+        default: throw unknown(route)
+        }
+    }
+
+    private func respondAboutAccess(_ route: String) async throws(RequestFailure) -> Reply {
+        switch (method, route) {
         case ("GET", "users"): return try await users()
         case ("POST", "users"): return try await createUser()
         case ("PATCH", "users"): return try await updateUser()
         case ("DELETE", "users"): return try await deleteUser()
+        case ("POST", "users/password"): return try await setPassword()
         case ("GET", "tokens"): return try await tokens()
         case ("POST", "tokens"): return try await createToken()
         case ("DELETE", "tokens"): return try await revokeToken()
+        case ("GET", "keys"): return try await keys()
+        case ("POST", "keys"): return try await createKey()
+        case ("DELETE", "keys"): return try await revokeKey()
+        case ("GET", "roles"): return try await roles()
+        case ("POST", "roles/members"): return try await addRoleMember()
+        case ("DELETE", "roles/members"): return try await removeRoleMember()
+        default: throw unknown(route)
+        }
+    }
+
+    private func respondAboutRules(_ route: String) async throws(RequestFailure) -> Reply {
+        switch (method, route) {
+        case ("GET", "limits"): return try await limits()
+        case ("PATCH", "limits"): return try await setLimits()
+        case ("GET", "limits/explain"): return try await explainLimits()
+        case ("GET", "usage"): return try await usage()
+        case ("GET", "audit"): return try await auditLog()
+        case ("GET", "providers"): return try await providers()
+        case ("POST", "providers"): return try await setProvider()
+        case ("DELETE", "providers"): return try await removeProvider()
+        case ("GET", "sign-up"): return try await signUp()
+        case ("PATCH", "sign-up"): return try await setSignUp()
+        default: throw unknown(route)
+        }
+    }
+
+    private func respondAboutNode(_ route: String) async throws(RequestFailure) -> Reply {
+        switch (method, route) {
         case ("GET", "status"): return try await status()
         case ("GET", "leader"): return try await leader()
         case ("POST", "state-hash"): return try await hashState()
@@ -106,7 +152,11 @@ struct AdminRequest: Sendable {
         case ("GET", "metrics"):
             return Reply(
                 body: Array(context.metrics.text(of: context.node).utf8), contentType: "text/plain; version=0.0.4")
-        default: throw RequestFailure(.notFound, "no administration route '\(method) \(route)'")
+        default: throw unknown(route)
         }
+    }
+
+    private func unknown(_ route: String) -> RequestFailure {
+        RequestFailure(.notFound, "no administration route '\(method) \(route)'")
     }
 }

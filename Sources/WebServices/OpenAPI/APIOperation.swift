@@ -7,7 +7,7 @@ struct APIOperation: Sendable {
     /// Who may call it.
     enum Access: Sendable {
         case open
-        /// An API token and, for what needs a user, a session.
+        /// An API token and, for what needs a user, a session; for public data also a server's key, or the administrator.
         case clients
         case administrator
     }
@@ -69,12 +69,24 @@ struct APIAnswer: Sendable {
     var description: String
     var type = "application/json"
     var shape: Shape
+    /// Other types that the answer may have instead, as text.
+    var otherTypes: [String] = []
 
-    init(_ status: Int, _ description: String, _ shape: Shape, type: String = "application/json") {
+    init(
+        _ status: Int, _ description: String, _ shape: Shape, type: String = "application/json", other: [String] = []
+    ) {
         self.status = status
         self.description = description
         self.shape = shape
         self.type = type
+        otherTypes = other
+    }
+
+    /// The same, or text of another type.
+    func or(_ type: String) -> APIAnswer {
+        var answer = self
+        answer.otherTypes.append(type)
+        return answer
     }
 
     /// Requests that fail as a whole.
@@ -116,7 +128,9 @@ extension JSONWriter {
             }
             writer.key("responses")
             writer.object { writer in
-                for answer in operation.answers.sorted(by: { $0.status < $1.status }) { writer.answer(answer) }
+                for answer in operation.answers.sorted(by: { $0.status < $1.status }) {
+                    writer.answer(answer, to: operation.access)
+                }
             }
         }
     }
@@ -125,7 +139,11 @@ extension JSONWriter {
         let choices: [[String]] =
             switch access {
             case .open: []
-            case .clients: [["apiToken", "webAuthToken"], ["apiToken"]]
+            case .clients:
+                [
+                    ["apiToken", "webAuthToken"], ["apiToken"], ["serverKeyID", "serverKeyDate", "serverKeySignature"],
+                    ["administrator"],
+                ]
             case .administrator: [["administrator"]]
             }
         key("security")
@@ -152,10 +170,10 @@ extension JSONWriter {
         }
     }
 
-    private mutating func content(_ types: [String], _ shape: Shape) {
+    private mutating func content(_ types: [String], _ shape: Shape, texts: [String] = []) {
         key("content")
         object { writer in
-            for type in types {
+            for (type, shape) in types.map({ ($0, shape) }) + texts.map({ ($0, Shape.text) }) {
                 writer.key(type)
                 writer.object { writer in
                     writer.key("schema")
@@ -165,18 +183,18 @@ extension JSONWriter {
         }
     }
 
-    private mutating func answer(_ answer: APIAnswer) {
+    private mutating func answer(_ answer: APIAnswer, to access: APIOperation.Access) {
         key(String(answer.status))
         object { writer in
             writer.member("description", answer.description)
             writer.key("headers")
             writer.object { writer in
-                for name in answer.headers {
+                for name in answer.headers(to: access) {
                     writer.key(name)
                     writer.member("$ref", to: "#/components/headers/\(name)")
                 }
             }
-            writer.content([answer.type], answer.shape)
+            writer.content([answer.type], answer.shape, texts: answer.otherTypes)
         }
     }
 
@@ -186,9 +204,11 @@ extension JSONWriter {
 
 extension APIAnswer {
     /// The headers that an answer may have.
-    fileprivate var headers: [String] {
+    fileprivate func headers(to access: APIOperation.Access) -> [String] {
         let retry = [413, 429, 503].contains(status) ? ["Retry-After"] : []
-        return ["X-Apple-Request-UUID"] + retry
+        let place = status == 303 ? ["Location"] : []
+        guard case .clients = access else { return ["X-Apple-Request-UUID"] + retry + place }
+        return ["X-Apple-Request-UUID"] + retry + ["RateLimit", "RateLimit-Policy", "X-Apple-CloudKit-Web-Auth-Token"]
     }
 }
 
@@ -198,6 +218,9 @@ extension APIOperation {
         let words = path.split { !$0.isLetter && !$0.isNumber }.filter {
             !["database", "admin", "1", "container", "environment"].contains($0)
         }
-        return method.rawValue + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        // Pages and administration share some words.
+        let isPage = path == "/sign-up"
+        return method.rawValue + (isPage ? "Page" : "")
+            + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }
 }

@@ -10,12 +10,13 @@ package enum OpenAPIDocument {
     /// Every operation, in the order of the document.
     static let operations =
         databaseOperations + changeOperations + userOperations + laterOperations
-        + keyValueOperations + healthOperations + adminOperations + adminSchemaOperations
+        + keyValueOperations + healthOperations + adminOperations + adminSchemaOperations + adminAccessOperations
+        + signInOperations
 
     /// Every named shape, in the order of the document.
     static let components: [(name: String, description: String, shape: Shape)] =
         errorShapes + valueShapes + recordShapes + queryShapes + zoneShapes + changeShapes + userShapes
-        + keyValueShapes + adminShapes + adminSchemaShapes
+        + keyValueShapes + adminShapes + adminSchemaShapes + adminAccessShapes + signInShapes
 
     private static let bytes: [UInt8] = {
         var writer = JSONWriter(capacity: 1 << 18)
@@ -42,7 +43,8 @@ extension JSONWriter {
             "description",
             """
             A record store that speaks CloudKit Web Services. Requests carry `ckAPIToken` and, for what needs a user, \
-            `ckWebAuthToken` in the URL; administration needs the administrator's token in `Authorization`. Bodies are JSON in \
+            `ckWebAuthToken` in the URL, or the three headers of a server's key; administration needs the administrator's token in \
+            `Authorization`. Bodies are JSON in \
             UTF-8 under any content type; members that the server does not know are ignored. Items of a batch that fail are \
             reported in their place, within HTTP 200.
             """)
@@ -61,6 +63,7 @@ extension JSONWriter {
             ("Later", "What CloudKit has and this version does not have yet: HTTP 501."),
             ("Preferences", "A user's key-value store."), ("Health", "For load balancers, and this document."),
             ("Administration", "Containers, schemas, users, tokens and the state of a node."),
+            ("Sign-in", "Pages where users sign in, and the same for programs."),
         ] {
             object { writer in
                 writer.member("name", name)
@@ -94,6 +97,16 @@ extension JSONWriter {
         object { writer in
             writer.header("X-Apple-Request-UUID", "The request's own name, which the logs have too.", .text)
             writer.header("Retry-After", "Seconds after which a retry may help.", .integer(minimum: 0))
+            writer.header("Location", "Where the browser goes on.", .text)
+            writer.header(
+                "RateLimit-Policy", "The container's limit over all nodes, in requests (q) a second (w).",
+                .string(example: "\"requests\";q=40;w=1"))
+            writer.header(
+                "RateLimit", "Requests that go through now (r), and seconds until there are more (t).",
+                .string(example: "\"requests\";r=3;t=1"))
+            writer.header(
+                "X-Apple-CloudKit-Web-Auth-Token", "The session's next token, where the request had one of a sign-in.",
+                .text)
         }
         key("securitySchemes")
         object { writer in
@@ -102,10 +115,19 @@ extension JSONWriter {
                 writer.member("type", "http")
                 writer.member("scheme", "bearer")
             }
-            writer.key("apiToken")
-            writer.object { $0.parameterKey("ckAPIToken") }
-            writer.key("webAuthToken")
-            writer.object { $0.parameterKey("ckWebAuthToken") }
+            for (scheme, place, name) in [
+                ("apiToken", "query", "ckAPIToken"), ("webAuthToken", "query", "ckWebAuthToken"),
+                ("serverKeyID", "header", "X-Apple-CloudKit-Request-KeyID"),
+                ("serverKeyDate", "header", "X-Apple-CloudKit-Request-ISO8601Date"),
+                ("serverKeySignature", "header", "X-Apple-CloudKit-Request-SignatureV1"),
+            ] {
+                writer.key(scheme)
+                writer.object { writer in
+                    writer.member("type", "apiKey")
+                    writer.member("in", place)
+                    writer.member("name", name)
+                }
+            }
         }
     }
 
@@ -116,11 +138,5 @@ extension JSONWriter {
             writer.key("schema")
             writer.shape(shape)
         }
-    }
-
-    private mutating func parameterKey(_ name: String) {
-        member("type", "apiKey")
-        member("in", "query")
-        member("name", name)
     }
 }

@@ -13,7 +13,7 @@ extension OpenAPIDocument {
             operation.request = .json(.reference("KeyValues\(name)Request"), isRequired: name == "Get" || name == "Set")
             operation.answers =
                 [APIAnswer(200, "Done.", .reference("KeyValues\(name)Response"))]
-                + APIAnswer.failures([400, 401, 403, 404, 413, 421, 500, 501, 503])
+                + APIAnswer.failures([400, 401, 403, 404, 413, 421, 429, 500, 501, 503])
             return operation
         }
         var set = operation("set", "Write and delete preferences", "Set")
@@ -41,18 +41,22 @@ extension OpenAPIDocument {
         ]
     }()
 
-    private static let containerParameter = APIParameter("container", .query, .text, "The container.", isRequired: true)
-    private static let environmentParameter = APIParameter(
+    static let containerParameter = APIParameter("container", .query, .text, "The container.", isRequired: true)
+    static let environmentParameter = APIParameter(
         "environment", .query, environmentShape, "`development` by default.")
-    private static let nameParameter = APIParameter("name", .query, .text, "The user's name.", isRequired: true)
+    static let nameParameter = APIParameter("name", .query, .text, "The user's name.", isRequired: true)
     private static let groupParameter = APIParameter(
         "group", .query, .integer(minimum: 0), "The Raft group: 0 is the directory.", isRequired: true)
 
-    private static func flag(_ name: String, _ description: String) -> APIParameter {
+    static let nextParameter = APIParameter("after", .query, .text, "What `next` of the last page said.")
+    private static let pageLimit = APIParameter(
+        "limit", .query, .integer(minimum: 1), "1,000 by default, and at most.")
+
+    static func flag(_ name: String, _ description: String) -> APIParameter {
         APIParameter(name, .query, .texts("true", "false"), description)
     }
 
-    private static func admin(
+    static func admin(
         _ method: APIOperation.Method, _ path: String, _ summary: String, request: Shape? = nil, answer: Shape,
         type: String = "application/json", _ parameters: [APIParameter] = []
     ) -> APIOperation {
@@ -62,7 +66,7 @@ extension OpenAPIDocument {
         operation.request = request.map { APIContent.json($0) }
         operation.answers =
             [APIAnswer(200, "Done.", answer, type: type)]
-            + APIAnswer.failures([400, 401, 404, 409, 413, 500, 503])
+            + APIAnswer.failures([400, 401, 404, 409, 413, 429, 500, 503])
         return operation
     }
 
@@ -73,13 +77,23 @@ extension OpenAPIDocument {
         admin(
             .post, "containers/keys", "Give a container a new key for encrypted fields",
             answer: .reference("RotatedKey"), [containerParameter]),
-        admin(.get, "users", "List users", answer: .reference("Accounts")),
+        admin(
+            .get, "users", "List users by name", answer: .reference("Accounts"),
+            [APIParameter("after", .query, .text, "The name that `next` of the last page said."), pageLimit]),
         admin(.post, "users", "Make a user", request: .reference("AccountInput"), answer: .reference("Account")),
         admin(
             .patch, "users", "Change a user", request: .reference("AccountChanges"), answer: .reference("Account"),
             [nameParameter]),
         admin(.delete, "users", "Delete a user", answer: .reference("Deleted"), [nameParameter]),
-        admin(.get, "tokens", "List tokens", answer: .reference("Tokens")),
+        admin(
+            .get, "tokens", "List tokens", answer: .reference("Tokens"),
+            [
+                APIParameter("container", .query, .text, "Those of one container."),
+                APIParameter(
+                    "kind", .query, .string(example: "api,session"),
+                    "`api`, `session` or `sign-in`; several with commas between them."),
+                nextParameter, pageLimit,
+            ]),
         admin(
             .post, "tokens", "Make an API token or a session", request: .reference("TokenInput"),
             answer: .reference("NewToken")),

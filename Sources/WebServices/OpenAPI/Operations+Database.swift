@@ -19,7 +19,7 @@ extension OpenAPIDocument {
         "getCurrentSyncToken", .query, .boolean, "Adds the zone's current `syncToken` to the answer.")
 
     /// What any request to a database may fail with.
-    static let statuses = [400, 401, 403, 404, 405, 409, 413, 421, 500, 501, 503]
+    static let statuses = [400, 401, 403, 404, 405, 409, 413, 421, 429, 500, 501, 503]
 
     private static func database(
         _ method: APIOperation.Method, _ action: String, tag: String, _ summary: String, request: APIContent?,
@@ -145,7 +145,7 @@ extension OpenAPIDocument {
             var operation = APIOperation(method, root + action, tag: "Later", "Not built yet")
             operation.parameters = databaseParameters
             operation.access = .clients
-            operation.answers = APIAnswer.failures([400, 401, 403, 404, 405, 413, 421, 500, 501, 503])
+            operation.answers = APIAnswer.failures([400, 401, 403, 404, 405, 413, 421, 429, 500, 501, 503])
             return operation
         }
         let device = ["create", "register"].map { action in

@@ -23,28 +23,41 @@ extension OpenAPIDocument {
             "Account", "",
             .answer([
                 .need("name", .text), .need("created", .milliseconds), .may("email", .text), .may("givenName", .text),
-                .may("familyName", .text), .need("discoverable", .boolean),
+                .may("familyName", .text), .need("discoverable", .boolean), .need("hasPassword", .boolean),
+                .may("identity", .reference("ExternalIdentity")),
             ])
         ),
-        ("Accounts", "", .answer([.need("users", .array(.reference("Account")))])),
-        ("AccountInput", "", .request([.need("name", .text)] + accountMembers)),
+        ("Accounts", "", .answer([.need("users", .array(.reference("Account"))), .may("next", .text)])),
+        (
+            "ExternalIdentity", "Who the user is at an identity provider.",
+            .answer([.need("issuer", .text), .need("subject", .text)])
+        ),
+        (
+            "AccountInput", "",
+            .request(
+                [.need("name", .text), .may("password", .text.orNull, "8 to 1,024 bytes of UTF-8.")] + accountMembers)
+        ),
         ("AccountChanges", "What is missing stays; null and the empty text clear.", .request(accountMembers)),
         ("Deleted", "", .answer([.need("name", .text), .need("deleted", .exactly(true))])),
         (
             "Token", "A token, without its secret.",
             .answer([
                 .need("id", .text), .need("label", .text), .need("created", .milliseconds),
-                .need("kind", .texts("api", "session")), .need("container", .text),
-                .may("environment", environmentShape, "Of API tokens."), .may("user", .text, "Of sessions."),
-                .may("expires", .milliseconds, "Of sessions."),
+                .need("kind", .texts("api", "session", "sign-in"), "Sessions of `sign-in` began on the page."),
+                .need("container", .text), .may("environment", environmentShape, "Of API tokens."),
+                .may("origins", .array(.text), "Of API tokens: web pages that may use it; empty: all."),
+                .may("callbackURL", .text, "Of API tokens: where sign-in sends the browser."),
+                .may("user", .text, "Of sessions."), .may("expires", .milliseconds, "Of sessions."),
             ])
         ),
-        ("Tokens", "", .answer([.need("tokens", .array(.reference("Token")))])),
+        ("Tokens", "", .answer([.need("tokens", .array(.reference("Token"))), .may("next", .text)])),
         (
             "TokenInput", "",
             .request([
                 .need("kind", .texts("api", "session")), .need("container", .text),
                 .may("environment", environmentShape), .may("user", .text),
+                .may("origins", .array(.text).orNull, "Web pages that may use an API token; missing or empty: all."),
+                .may("callbackURL", .text.orNull, "Where sign-in through an API token sends the browser."),
                 .may("lifetimeSeconds", .integer(minimum: 1)),
                 .may("label", .text), .may("secret", .text.orNull, "A secret of your own; 32 to 256 characters."),
             ])
@@ -87,6 +100,8 @@ extension OpenAPIDocument {
     private static let accountMembers: [ShapeMember] = [
         .may("email", .text.orNull), .may("givenName", .text.orNull), .may("familyName", .text.orNull),
         .may("discoverable", .boolean),
+        .may(
+            "identity", .anyOf([.reference("ExternalIdentity"), .null]), "Who the user is at an identity provider."),
     ]
 
     static let adminSchemaShapes: [(name: String, description: String, shape: Shape)] = [

@@ -38,7 +38,7 @@ extension OpenAPIDocument {
     private static let itemErrorMembers: [ShapeMember] = [
         .need("reason", .text, "What was wrong, where, and what to do."),
         .need("serverErrorCode", .reference("ErrorCode")),
-        .may("retryAfter", .integer(minimum: 0), "Seconds after which a retry may help; without it none does."),
+        .may("retryAfter", .number, "Seconds, also in fractions, after which a retry may help; without it none does."),
     ]
 
     static let requestErrorMembers: [ShapeMember] =

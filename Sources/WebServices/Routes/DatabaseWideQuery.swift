@@ -36,7 +36,8 @@ struct DatabaseWideQuery {
             writer.array { writer in for record in page.records { writer.raw(record.json) } }
             if let next = page.next {
                 let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
-                writer.member("continuationMarker", Base64.encode(marker.encoded()))
+                writer.member(
+                    "continuationMarker", ContinuationMarker.text(of: marker.encoded(), context.identity.signer))
             }
         }
     }
@@ -54,7 +55,9 @@ struct DatabaseWideQuery {
     }
 
     private func marker(for query: Query) throws(RequestFailure) -> Marker? {
-        guard let bytes = try RecordsQuery.cursor(form.continuationMarker) else { return nil }
+        guard let bytes = try ContinuationMarker.position(form.continuationMarker, context.identity.signer) else {
+            return nil
+        }
         guard let marker = try? Marker(decoding: bytes), marker.query == Marker.hash(query, of: request.key) else {
             throw RequestFailure(
                 .badRequest, "continuationMarker is not one of this query: start again without it")

@@ -25,6 +25,10 @@ struct RecordsLookup {
                 ShardRead.RecordLookup(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, items: items))
         }
+        if records.denials > 0 {
+            context.audit.refused(
+                request.origin, action: "records/lookup", subject: request.subject, count: records.denials)
+        }
         let token = try await request.currentToken(of: zone, in: context)
         return Reply { writer in
             writer.key("records")

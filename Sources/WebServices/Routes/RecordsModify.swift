@@ -38,13 +38,17 @@ struct RecordsModify {
         var named = form.operations.enumerated().map { number, operation in
             (operation, operation.recordName ?? newName(number, key: key))
         }
-        try await addTypes(to: &named, in: zone)
+        let hidden = try await addTypes(to: &named, in: zone)
         try await context.ensureUserRecord(of: request, among: named.map(\.1))
         let group = context.node.map.group(of: zone)
-        for _ in 0..<8 {
+        if form.operations.contains(where: { !$0.kind.isDelete }) {
+            try await context.requireTransfer(for: request.key, by: request.deadline)
+        }
+        var isOverQuota = false
+        for _ in 0..<16 {
             let schema = context.schema(request.schemaKey)
             if try await context.extend(schema, by: named.map(\.0), for: request) { continue }
-            let plan = try await self.plan(named, schema: schema.schema, zone: zone)
+            let plan = try await self.plan(named, hidden: hidden, schema: schema.schema, zone: zone)
             if plan.changes.count < plan.items.count,
                 try await context.isOutdated(schema, request.schemaKey)
             {
@@ -54,10 +58,13 @@ struct RecordsModify {
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await reply(answer, isAtomic: isAtomic, uuid: uuid)
             }
+            let (cap, epoch) = context.quota(of: request.key)
+            let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: context.now,
                 isAtomic: isAtomic,
-                idempotency: key.map { idempotency($0, plan) }, operations: plan.changes)
+                idempotency: key.map { idempotency($0, plan) },
+                quota: terms, operations: plan.changes)
             let bytes = try await context.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
             case .records(let outcomes) where outcomes.count == plan.changes.count:
@@ -68,25 +75,30 @@ struct RecordsModify {
                 return try await reply(answer, isAtomic: true, uuid: uuid)
             case .needsSchema(let installed):
                 try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
+            case .needsAllotment(let need):
+                isOverQuota = try await !context.allot(
+                    need, under: terms, of: request.key, to: group, by: request.deadline)
             case .refused(let error): throw RequestFailure(error)
-            case .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
+            case .quota, .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
                 throw RequestFailure(.internalError, "the shard gave an answer to another question")
             }
         }
         throw RequestFailure(
             ServiceError(
-                .tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
+                .tryAgainLater, "nothing was done: the schema or the quota kept changing meanwhile",
+                retryAfterSeconds: 1))
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on it.
+    /// - Returns: the positions of operations whose records the caller may not read to learn it.
     private func addTypes(
         to operations: inout [(RecordOperation, String)], in zone: ZoneKey
-    ) async throws(RequestFailure) {
+    ) async throws(RequestFailure) -> Set<Int> {
         let untyped = operations.indices.filter {
             let operation = operations[$0].0
             return operation.recordType == nil && !operation.kind.isDelete && !operation.fields.isEmpty
         }
-        guard !untyped.isEmpty else { return }
+        guard !untyped.isEmpty else { return [] }
         let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
         let answer = try await context.readUnderSchema(
             request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
@@ -100,15 +112,12 @@ struct RecordsModify {
             throw RequestFailure(
                 .internalError, "a shard's answer cannot be read: no array of \(untyped.count) records")
         }
+        var hidden: Set<Int> = []
         for (position, record) in zip(untyped, found) {
-            if record["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue {
-                throw RequestFailure(
-                    .badRequest,
-                    "operations[\(position)].record.recordType: is missing, and the caller may not read the record to learn it"
-                )
-            }
+            if record["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue { hidden.insert(position) }
             operations[position].0.recordType = record["recordType"]?.string
         }
+        return hidden
     }
 
     /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of the
@@ -130,10 +139,14 @@ struct RecordsModify {
     }
 
     private func plan(
-        _ operations: [(RecordOperation, String)], schema: Schema, zone: ZoneKey
+        _ operations: [(RecordOperation, String)], hidden: Set<Int>, schema: Schema, zone: ZoneKey
     ) async throws(RequestFailure) -> Plan {
         var plan = Plan()
-        for (operation, name) in operations {
+        for (position, (operation, name)) in operations.enumerated() {
+            guard !hidden.contains(position) else {
+                plan.items.append(.failed(Self.hiddenType))
+                continue
+            }
             var change: RecordChange
             do throws(ServiceError) {
                 change = try self.change(operation, name: name, schema: schema, zone: request.zoneID(named: zone.name))
@@ -148,6 +161,9 @@ struct RecordsModify {
         }
         return plan
     }
+
+    private static let hiddenType = ServiceError(
+        .badRequest, "recordType is missing, and the caller may not read the record to learn it")
 
     private func change(
         _ operation: RecordOperation, name: String, schema: Schema, zone: ZoneID
@@ -225,6 +241,9 @@ extension RecordsModify {
         switch outcome {
         case .deleted: writer.tombstone(recordName: name)
         case .failed(let error, let serverRecord):
+            if error.code == .accessDenied {
+                context.audit.refused(request.origin, action: "records/modify", subject: request.subject)
+            }
             // A record that cannot be opened does not make the conflict another one.
             let opened = serverRecord.flatMap { record in try? context.node.vault.opened(record, in: answer.zone) }
             writer.recordError(

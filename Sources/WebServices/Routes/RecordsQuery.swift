@@ -16,7 +16,7 @@ struct RecordsQuery {
             return try await DatabaseWideQuery(context: context, request: request, form: form).respond()
         }
         let zone = try request.zone(form.zoneID)
-        let cursor = try Self.cursor(form.continuationMarker)
+        let cursor = try ContinuationMarker.position(form.continuationMarker, context.identity.signer)
         let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
         let page = try await context.readUnderSchema(
             request.schemaKey, from: context.node.map.group(of: zone), by: request.deadline
@@ -32,22 +32,15 @@ struct RecordsQuery {
         return Reply { writer in
             writer.key("records")
             writer.raw(page.bytes)
-            if let next = page.cursor { writer.member("continuationMarker", Base64.encode(next)) }
+            if let next = page.cursor {
+                writer.member("continuationMarker", ContinuationMarker.text(of: next, context.identity.signer))
+            }
             if let token { writer.member("syncToken", token) }
             if let explanation = page.explanation {
                 writer.key("explanation")
                 writer.raw(explanation)
             }
         }
-    }
-
-    /// The bytes of a continuation marker.
-    static func cursor(_ marker: String?) throws(RequestFailure) -> [UInt8]? {
-        guard let marker else { return nil }
-        guard let bytes = Base64.decode(marker) else {
-            throw RequestFailure(.badRequest, "continuationMarker: it is not one that this server gave")
-        }
-        return bytes
     }
 }
 

@@ -86,6 +86,9 @@ struct Users {
     }
 
     private func requireUser() throws(RequestFailure) {
+        guard !request.caller.isAdministrator else {
+            throw RequestFailure(.accessDenied, "the administrator is no user; see `zonekeeper user list`")
+        }
         guard request.caller.user != nil else {
             throw RequestFailure(.authenticationRequired, "request needs authorization")
         }

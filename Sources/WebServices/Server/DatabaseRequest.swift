@@ -17,6 +17,11 @@ struct DatabaseRequest: Sendable {
     var wantsSyncToken = false
     /// Whether it came with GET, and so without a body.
     var isGet = false
+    /// Who asks, as the audit log names it.
+    var origin = AuditOrigin(actor: "", requestID: "", address: "", time: 0)
+
+    /// What is asked for, as the audit log names it.
+    var subject = ""
 
     var schemaKey: SchemaKey { SchemaKey(of: key) }
 

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import Logging
 import NIOCore
 
 /// The HTTP API without HTTP: the same responder that the server runs, called in the process.
@@ -27,7 +26,6 @@ package struct InProcessService: Sendable {
     }
 
     private let responder: WebResponder
-    private let logger = Logger(label: "in-process") { _ in SwiftLogNoOpLogHandler() }
 
     package init(context: WebContext) { responder = WebResponder(context: context) }
 
@@ -39,7 +37,7 @@ package struct InProcessService: Sendable {
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
         let body = RequestBody(buffer: ByteBuffer(bytes: request.body))
-        let response = await responder.answer(Hummingbird.Request(head: head, body: body), logger: logger)
+        let response = await responder.answer(Hummingbird.Request(head: head, body: body), address: nil)
         let writer = Collector()
         try await response.body.write(writer)
         return Answer(

@@ -7,11 +7,15 @@ import Synchronization
 /// What this node counted since its start.
 package final class Metrics: Sendable {
     private let requests = Mutex<[Key: Int]>([:])
+    private let edge = Mutex<EdgeCounters?>(nil)
 
     private struct Key: Hashable {
         var route: String
         var status: Int
     }
+
+    /// Shows what a server's edge counts, too.
+    func follow(_ counters: EdgeCounters) { edge.withLock { $0 = counters } }
 
     func count(route: String, status: Int) {
         requests.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
@@ -34,6 +38,7 @@ package final class Metrics: Sendable {
         for (key, count) in counts.sorted(by: { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }) {
             lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
         }
+        lines += edge.withLock(\.self)?.lines ?? []
         return lines.joined(separator: "\n") + "\n"
     }
 

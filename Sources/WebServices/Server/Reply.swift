@@ -1,3 +1,4 @@
+import Directory
 import RecordModel
 
 /// An answer on its way to the client.
@@ -5,8 +6,12 @@ struct Reply: Sendable {
     var status: Int
     var body: [UInt8]
     var contentType = "application/json; charset=UTF-8"
-    /// Seconds, for the `Retry-After` header.
-    var retryAfterSeconds: Int?
+    /// For the `Retry-After` header, which has whole seconds.
+    var retryAfterSeconds: Double?
+    /// Whether the request's body was not read to its end.
+    var isBodyUnread = false
+    /// More headers, in this order.
+    var headers: [(name: String, value: String)] = []
 
     init(status: Int = 200, body: [UInt8], contentType: String = "application/json; charset=UTF-8") {
         self.status = status
@@ -34,6 +39,10 @@ struct Reply: Sendable {
 struct RequestFailure: Error {
     var error: ServiceError
     var status: Int?
+    /// Whether the request's body was not read to its end.
+    var isBodyUnread = false
+    /// The API token whose user is to sign in; the answer says where.
+    var signIn: Token?
 
     init(_ error: ServiceError, status: Int? = nil) {
         self.error = error

@@ -63,22 +63,23 @@ extension WebContext {
 
     /// Makes the caller's own record of type `Users` where a request names it for the first time: every user has one.
     func ensureUserRecord(of request: DatabaseRequest, among names: [String]) async throws(RequestFailure) {
-        guard let user = request.caller.user, request.key.scope == .public, names.contains(user) else { return }
+        guard let user = request.caller.user, !request.caller.isAdministrator, request.key.scope == .public,
+            names.contains(user)
+        else { return }
         // A reset of the environment takes the record along.
         let generation = schema(request.schemaKey).generation
         let id = "\(request.key.container)/\(request.key.environment.rawValue)/\(generation)/\(user)"
         guard !userRecords.contains(id) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
-        let outcome = try await submitUnderSchema(
-            request.schemaKey, to: node.map.group(of: zone), by: request.deadline
-        ) { schema in
-            .modifyRecords(
-                ModifyRecords(
-                    zone: zone, schemaVersion: schema.version, caller: request.caller, time: now,
-                    operations: [RecordChange(.create, user, type: RecordType.usersName)]))
+        let outcome = try await submitGrowing(
+            request.schemaKey, of: request.key, to: node.map.group(of: zone), by: request.deadline
+        ) { schema, terms in
+            ModifyRecords(
+                zone: zone, schemaVersion: schema.version, caller: request.caller, time: now, quota: terms,
+                operations: [RecordChange(.create, user, type: RecordType.usersName)])
         }
         guard case .records(let items) = outcome else { return }
-        // It exists now, or the schema has no such type; the request itself says what is wrong then.
+        // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong then.
         if case .failed(let error, _)? = items.first, error.code != .exists { return }
         userRecords.insert(id)
     }

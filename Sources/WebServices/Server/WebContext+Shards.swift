@@ -63,7 +63,7 @@ extension WebContext {
             for (position, group) in groups.enumerated() {
                 tasks.addTask {
                     do throws(RequestFailure) {
-                        let answer = try await readUnderSchema(key, from: group, by: deadline) {
+                        let answer = try await self.readUnderSchema(key, from: group, by: deadline) {
                             schema throws(RequestFailure) in try await request(group, schema)
                         }
                         return (position, .success(answer))

@@ -3,53 +3,83 @@ import Authorization
 package import Cluster
 import Directory
 import Foundation
+package import Logging
 import RaftCore
 import RecordModel
 import RecordStore
 import Wire
 
-/// What every route needs: the node, and who may administer it.
-package struct WebContext: Sendable {
-    package var node: ClusterNode
-    package var administrator: AdministratorToken
-    package var metrics: Metrics
+/// What every route needs: the node, who may administer it, and what holds callers to their limits.
+package final class WebContext: Sendable {
+    package let node: ClusterNode
+    package let administrator: AdministratorToken
+    package let metrics: Metrics
+    let identity: IdentityServices
+    let coordinator: Coordinator
+    let usage = UsageMeter()
+    let audit = AuditTrail()
+    /// How many requests this node works on at once, shared fairly between containers.
+    let gate: FairGate
+    let bodies = BodyBudget(bytesMax: 256 << 20)
     let userRecords = KnownUserRecords()
 
-    package init(node: ClusterNode, administrator: AdministratorToken) {
+    /// - Parameter logger: for requests that failed, and for what nodes tell of them.
+    package init(
+        node: ClusterNode, administrator: AdministratorToken, settings: EdgeSettings = EdgeSettings(), logger: Logger
+    ) {
         self.node = node
         self.administrator = administrator
         metrics = Metrics()
+        identity = IdentityServices(encryptionKey: node.settings.encryptionKey)
+        coordinator = Coordinator(node: node, rotation: identity.rotation, logger: logger)
+        gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
+    }
+
+    /// Begins what goes on beside the requests; the node is started.
+    package func start() {
+        coordinator.start()
+        usage.start(self)
+        audit.start(self)
+    }
+
+    /// Ends it; no more requests come.
+    package func stop() async {
+        await usage.stop(self)
+        await audit.stop(self)
+        coordinator.stop()
+        await identity.shutdown()
     }
 
     /// Milliseconds since 1970.
     var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that a token
-    /// works on every node as soon as it was made.
-    func admit(
-        _ credentials: Credentials, to target: Target
-    ) async throws(RequestFailure) -> Caller {
-        do throws(ServiceError) {
-            return try Admission.caller(with: credentials, for: target, in: node.directory.snapshot, now: now)
-        } catch {
-            // What was not sent cannot be known better elsewhere.
-            if credentials.apiToken == nil || error.code == .authenticationRequired && credentials.webAuthToken == nil {
-                throw RequestFailure(error)
-            }
-        }
-        try await refreshDirectory()
-        do throws(ServiceError) {
-            return try Admission.caller(with: credentials, for: target, in: node.directory.snapshot, now: now)
+    /// Has a command applied by the directory; this node may not know of it yet.
+    /// - Parameter origin: who asked, for the audit log; nil for what requests bring about by themselves.
+    func submit(
+        _ command: DirectoryCommand, origin: AuditOrigin? = nil, by deadline: Deadline
+    ) async throws(RequestFailure) -> DirectoryOutcome {
+        try await submit(DirectoryEntry(command, origin: origin), by: deadline)
+    }
+
+    /// Has an entry applied by the directory; this node may not know of it yet.
+    func submit(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) -> DirectoryOutcome {
+        let bytes: [UInt8]
+        do throws(ClusterError) {
+            bytes = try await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
         } catch {
             throw RequestFailure(error)
         }
+        return try unpacked(bytes)
     }
 
-    /// Has a command applied by the directory; this node may not know of it yet.
-    func submit(_ command: DirectoryCommand, by deadline: Deadline) async throws(RequestFailure) -> DirectoryOutcome {
+    /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on anything
+    /// older.
+    func settle(
+        _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) -> DirectoryOutcome {
         let bytes: [UInt8]
         do throws(ClusterError) {
-            bytes = try await node.router.submit(.machine(command.encoded()), to: .directory, by: deadline)
+            bytes = try await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline)
         } catch {
             throw RequestFailure(error)
         }
@@ -124,4 +154,14 @@ extension RequestFailure {
             self.init(.internalError, reason)
         }
     }
+}
+
+/// What one node's edge is held to, whatever the container.
+package struct EdgeSettings: Sendable {
+    /// Requests that the node works on at once.
+    package var concurrentRequestsMax = 1_024
+    /// Requests of one container that may wait for their turn.
+    package var queuedRequestsMax = 1_024
+
+    package init() {}
 }

@@ -11,49 +11,54 @@ import RecordModel
 
 /// Every request's way in: reads the body, finds the route, and turns what fails into CloudKit's error form.
 struct WebResponder: HTTPResponder {
-    typealias Context = BasicRequestContext
+    typealias Context = EdgeContext
 
     var context: WebContext
 
     @Sendable
-    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
-        await answer(request, logger: context.logger)
+    func respond(to request: Request, context: EdgeContext) async throws -> Response {
+        await answer(request, address: context.remoteAddress)
     }
 
-    func answer(_ request: Request, logger: Logger) async -> Response {
+    /// - Parameter address: the client's, where it is known.
+    func answer(_ request: Request, address: String?) async -> Response {
         let uuid = UUIDv7.generate(now: context.now)
         let url = RequestURL(target: request.head.path ?? "/")
+        let trace = RequestTrace(id: uuid)
+        let call = WebCall(request: request, url: url, uuid: uuid, address: address)
+        var headers = AnswerHeaders(request, url: url)
         var reply: Reply
+        let result = await RequestTrace.$current.withValue(trace) { () async -> Result<Reply, RequestFailure> in
+            do throws(RequestFailure) {
+                return .success(try await route(call, &headers))
+            } catch {
+                return .failure(error)
+            }
+        }
         do throws(RequestFailure) {
-            reply = try await route(request, url: url, uuid: uuid)
+            reply = try result.get()
         } catch {
-            reply = Reply(error.error, status: error.status, uuid: uuid)
-            if error.error.code == .internalError {
-                logger.error("request \(uuid) failed: \(error.error.reason)")
+            reply = self.reply(to: error, call)
+            if error.error.code != .throttled {
+                context.coordinator.report(
+                    trace,
+                    WebCall.logged(
+                        "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
+                    ))
             }
         }
         context.metrics.count(route: Self.metricName(url), status: reply.status)
-        return Self.response(reply, uuid: uuid)
+        return headers.response(reply, uuid: uuid)
     }
 
-    private static func response(_ reply: Reply, uuid: String) -> Response {
-        var headers = HTTPFields()
-        headers[.contentType] = reply.contentType
-        headers[requestUUID] = uuid
-        headers[.accessControlAllowOrigin] = "*"
-        headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
-        headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key"
-        headers[.accessControlExposeHeaders] = "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After"
-        if let seconds = reply.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
-        if reply.status == 413 { headers[.connection] = "close" }
-        return Response(
-            status: HTTPResponse.Status(code: reply.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
+    private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
+        let redirectURL = failure.signIn.flatMap { context.redirectURL(for: $0, origin: call.origin) }
+        var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
+            if let redirectURL { writer.member("redirectURL", redirectURL) }
+        }
+        reply.isBodyUnread = failure.isBodyUnread
+        return reply
     }
-
-    // Both names are valid header names, so the optionals are never nil.
-    private static let requestUUID = HTTPField.Name("X-Apple-Request-UUID")!
-    private static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
 
     /// A small, fixed set of names: what a client sends must not make new ones.
     private static func metricName(_ url: RequestURL) -> String {
@@ -63,26 +68,34 @@ struct WebResponder: HTTPResponder {
         case "kv": "kv"
         case "admin": "admin"
         case "health": "health"
-        default: "other"
+        default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
         }
     }
     private static let known: Set<String> = ["changes", "records", "users", "zones"]
 
-    private func route(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
-        if context.node.isRestoring, url.segments.first != "health" {
+    private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
+        if context.node.isRestoring, call.url.segments.first != "health" {
             throw RequestFailure(
                 ServiceError(.tryAgainLater, "the cluster was restored and is not ready yet", retryAfterSeconds: 1))
         }
-        if request.method == .options { return Reply(body: []) }
-        switch url.segments.first {
-        case "health": return try await health(url)
-        case "database": return try await database(request, url: url, uuid: uuid)
-        case "kv": return try await keyValues(request, url: url, uuid: uuid)
-        case "admin": return try await administration(request, url: url)
+        if call.request.method == .options {
+            headers.allowPreflight(in: context.node.directory.snapshot)
+            return Reply(body: [])
+        }
+        switch call.url.segments.first {
+        case "health": return try await health(call.url)
+        case "database": return try await database(call, &headers)
+        case "kv": return try await keyValues(call, &headers)
+        case "admin": return try await administration(call)
         case "device": throw .notBuilt("tokens for push")
         case "openapi.json": return Reply(body: OpenAPIDocument.json())
-        default: throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
+        default: break
         }
+        guard SignInRequest.isPath(call.url.segments) else {
+            throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
+        }
+        headers.leaveOutAccessControl()
+        return try await signIn(call)
     }
 
     private func health(_ url: RequestURL) async throws(RequestFailure) -> Reply {
@@ -101,97 +114,39 @@ struct WebResponder: HTTPResponder {
         }
     }
 
-    /// The body, up to the limit.
-    private func body(of request: Request) async throws(RequestFailure) -> [UInt8] {
-        if let text = request.headers[.contentLength], let length = Int(text), length > Limits.requestBodyBytesMax {
-            throw Self.tooLarge
-        }
-        let buffer: ByteBuffer
-        do {
-            buffer = try await request.body.collect(upTo: Limits.requestBodyBytesMax)
-        } catch is NIOTooManyBytesError {
-            throw Self.tooLarge
-        } catch {
-            throw RequestFailure(.badRequest, "the request's body did not arrive: \(error)")
-        }
-        return Array(buffer.readableBytesView)
+    private func signIn(_ call: WebCall) async throws(RequestFailure) -> Reply {
+        let headers = call.request.headers
+        let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax)
+        defer { context.bodies.release(body.count) }
+        return try await SignInRequest(
+            context: context, method: call.request.method.rawValue, url: call.url,
+            headers: SignInHeaders(
+                cookie: headers[.cookie], origin: headers[.origin], contentType: headers[.contentType],
+                host: call.request.head.authority),
+            body: body, remoteAddress: call.address, uuid: call.uuid
+        ).respond()
     }
 
-    private static let tooLarge = RequestFailure(
-        .badRequest, "the body is larger than \(Limits.requestBodyBytesMax) bytes; send less in one request",
-        status: 413)
-
-    private func credentials(_ url: RequestURL) -> Credentials {
-        Credentials(apiToken: url["ckAPIToken"], webAuthToken: url["ckWebAuthToken"] ?? url["ckSession"])
-    }
-
-    private func administration(_ request: Request, url: RequestURL) async throws(RequestFailure) -> Reply {
-        guard let header = request.headers[.authorization], header.hasPrefix("Bearer "),
-            context.administrator.matches(header.dropFirst("Bearer ".count))
-        else {
-            throw RequestFailure(
-                .authenticationFailed,
-                "administration needs the header 'Authorization: Bearer ...' with the administrator's token")
-        }
-        guard url.segments.count >= 3, url.segments[1] == "1" else {
+    private func administration(_ call: WebCall) async throws(RequestFailure) -> Reply {
+        try requireAdministrator(call)
+        guard call.url.segments.count >= 3, call.url.segments[1] == "1" else {
             throw RequestFailure(.notFound, "administration is under /admin/1/")
         }
+        let body = try await context.bodies.read(call.request, bytesMax: Limits.requestBodyBytesMax)
+        defer { context.bodies.release(body.count) }
         let admin = AdminRequest(
-            context: context, method: request.method.rawValue, url: url, body: try await body(of: request),
+            context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
-            deadline: context.node.deadline())
+            deadline: context.node.deadline(), origin: call.origin(of: "administrator", now: context.now))
         return try await admin.respond()
     }
 
-    private func keyValues(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
-        guard url.segments.count == 5, url.segments[1] == "1" else {
-            throw RequestFailure(.notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes}")
-        }
-        let environment = try AdminRequest.environment(url.segments[3])
-        let target = Target(container: url.segments[2], environment: environment, needsUser: true)
-        let caller = try await context.admit(credentials(url), to: target)
-        let body = try await body(of: request)
-        let routes = KeyValues(
-            context: context,
-            store: StoreKey(container: target.container, environment: environment, user: caller.user ?? ""),
-            deadline: context.node.deadline(), body: body, idempotencyKey: request.headers[Self.idempotencyKey],
-            uuid: uuid)
-        return try await routes.respond(to: url.segments[4])
-    }
-
-    private func database(_ request: Request, url: RequestURL, uuid: String) async throws(RequestFailure) -> Reply {
-        let path = url.segments.dropFirst(5).joined(separator: "/")
-        guard (7...8).contains(url.segments.count), url.segments[1] == "1" else {
-            throw RequestFailure(
-                .notFound,
-                "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
-        }
-        let environment = try AdminRequest.environment(url.segments[3])
-        guard let scope = Scope(rawValue: url.segments[4]) else {
-            throw RequestFailure(
-                .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
-        }
-        guard let action = DatabaseAction(rawValue: path) else {
-            throw RequestFailure(.notFound, "no action '\(path)'")
-        }
-        guard action.methods.contains(request.method.rawValue) else {
-            throw RequestFailure(
-                .badRequest,
-                "\(path) is called with \(action.methods.joined(separator: " or ")), not with \(request.method.rawValue)",
-                status: 405)
-        }
-        if scope == .shared { throw .notBuilt("the shared database") }
-        let target = Target(container: url.segments[2], environment: environment, needsUser: scope != .public)
-        let caller = try await context.admit(credentials(url), to: target)
-        let key = DatabaseKey(
-            container: target.container, environment: environment, scope: scope,
-            owner: scope == .public ? DatabaseKey.publicOwner : caller.user ?? "")
-        let body = try await body(of: request)
-        var databaseRequest = DatabaseRequest(
-            key: key, caller: caller, deadline: context.node.deadline(), body: body,
-            idempotencyKey: request.headers[Self.idempotencyKey])
-        databaseRequest.wantsSyncToken = url["getCurrentSyncToken"] == "true"
-        databaseRequest.isGet = request.method == .get
-        return try await action.respond(to: databaseRequest, in: context, uuid: uuid)
+    /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` where the address has failed too often.
+    func requireAdministrator(_ call: WebCall) throws(RequestFailure) {
+        if let token = call.bearerToken, context.administrator.matches(token) { return }
+        try context.countFailure(of: call.address)
+        throw RequestFailure(
+            .authenticationFailed,
+            "administration needs the header 'Authorization: Bearer ...' with the administrator's token")
     }
 }

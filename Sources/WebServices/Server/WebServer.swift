@@ -1,16 +1,21 @@
 import Hummingbird
-import HummingbirdTLS
+import HummingbirdCore
 package import Logging
-import NIOCore
-import NIOSSL
+package import NIOCore
 import ServiceLifecycle
 
-/// Where clients are served, and with what certificate.
+/// Where clients are served, with what certificate, and within what limits.
 package struct WebServerSettings: Sendable {
     package var host: String
+    /// 0 takes a free port.
     package var port: Int
+    /// PEM files; when they change, new connections use what they say, without restart.
     package var certificatePath: String
     package var keyPath: String
+    /// What clients may hold, and how long they may take.
+    package var limits = EdgeLimits()
+    /// How long the certificate files are not looked at again after a look.
+    package var certificateCheckInterval: TimeAmount = .seconds(1)
 
     package init(host: String, port: Int, certificatePath: String, keyPath: String) {
         self.host = host
@@ -22,6 +27,8 @@ package struct WebServerSettings: Sendable {
 
 /// The HTTPS edge of a node.
 package struct WebServer: Service {
+    /// What the edge did.
+    package let counters = EdgeCounters()
     private let serve: @Sendable () async throws -> Void
 
     /// - Parameter onListening: called once the port takes connections.
@@ -30,16 +37,33 @@ package struct WebServer: Service {
         _ settings: WebServerSettings, context: WebContext, logger: Logger,
         onListening: @escaping @Sendable () async -> Void
     ) throws {
-        var tls = TLSConfiguration.makeServerConfiguration(
-            certificateChain: try NIOSSLCertificate.fromPEMFile(settings.certificatePath).map { .certificate($0) },
-            privateKey: .privateKey(try NIOSSLPrivateKey(file: settings.keyPath, format: .pem)))
-        tls.minimumTLSVersion = .tlsv12
+        try self.init(settings, responder: WebResponder(context: context), logger: logger) { _ in
+            await onListening()
+        }
+        context.metrics.follow(counters)
+    }
+
+    /// Serves what any responder answers.
+    /// - Parameter onListening: called with the port once it takes connections.
+    init<Responder: HTTPResponder>(
+        _ settings: WebServerSettings, responder: Responder, logger: Logger,
+        onListening: @escaping @Sendable (Int) async -> Void
+    ) throws where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
+        let limits = settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit())
+        if limits.connectionsMax < settings.limits.connectionsMax {
+            logger.warning(
+                "only \(limits.connectionsMax) connections of clients are taken: the process may not open more files; raise its limit (ulimit -n) for \(settings.limits.connectionsMax)"
+            )
+        }
+        let edge = Edge(
+            limits: limits, certificates: try ServerCertificates(settings, counters: counters, logger: logger),
+            counters: counters, logger: logger)
         let application = Application(
-            responder: WebResponder(context: context),
-            server: try .tls(.http1(configuration: .init(idleTimeout: .seconds(75))), tlsConfiguration: tls),
+            responder: responder,
+            server: HTTPServerBuilder { EdgeChannel(responder: $0, edge: edge) },
             configuration: ApplicationConfiguration(
-                address: .hostname(settings.host, port: settings.port), serverName: "zonekeeper"),
-            onServerRunning: { _ in await onListening() },
+                address: .hostname(settings.host, port: settings.port), serverName: "zonekeeper", backlog: 1_024),
+            onServerRunning: { await onListening($0.localAddress?.port ?? settings.port) },
             logger: logger)
         serve = { try await application.run() }
     }

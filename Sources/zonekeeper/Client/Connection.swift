@@ -16,45 +16,88 @@ struct Connection: Sendable {
     }
 
     /// Sends an administrator's request.
-    /// - Parameter route: what follows `/admin/1/`.
+    /// - Parameters:
+    ///   - route: what follows `/admin/1/`.
+    ///   - isSlow: the server takes up to a minute, and a second attempt would be the same work once more.
     /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
     func administer(
-        _ method: String, _ route: String, parameters: [(name: String, value: String)] = [], body: [UInt8] = []
+        _ method: String, _ route: String, parameters: [(name: String, value: String)] = [], body: [UInt8] = [],
+        isSlow: Bool = false
     ) async throws -> ServiceResponse {
+        try needAdministrator()
+        var request = ServiceRequest(
+            .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true)
+        if isSlow {
+            (request.timeoutSeconds, request.patienceSeconds, request.isRepeatable) = (75, 0, false)
+        }
+        return try await send(patient(request)).checked()
+    }
+
+    /// Reads a list of the administration to its end, and hands over each page's JSON.
+    /// - Throws: what `administer` throws; `CommandFailure` where the pages do not go on.
+    func administerPages(
+        _ route: String, parameters: [(name: String, value: String)] = [], isSlow: Bool = false,
+        _ body: (JSONValue) throws -> Void
+    ) async throws {
+        var after: String?
+        while true {
+            let place = after.map { [(name: "after", value: $0)] } ?? []
+            let page = try await administer("GET", route, parameters: parameters + place, isSlow: isSlow).json()
+            try body(page)
+            guard let next = page["next"]?.string else { return }
+            guard next != after else {
+                throw CommandFailure("the list '\(route)' does not go on after '\(next)', though it says that it does")
+            }
+            after = next
+        }
+    }
+
+    /// All entries of a list of the administration.
+    /// - Parameter key: the member that holds a page's entries.
+    func administerList(
+        _ route: String, _ key: String, parameters: [(name: String, value: String)] = []
+    ) async throws -> [JSONValue] {
+        var entries: [JSONValue] = []
+        try await administerPages(route, parameters: parameters) { page in
+            guard let more = page[key]?.array else {
+                throw CommandFailure("the answer has no \(key) in it. Is this a Zonekeeper node?")
+            }
+            entries += more
+        }
+        return entries
+    }
+
+    /// - Throws: `ValidationError` if there is no administrator's token.
+    func needAdministrator() throws {
         guard client.administratorSecret != nil else {
             throw ValidationError(
                 "this needs the administrator's token; name its file with --admin-token-file, or set ZONEKEEPER_ADMIN_TOKEN_FILE"
             )
         }
-        return try await send(
-            ServiceRequest(
-                .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true
-            )
-        ).checked()
     }
 
-    /// Sends a request to one database of the container.
+    /// A request to one database of the container.
     /// - Parameter action: such as `records/query`.
     func request(_ database: String, _ action: String, _ json: JSONValue) throws -> ServiceRequest {
         let path =
             "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
-        if database != "public" { try needUser() }
         let isRead = [
             "records/query", "records/lookup", "zones/list", "zones/lookup", "changes/zone", "changes/database",
         ].contains(action)
-        return ServiceRequest(
-            .post, path, parameters: try tokens(), body: json.serialized(), isRepeatable: isRead)
+        var request = ServiceRequest(.post, path, body: json.serialized(), isRepeatable: isRead)
+        request.credentials = try database == "public" ? publicCredentials() : userCredentials()
+        return patient(request)
     }
 
     /// A request to the user's preferences.
     /// - Parameter action: `get`, `set`, `list` or `changes`.
     func preferencesRequest(_ action: String, _ json: JSONValue) throws -> ServiceRequest {
-        try needUser()
         var request = ServiceRequest(
             .post, "/kv/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(action)",
-            parameters: try tokens(), body: json.serialized(), isRepeatable: action != "set")
+            body: json.serialized(), isRepeatable: action != "set")
+        request.credentials = try userCredentials()
         if action == "set" { request.idempotencyKey = IdempotencyKeys.make() }
-        return request
+        return patient(request)
     }
 
     /// Sends a request; whatever comes back is the answer.
@@ -62,26 +105,41 @@ struct Connection: Sendable {
         do {
             return try await client.send(request)
         } catch let error as ServiceUnreachable {
-            throw CommandFailure(error.description)
+            throw CommandFailure(error.description, isOutcomeUnknown: error.isOutcomeUnknown)
         }
     }
 
-    private func tokens() throws -> [(name: String, value: String)] {
+    /// The API token that the options or the environment name.
+    func apiToken() throws -> String {
         guard let token = settings.apiToken else {
             throw ValidationError(
                 "--api-token is missing; make one with `zonekeeper token create --api`, or set ZONEKEEPER_API_TOKEN")
         }
-        var parameters = [(name: "ckAPIToken", value: token)]
-        if let session = settings.webAuthToken { parameters.append((name: "ckWebAuthToken", value: session)) }
-        return parameters
+        return token
     }
 
-    private func needUser() throws {
-        guard settings.webAuthToken != nil else {
+    /// What requests for public data show: the server key where there is one, else the tokens.
+    private func publicCredentials() throws -> CallerCredentials {
+        if let key = try settings.serverKey?.read() { return .key(key) }
+        return .tokens(api: try apiToken(), user: try settings.session?.token())
+    }
+
+    /// What requests for a user's own data show; a server key has no such data.
+    func userCredentials() throws -> CallerCredentials {
+        guard let session = try settings.session?.token() else {
+            let instead =
+                settings.serverKey == nil ? "" : " A server key reaches public data only, and this is a user's."
             throw ValidationError(
-                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper token create --session "
-                    + "--user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN")
+                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in NAME` or "
+                    + "`zonekeeper token create --session --user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN.\(instead)")
         }
+        return .tokens(api: try apiToken(), user: session)
+    }
+
+    private func patient(_ request: ServiceRequest) -> ServiceRequest {
+        var request = request
+        if let seconds = settings.patienceSeconds { request.patienceSeconds = seconds }
+        return request
     }
 }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import AsyncHTTPClient
 import Foundation
 
 /// Where a cluster is, and who asks: options, each with an environment variable that counts where it is left out.
@@ -60,39 +59,27 @@ struct ConnectionOptions: ParsableArguments {
             authority: file(ca, "CA", default: Self.defaultFolder + "/certs/client-ca.pem"),
             container: value(container, "CONTAINER"), environment: environment, apiToken: value(apiToken, "API_TOKEN"),
             webAuthToken: value(webAuthToken, "WEB_AUTH_TOKEN"),
+            environmentNamed: value(self.environment, "ENVIRONMENT"),
             administratorTokenFile: file(
                 adminTokenFile, "ADMIN_TOKEN_FILE", default: Self.defaultFolder + "/admin.token"))
-    }
-
-    /// Runs `body` with a connection, which is closed afterwards.
-    func withConnection<Value>(_ body: (Connection) async throws -> Value) async throws -> Value {
-        let settings = try resolved()
-        let secret = try settings.administratorTokenFile.flatMap { path throws(CommandFailure) -> String? in
-            // A file that is there by default is no reason to fail for a command that does not need it.
-            adminTokenFile == nil && !Paths.exists(path) ? nil : try SecretFile.read(path)
-        }
-        let http = try ServiceClient.http(authority: settings.authority)
-        let connection = Connection(
-            settings: settings,
-            client: ServiceClient(http: http, urls: settings.urls, administratorSecret: secret))
-        do {
-            let value = try await body(connection)
-            try await http.shutdown()
-            return value
-        } catch {
-            try await http.shutdown()
-            throw error
-        }
     }
 }
 
 /// Where a cluster is, and who asks.
-struct ConnectionSettings: Hashable, Sendable {
+struct ConnectionSettings: Sendable {
     var urls: [String]
     var authority: String?
     var container: String?
     var environment: String
     var apiToken: String?
     var webAuthToken: String?
+    /// The environment, where one was named.
+    var environmentNamed: String?
     var administratorTokenFile: String?
+    /// Signs requests for public data instead of tokens.
+    var serverKey: ServerKeySource?
+    /// Where the user's token of the moment comes from, which answers replace.
+    var session: WebAuthTokenSource?
+    /// How long to go on while the cluster says to come back later; nil where nobody said.
+    var patienceSeconds: Double?
 }

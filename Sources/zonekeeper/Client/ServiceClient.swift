@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import NIOSSL
 import RecordModel
 
@@ -30,6 +29,7 @@ struct ServiceClient: Sendable {
     /// Without a slash at the end; tried in order.
     var urls: [String]
     var administratorSecret: String?
+    var waiting = Waiting.real
 
     /// The longest answer that is read.
     private static let responseBytesMax = 64 << 20
@@ -53,23 +53,29 @@ struct ServiceClient: Sendable {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Sends a request, to the next URL where one cannot be connected to, and again while the cluster says to try later and
-    /// nothing can have been done twice.
-    /// - Throws: `ServiceUnreachable`.
+    /// Sends a request, to the next URL where one cannot be connected to, and again while the cluster says to come back later
+    /// and nothing can have been done twice: exactly when it says, for as long as the request's patience lasts.
+    /// - Throws: `ServiceUnreachable`; `CommandFailure` if a request cannot be signed.
     func send(_ request: ServiceRequest) async throws -> ServiceResponse {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(request.patienceSeconds)
-        var pause = Duration.milliseconds(100)
+        let start = waiting.now()
+        var pauses = RetryPauses(patienceSeconds: request.patienceSeconds)
         while true {
+            let pause: Double
             do {
                 let response = try await sendToAny(request)
-                guard Self.isWorthRepeating(response, request), clock.now + pause < end else { return response }
+                let elapsed = (waiting.now() - start) / .seconds(1)
+                guard Self.isWorthRepeating(response, request),
+                    let next = pauses.next(named: response.retryAfterSeconds, elapsed: elapsed)
+                else { return response }
+                pause = next
             } catch let error as ServiceUnreachable {
                 let isSafe = !error.isOutcomeUnknown || request.isRepeatable || request.idempotencyKey != nil
-                guard request.waitsForConnection, isSafe, clock.now + pause < end else { throw error }
+                let elapsed = (waiting.now() - start) / .seconds(1)
+                guard request.waitsForConnection, isSafe, let next = pauses.next(named: nil, elapsed: elapsed)
+                else { throw error }
+                pause = next
             }
-            try await Task.sleep(for: pause)
-            pause = min(pause * 2, .seconds(2))
+            try await waiting.sleep(.seconds(pause))
         }
     }
 
@@ -93,22 +99,32 @@ struct ServiceClient: Sendable {
     }
 
     private func attempt(_ request: ServiceRequest, at url: String) async throws -> ServiceResponse {
-        var message = HTTPClientRequest(url: url + request.target)
+        let target = request.target
+        var message = HTTPClientRequest(url: url + target)
         message.method = request.method
         if !request.body.isEmpty {
             message.headers.add(name: "Content-Type", value: "application/json; charset=UTF-8")
             message.body = .bytes(request.body)
         }
         if let key = request.idempotencyKey { message.headers.add(name: "Idempotency-Key", value: key) }
+        if case .key(let key)? = request.credentials {
+            let headers = try key.headers(target: target, body: request.body, time: Times.now)
+            for (name, value) in headers { message.headers.add(name: name, value: value) }
+        }
         if request.isAdministrative {
             guard let administratorSecret else {
                 throw CommandFailure("this needs the administrator's token: name its file with --admin-token-file")
             }
             message.headers.add(name: "Authorization", value: "Bearer \(administratorSecret)")
         }
-        let response = try await http.execute(message, timeout: .seconds(request.timeoutSeconds))
-        let body = try await response.body.collect(upTo: Self.responseBytesMax)
-        return ServiceResponse(status: Int(response.status.code), body: Array(body.readableBytesView))
+        let answer = try await http.execute(message, timeout: .seconds(request.timeoutSeconds))
+        let body = try await answer.body.collect(upTo: Self.responseBytesMax)
+        let response = ServiceResponse(
+            status: Int(answer.status.code), headers: answer.headers, body: Array(body.readableBytesView))
+        if case .tokens(_, let user?)? = request.credentials, let token = response.newWebAuthToken {
+            user.replaced(by: token)
+        }
+        return response
     }
 
     /// Whether the cluster asks to try later, and a repeat cannot do the same thing twice.
@@ -118,44 +134,5 @@ struct ServiceClient: Sendable {
         if request.isRepeatable || request.idempotencyKey != nil { return true }
         // The server's own words where it can prove it.
         return (try? response.json())?["reason"]?.string?.hasPrefix("nothing was done") == true
-    }
-}
-
-/// Why an attempt got no answer.
-private struct ConnectionProblem {
-    var text: String
-    var isBeforeSending: Bool
-    var isRefused = false
-
-    init(_ error: any Error) {
-        switch error {
-        case let error as NIOConnectionError:
-            isRefused = !error.connectionErrors.isEmpty || error.dnsAError == nil && error.dnsAAAAError == nil
-            text = isRefused ? "cannot connect: no node listens there" : "cannot connect: the host is not known"
-            isBeforeSending = true
-        case let error as HTTPClientError where error == .connectTimeout:
-            text = "cannot connect: no answer in time"
-            isBeforeSending = true
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            text = "its certificate does not name this host: use the host that the certificate names, or issue it anew"
-            isBeforeSending = true
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            text =
-                "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
-                ? "its certificate is not trusted: name the authority that signed it with --ca"
-                : "the TLS handshake failed: \(error)"
-            isBeforeSending = true
-        case let error as IOError where error.errnoCode == ECONNREFUSED:
-            (text, isBeforeSending, isRefused) = ("cannot connect: no node listens there", true, true)
-        case let error as HTTPClientError where error == .invalidURL || error == .emptyHost || error == .emptyScheme:
-            text = "is no URL such as https://127.0.0.1:24000"
-            isBeforeSending = true
-        case let error as CommandFailure:
-            text = error.message
-            isBeforeSending = true
-        default:
-            text = "no answer: \(error)"
-            isBeforeSending = false
-        }
     }
 }

@@ -11,16 +11,20 @@ struct ServiceRequest: Sendable {
     var body: [UInt8] = []
     /// Whether the administrator's token goes with it.
     var isAdministrative: Bool
+    /// What it shows of its sender; added to each attempt, as tokens change and signatures are good for one.
+    var credentials: CallerCredentials?
     /// Sent as `Idempotency-Key`: a repeat is done once.
     var idempotencyKey: String?
     /// Whether a repeat after an unknown outcome does no harm.
     var isRepeatable: Bool
     /// How long the request is tried again while the cluster says to try later, in seconds.
-    var patienceSeconds = 10.0
+    var patienceSeconds = Self.patienceSecondsStandard
     /// Whether a cluster none of whose nodes can be connected to is waited for as well.
     var waitsForConnection = false
     /// How long one attempt may take, in seconds.
     var timeoutSeconds: Int64 = 30
+
+    static let patienceSecondsStandard = 10.0
 
     init(
         _ method: HTTPMethod, _ path: String, parameters: [(name: String, value: String)] = [], body: [UInt8] = [],
@@ -34,8 +38,13 @@ struct ServiceRequest: Sendable {
         self.isRepeatable = isRepeatable ?? (method == .GET)
     }
 
-    /// The path and the parameters.
+    /// What one attempt sends in its first line: the path, and the parameters with the tokens of the moment.
     var target: String {
+        var parameters = parameters
+        if case .tokens(let api, let user)? = credentials {
+            parameters.append((name: "ckAPIToken", value: api))
+            if let user { parameters.append((name: "ckWebAuthToken", value: user.current)) }
+        }
         guard !parameters.isEmpty else { return path }
         return path + "?"
             + parameters.map { PercentCoding.encode($0.name) + "=" + PercentCoding.encode($0.value) }
@@ -47,6 +56,7 @@ extension HTTPMethod {
     static let get = HTTPMethod.GET
     static let post = HTTPMethod.POST
     static let delete = HTTPMethod.DELETE
+    static let patch = HTTPMethod.PATCH
 }
 
 /// Text inside a URL.
@@ -65,39 +75,5 @@ enum PercentCoding {
             }
         }
         return encoded
-    }
-}
-
-/// What a node answered.
-struct ServiceResponse: Sendable {
-    var status: Int
-    var body: [UInt8]
-
-    /// The body's JSON.
-    func json() throws(CommandFailure) -> JSONValue {
-        do throws(JSONError) {
-            return try JSONParser.parse(body)
-        } catch {
-            throw CommandFailure("the answer (HTTP status \(status)) is not JSON: \(error). Is this a Zonekeeper node?")
-        }
-    }
-
-    /// The response itself, unless it says that the request failed.
-    /// - Throws: `CommandFailure` with the error's code and reason.
-    func checked() throws(CommandFailure) -> ServiceResponse {
-        if (200..<300).contains(status) { return self }
-        guard let json = try? JSONParser.parse(body), let code = json["serverErrorCode"]?.string else {
-            throw CommandFailure("HTTP status \(status), without a reason. Is this a Zonekeeper node?")
-        }
-        throw CommandFailure("\(code): \(json["reason"]?.string ?? "no reason given")")
-    }
-
-    /// The failures of single records or zones inside an answer, as `CODE: name: reason`.
-    static func failures(in members: [JSONValue]) -> [String] {
-        members.compactMap { member in
-            guard let code = member["serverErrorCode"]?.string else { return nil }
-            let name = member["recordName"]?.string.map { "\($0): " } ?? ""
-            return "\(code): \(name)\(member["reason"]?.string ?? "")"
-        }
     }
 }

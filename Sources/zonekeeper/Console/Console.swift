@@ -3,8 +3,13 @@ import Foundation
 /// Why a command could not do what it was asked, in words for whoever typed it: one line, without a full stop.
 struct CommandFailure: Error, CustomStringConvertible {
     var message: String
+    /// Whether what was asked for may have been done nevertheless.
+    var isOutcomeUnknown: Bool
 
-    init(_ message: String) { self.message = message }
+    init(_ message: String, isOutcomeUnknown: Bool = false) {
+        self.message = message
+        self.isOutcomeUnknown = isOutcomeUnknown
+    }
 
     var description: String { message }
 }
@@ -21,6 +26,11 @@ enum Console {
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
     static func write(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+
+    /// Writes a part of a text to standard output, as it is.
+    static func printPart(_ text: String) {
+        if !text.isEmpty { FileHandle.standardOutput.write(Data(text.utf8)) }
+    }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
     static func print(_ bytes: [UInt8]) {

@@ -7,19 +7,27 @@ struct Table {
 
     init(headings: [String]) { self.headings = headings }
 
-    /// Adds a row; control characters, which would break the line, become spaces.
+    /// Adds a row; control characters, which would break the line or command the terminal, become spaces.
     mutating func add(_ cells: [String]) {
         precondition(cells.count == headings.count, "\(cells.count) cells under \(headings.count) headings")
-        rows.append(cells.map { String($0.map { $0.isNewline || $0 == "\t" ? " " : $0 }) })
+        rows.append(cells.map { String($0.map { $0.isNewline || $0.hasControl ? " " : $0 }) })
     }
 
     /// The table's lines; the last column is not padded.
     var text: String {
-        var widths = headings.map(\.count)
+        var widths: [Int] = []
+        return lines(widths: &widths)
+    }
+
+    /// The lines of a table that is printed piece by piece: the first piece has the headings.
+    /// - Parameter widths: of the columns up to now, empty before the first piece; they only grow.
+    func lines(widths: inout [Int]) -> String {
+        let isFirst = widths.isEmpty
+        if isFirst { widths = headings.map(\.count) }
         for row in rows {
             for (column, cell) in row.enumerated() { widths[column] = max(widths[column], cell.count) }
         }
-        return ([headings] + rows).map { row in
+        return ((isFirst ? [headings] : []) + rows).map { [widths] row in
             var line = ""
             for (column, cell) in row.enumerated() {
                 line += cell
@@ -39,4 +47,9 @@ extension String {
 
     /// At most `count` characters, the last of them an ellipsis where something was cut.
     func shortened(to count: Int) -> String { self.count <= count ? self : prefix(count - 1) + "…" }
+}
+
+extension Character {
+    /// Whether a control character is in it (Unicode's general category Cc).
+    fileprivate var hasControl: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 }

@@ -23,13 +23,11 @@ struct NodeRunner {
     /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
         let node = try await start()
+        let context = WebContext(
+            node: node, administrator: AdministratorToken(secret: plan.administratorSecret), logger: logger)
         let server: WebServer
         do {
-            server = try WebServer(
-                plan.web,
-                context: WebContext(node: node, administrator: AdministratorToken(secret: plan.administratorSecret)),
-                logger: logger
-            ) { [plan, logger] in
+            server = try WebServer(plan.web, context: context, logger: logger) { [plan, logger] in
                 logger.info("serving clients on \(plan.web.host) port \(plan.web.port)")
                 if let greeting = plan.greeting { print(greeting) }
                 fflush(nil)
@@ -41,7 +39,8 @@ struct NodeRunner {
             )
         }
         var configuration = ServiceGroupConfiguration(
-            services: [NodeService(node: node, logger: logger), server], gracefulShutdownSignals: [.sigterm, .sigint],
+            services: [NodeService(node: node, context: context, logger: logger), server],
+            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(Self.drainSeconds + 15)
         do {

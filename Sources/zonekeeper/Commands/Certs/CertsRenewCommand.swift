@@ -7,7 +7,8 @@ struct CertsRenewCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "renew",
         abstract: "Issue every node's certificates again, for the same keys and names.",
-        discussion: "Nodes read certificates when they start, so restart them one after another.")
+        discussion:
+            "Running nodes use renewed certificates for new connections within a second; nothing needs a restart.")
 
     @OptionGroup var options: CertsOptions
 
@@ -15,6 +16,6 @@ struct CertsRenewCommand: AsyncParsableCommand {
         let path = try options.folder().path
         let renewed = try CertificateFolder.load(path: path).renew(now: Date())
         for file in renewed { print("renewed \(file)") }
-        print("restart the nodes, one after another, to use them")
+        print("running nodes use them for new connections within a second")
     }
 }

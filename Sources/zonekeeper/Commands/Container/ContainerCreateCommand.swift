@@ -5,7 +5,7 @@ import RecordModel
 struct ContainerCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Create a container.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "Its name, such as iCloud.com.example.app (default: --container).")
     var name: String?

@@ -5,7 +5,7 @@ import RecordModel
 struct ContainerListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the containers.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     func run() async throws {
         try await options.withConnection { connection in

@@ -11,7 +11,7 @@ struct ContainerRotateKeyCommand: AsyncParsableCommand {
             save a record's encrypted fields again to seal them anew.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The container (default: --container).")
     var name: String?

@@ -7,7 +7,7 @@ struct KeyValueChangesCommand: AsyncParsableCommand {
         commandName: "changes",
         abstract: "List what was set and deleted since a sync token, and the token to go on from.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Option(help: ArgumentHelp("The token of the last time; without one, everything.", valueName: "token"))
     var since: String?

@@ -6,7 +6,7 @@ struct KeyValueDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete keys, all or none; a key that is not there does no harm.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The keys.")
     var keys: [String]

@@ -6,7 +6,7 @@ struct KeyValueGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Print the value of a key; of several keys, a table.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The keys.")
     var keys: [String]

@@ -6,7 +6,7 @@ struct KeyValueListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List every key with its value, in order of the keys.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     func run() async throws {
         try await options.withConnection { connection in

@@ -5,7 +5,7 @@ import RecordModel
 struct KeyValueSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "set", abstract: "Set a key's value.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The key, at most 64 bytes.")
     var key: String

@@ -12,7 +12,7 @@ struct RecordChangesCommand: AsyncParsableCommand {
             has no change feed.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Option(help: "The zone.")
     var zone: String

@@ -6,7 +6,7 @@ struct RecordDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete records, each by its name.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
     @OptionGroup var place: RecordOptions
 
     @Option(help: "Delete the one record only if this is still its change tag.")

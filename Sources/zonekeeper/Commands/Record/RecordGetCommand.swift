@@ -5,7 +5,7 @@ import RecordModel
 struct RecordGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "get", abstract: "Print records, each by its name.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
     @OptionGroup var place: RecordOptions
 
     @Argument(help: "Record names, at most 200.")

@@ -12,7 +12,7 @@ struct RecordImportCommand: AsyncParsableCommand {
             repeated under one idempotency key while nodes fail over, so none is saved twice.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
     @OptionGroup var place: RecordOptions
 
     @Argument(help: "The file; `-` for standard input.")

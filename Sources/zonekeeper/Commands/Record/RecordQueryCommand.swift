@@ -25,7 +25,7 @@ struct RecordQueryCommand: AsyncParsableCommand {
             add-index` adds one.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
     @OptionGroup var place: RecordOptions
 
     @Option(help: "The record type.")

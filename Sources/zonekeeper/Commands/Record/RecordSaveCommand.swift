@@ -13,7 +13,7 @@ struct RecordSaveCommand: AsyncParsableCommand {
             VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
     @OptionGroup var place: RecordOptions
 
     @Option(help: "The record type.")

@@ -11,7 +11,7 @@ struct SchemaDeployCommand: AsyncParsableCommand {
             whose type differs is refused, and then nothing is changed. Records are not copied.
             """)
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Flag(help: "Say what would change, and change nothing.")
     var dryRun = false

@@ -7,7 +7,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
         commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.",
         aliases: ["export-schema"])
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Option(help: ArgumentHelp("Write it to a file instead.", valueName: "file"))
     var output: String?

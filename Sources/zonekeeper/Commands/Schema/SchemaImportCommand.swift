@@ -14,7 +14,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
             background: see `schema show`.
             """, aliases: ["import-schema"])
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The schema, such as schema.ckdb; `-` for standard input.")
     var file: String

@@ -40,7 +40,7 @@ struct SchemaAddIndexCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var index: IndexArguments
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Flag(help: "Say what would change, and change nothing.")
     var dryRun = false
@@ -66,7 +66,7 @@ struct SchemaRemoveIndexCommand: AsyncParsableCommand {
         discussion: "Records stay as they are; queries that need the index are refused from then on.")
 
     @OptionGroup var index: IndexArguments
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Flag(help: "Say what would change, and change nothing.")
     var dryRun = false

@@ -11,7 +11,7 @@ struct SchemaResetCommand: AsyncParsableCommand {
             with them. Production, users and their preferences stay.
             """, aliases: ["reset-schema"])
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Option(help: ArgumentHelp("The container's name once more: this cannot be undone.", valueName: "container"))
     var confirm: String?

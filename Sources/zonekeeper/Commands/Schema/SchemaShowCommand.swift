@@ -7,7 +7,7 @@ struct SchemaShowCommand: AsyncParsableCommand {
         commandName: "show",
         abstract: "Print a container's record types, their fields and grants, and how far indexes are built.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "Only these record types.")
     var types: [String] = []

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import RecordModel
 
 /// `zonekeeper token create`
@@ -8,7 +9,8 @@ struct TokenCreateCommand: AsyncParsableCommand {
         abstract: "Make a token. Its secret is shown once and kept nowhere.",
         discussion: """
             An API token names a container and an environment (ckAPIToken); a session speaks for a user in a \
-            container (ckWebAuthToken).
+            container (ckWebAuthToken). A browser may use an API token from the origins that it names, or from everywhere \
+            where it names none.
             """)
 
     /// What a token is for.
@@ -17,7 +19,7 @@ struct TokenCreateCommand: AsyncParsableCommand {
         case session
     }
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Flag(help: "For an app, or for a user.")
     var kind: Kind
@@ -27,6 +29,19 @@ struct TokenCreateCommand: AsyncParsableCommand {
 
     @Option(help: "With --session: how long it lasts, such as 12h or 30d.")
     var lifetime = Lifetime(seconds: 14 * 86_400)
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "With --api: web pages from here may use it, such as https://app.example.com; may be repeated.",
+            valueName: "origin"))
+    var origin: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With --api: where the sign-in page sends users to, with ?ckWebAuthToken=; without one it tells the page that "
+                + "opened it.", valueName: "url"))
+    var callback: String?
 
     @Option(help: "A note for the list of tokens.")
     var label: String?
@@ -43,6 +58,29 @@ struct TokenCreateCommand: AsyncParsableCommand {
         case (.api, _?): throw ValidationError("--user goes with --session")
         default: break
         }
+        if kind == .session, !origin.isEmpty || callback != nil {
+            throw ValidationError("--origin and --callback go with --api")
+        }
+        for origin in origin { try Self.check(origin: origin) }
+        if let callback {
+            guard let url = URLComponents(string: callback), url.scheme?.isEmpty == false, url.fragment == nil,
+                !["javascript", "data", "vbscript"].contains(url.scheme?.lowercased())
+            else {
+                throw ValidationError(
+                    "--callback: a URL such as https://app.example.com/signed-in is expected, not '\(callback)'")
+            }
+        }
+    }
+
+    /// An origin is a scheme, a host, and a port where it is not the scheme's own; browsers send it so.
+    static func check(origin: String) throws {
+        guard let url = URLComponents(string: origin), ["http", "https"].contains(url.scheme), let host = url.host,
+            !host.isEmpty, host == host.lowercased(), url.path.isEmpty, url.query == nil, url.fragment == nil,
+            url.user == nil, url.password == nil
+        else {
+            throw ValidationError(
+                "--origin: scheme, host and port are expected, such as https://app.example.com, not '\(origin)'")
+        }
     }
 
     func run() async throws {
@@ -53,6 +91,8 @@ struct TokenCreateCommand: AsyncParsableCommand {
                 "environment": kind == .api ? .string(connection.settings.environment) : nil,
                 "user": user.map { .string($0) },
                 "lifetimeSeconds": kind == .session ? .integer(lifetime.seconds) : nil,
+                "origins": kind == .api && !origin.isEmpty ? .array(origin.map { .string($0) }) : nil,
+                "callbackURL": callback.map { .string($0) },
                 "label": label.map { .string($0) }, "secret": secret.map { .string($0) },
             ])
             let response = try await connection.administer("POST", "tokens", body: body.serialized())

@@ -6,7 +6,7 @@ struct UserUpdateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Change what is known of a user; what is not named stays.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The user's name.")
     var name: String
@@ -23,11 +23,19 @@ struct UserUpdateCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Let other users learn the names, or not.")
     var discoverable: Bool?
 
+    @OptionGroup var identity: IdentityOptions
+
+    @Flag(help: "Take away who the user is at an identity provider.")
+    var noIdentity = false
+
     func validate() throws {
-        if email == nil, givenName == nil, familyName == nil, discoverable == nil {
+        if noIdentity, identity.json != nil {
+            throw ValidationError("either --no-identity or --identity-issuer is expected, not both")
+        }
+        if email == nil, givenName == nil, familyName == nil, discoverable == nil, identity.json == nil, !noIdentity {
             throw ValidationError(
-                "nothing to change: --email, --given-name, --family-name, --discoverable or --no-discoverable is expected"
-            )
+                "nothing to change: --email, --given-name, --family-name, --discoverable, --no-discoverable, "
+                    + "--identity-issuer with --identity-subject, or --no-identity is expected")
         }
     }
 
@@ -36,6 +44,7 @@ struct UserUpdateCommand: AsyncParsableCommand {
             let body = JSONValue.members([
                 "email": email.map { .string($0) }, "givenName": givenName.map { .string($0) },
                 "familyName": familyName.map { .string($0) }, "discoverable": discoverable.map { .bool($0) },
+                "identity": noIdentity ? .null : identity.json,
             ])
             let response = try await connection.administer(
                 "PATCH", "users", parameters: [("name", name)], body: body.serialized())

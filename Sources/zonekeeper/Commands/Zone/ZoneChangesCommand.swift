@@ -8,7 +8,7 @@ struct ZoneChangesCommand: AsyncParsableCommand {
         abstract: "List the zones that changed or were deleted since a token, and the token to go on from.",
         discussion: "What changed in a zone is told by `record changes --zone NAME`.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Option(help: ArgumentHelp("The token of the last time; without one, everything.", valueName: "token"))
     var token: String?

@@ -7,7 +7,7 @@ struct ZoneCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create zones in the user's private database; one that is there stays as it is.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The zones' names, at most 200.")
     var names: [String]

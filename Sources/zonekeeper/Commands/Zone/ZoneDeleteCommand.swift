@@ -6,7 +6,7 @@ struct ZoneDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete zones of the user's private database with every record in them.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     @Argument(help: "The zones' names, at most 200.")
     var names: [String]

@@ -6,7 +6,7 @@ struct ZoneListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the zones of the user's private database.")
 
-    @OptionGroup var options: ConnectionOptions
+    @OptionGroup var options: ClientOptions
 
     func run() async throws {
         try await options.withConnection { connection in

@@ -1,0 +1,107 @@
+package import Authorization
+package import Directory
+package import RecordModel
+
+/// What a request says of who sent it.
+package struct Credentials: Sendable {
+    package var apiToken: String?
+    package var webAuthToken: String?
+    /// Where the request is signed by a server-to-server key.
+    package var signed: SignedRequest?
+    /// The page that sends it, where a browser says so.
+    package var origin: String?
+
+    /// Takes `undefined`, `null` and the empty string for no token, as some clients send them.
+    package init(apiToken: String?, webAuthToken: String?, signed: SignedRequest? = nil, origin: String? = nil) {
+        self.apiToken = Self.present(apiToken)
+        self.webAuthToken = Self.present(webAuthToken)
+        self.signed = signed
+        self.origin = origin
+    }
+
+    private static func present(_ token: String?) -> String? {
+        guard let token, !token.isEmpty, token != "undefined", token != "null" else { return nil }
+        return token
+    }
+}
+
+/// A request that a server-to-server key signed: the signature and what it is of.
+package struct SignedRequest: Sendable {
+    package var signature: RequestSignature
+    /// The request target as it came, with the query.
+    package var target: String
+    package var body: [UInt8]
+
+    package init(signature: RequestSignature, target: String, body: [UInt8]) {
+        self.signature = signature
+        self.target = target
+        self.body = body
+    }
+}
+
+/// What a request wants to reach.
+package struct Target: Hashable, Sendable {
+    package var container: String
+    package var environment: Environment
+    /// Whether a user is needed: everything but reading and writing public data.
+    package var needsUser: Bool
+
+    package init(container: String, environment: Environment, needsUser: Bool) {
+        self.container = container
+        self.environment = environment
+        self.needsUser = needsUser
+    }
+}
+
+/// Who sends a request, and by what it was known.
+package struct Admitted: Sendable {
+    package var caller: Caller
+    /// Nil for keys and the administrator.
+    package var apiToken: Token?
+    /// Nil for anonymous callers and the administrator.
+    package var accountID: String?
+    /// Where the request came with a web auth token of a sign-in, which is to be replaced.
+    package var session: SessionUse?
+    /// The server-to-server key.
+    package var keyID: String?
+
+    package init(
+        caller: Caller, apiToken: Token? = nil, accountID: String? = nil, session: SessionUse? = nil,
+        keyID: String? = nil
+    ) {
+        self.caller = caller
+        self.apiToken = apiToken
+        self.accountID = accountID
+        self.session = session
+        self.keyID = keyID
+    }
+}
+
+/// A web auth token of a sign-in, as it was presented. Times are milliseconds since 1970.
+package struct SessionUse: Hashable, Sendable {
+    package var sessionID: String
+    package var issued: Int64
+    /// When the session ends.
+    package var expires: Int64
+
+    package init(sessionID: String, issued: Int64, expires: Int64) {
+        self.sessionID = sessionID
+        self.issued = issued
+        self.expires = expires
+    }
+}
+
+/// The administrator's secret, of which only the hash is kept in memory.
+package struct AdministratorToken: Sendable {
+    private let hash: [UInt8]
+
+    package init(secret: String) { hash = Token.hash(ofSecret: secret) }
+
+    /// Compares hashes without stopping at the first difference.
+    package func matches(_ secret: some StringProtocol) -> Bool {
+        let other = Token.hash(ofSecret: secret)
+        var difference: UInt8 = 0
+        for (left, right) in zip(hash, other) { difference |= left ^ right }
+        return difference == 0
+    }
+}

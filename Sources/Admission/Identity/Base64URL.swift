@@ -1,0 +1,36 @@
+import RecordModel
+
+/// Base64 in the alphabet for addresses, without padding (RFC 4648, section 5).
+package enum Base64URL {
+    /// The text for these bytes: letters, digits, `-` and `_`.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        Base64.encode(bytes, into: &text)
+        while text.last == UInt8(ascii: "=") { text.removeLast() }
+        for position in text.indices {
+            switch text[position] {
+            case UInt8(ascii: "+"): text[position] = UInt8(ascii: "-")
+            case UInt8(ascii: "/"): text[position] = UInt8(ascii: "_")
+            default: break
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes of a text; nil if it has other characters, padding among them, or has bits set that no byte holds (so
+    /// that every value has one text).
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        var standard: [UInt8] = []
+        standard.reserveCapacity(text.utf8.count + 2)
+        for character in text.utf8 {
+            switch character {
+            case UInt8(ascii: "-"): standard.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): standard.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
+            default: standard.append(character)
+            }
+        }
+        while standard.count % 4 != 0 { standard.append(UInt8(ascii: "=")) }
+        return Base64.decode(String(decoding: standard, as: UTF8.self))
+    }
+}

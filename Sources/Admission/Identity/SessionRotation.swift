@@ -1,0 +1,199 @@
+import Synchronization
+
+/// Remembers which tokens of sessions were presented, so that a token that was replaced is good for a short time only.
+///
+/// Every answer to a request with a web auth token carries a new one. A client that sends requests in parallel uses one
+/// token several times, so an older token is not dead at once: it stays good until the grace time after a newer one of
+/// its session was first presented. Then it is superseded, and is refused. One that is presented much later than that
+/// (`reuseMilliseconds`) is no late retry any more: somebody has copied it, or lost the session to somebody who has, and the
+/// session should end (`takeReused`).
+///
+/// Bounded memory: about the `sessionsMax / 2` sessions used last are known, in stripes; of the others, and after a restart, a
+/// token counts as the newest until a newer one is presented or learned of. What is learned late counts from when it happened: a token
+/// that was presented here in ignorance, long after another node had seen its successor, was reused as well. Of a
+/// session it keeps at most 34 moments: presentations within a sixteenth of the grace time count as the first of them,
+/// so grace is never longer, and at most that much shorter. Thread-safe.
+package final class SessionRotation: Sendable {
+    /// What a presented token is.
+    package enum Verdict: Hashable, Sendable {
+        /// Good. `becameNewest`: no token as new was presented before, which the other nodes are to be told.
+        case accepted(becameNewest: Bool)
+        /// A newer one has been in use for longer than the grace time.
+        case superseded
+    }
+
+    /// The newest token of a session that was presented somewhere.
+    package struct Use: Hashable, Sendable {
+        package var sessionID: String
+        /// Milliseconds since 1970.
+        package var issued: Int64
+        /// How long ago it was first presented, in milliseconds.
+        package var age: Int64
+
+        package init(sessionID: String, issued: Int64, age: Int64) {
+            self.sessionID = sessionID
+            self.issued = issued
+            self.age = age
+        }
+    }
+
+    /// From `time` on, tokens issued before `issued` were superseded.
+    private struct Moment {
+        var issued: Int64
+        var time: Int64
+    }
+
+    /// The moments of one session, ascending in both members; the first may be older than the grace time.
+    private struct Memory {
+        var moments: [Moment] = []
+        /// When a token was last presented here that counted as the newest.
+        var presented = Int64.min
+    }
+
+    /// Two generations: what is used moves to the young one; when that is full, the old one is forgotten.
+    private struct State {
+        var young: [String: Memory] = [:]
+        var old: [String: Memory] = [:]
+        /// Sessions that should end.
+        var reused: Set<String> = []
+    }
+
+    private final class Stripe: Sendable {
+        let state = Mutex(State())
+    }
+
+    /// Sessions of one stripe that wait to be ended.
+    private static let reusedMax = 1_000
+    /// What is older counts as so old: years, beyond any session, and far from where numbers end.
+    private static let ageMax: Int64 = 1 << 40
+
+    private let grace: Int64
+    private let reuse: Int64
+    private let generationMax: Int
+    private let stripes: [Stripe]
+
+    /// - Parameters:
+    ///   - graceMilliseconds: how long a token is good after a newer one was presented.
+    ///   - reuseMilliseconds: how long after that the presentation of a superseded token ends the session.
+    package init(graceMilliseconds: Int64 = 60_000, reuseMilliseconds: Int64 = 120_000, sessionsMax: Int) {
+        precondition(graceMilliseconds >= 0 && sessionsMax >= 2, "grace \(graceMilliseconds), \(sessionsMax) sessions")
+        precondition(reuseMilliseconds >= graceMilliseconds, "\(reuseMilliseconds) ms, grace \(graceMilliseconds) ms")
+        grace = graceMilliseconds
+        reuse = reuseMilliseconds
+        let count = min(max(sessionsMax / 2_048, 1), 16)
+        stripes = (0..<count).map { _ in Stripe() }
+        generationMax = sessionsMax / 2 / count
+    }
+
+    /// Takes note of a presented token, which was opened and whose session lives, and says what it is.
+    ///
+    /// - Parameters:
+    ///   - issued: the token's issue time.
+    ///   - now: milliseconds since 1970.
+    package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {
+        stripe(of: sessionID).state.withLock { state in
+            var memory = Self.take(sessionID, from: &state)
+            defer { put(memory, sessionID, into: &state) }
+            if let superseding = memory.moments.first(where: { $0.issued > issued }) {
+                let passed = now - superseding.time
+                if passed > reuse { Self.noteReused(sessionID, in: &state) }
+                return passed <= grace ? .accepted(becameNewest: false) : .superseded
+            }
+            let isKnown = memory.moments.last?.issued == issued
+            memory.presented = now
+            note(issued, in: &memory, at: now, now: now)
+            return .accepted(becameNewest: !isKnown)
+        }
+    }
+
+    /// Takes note of a token that was presented to another node.
+    package func learn(_ use: Use, now: Int64) {
+        let time = now - min(max(use.age, 0), Self.ageMax)
+        stripe(of: use.sessionID).state.withLock { state in
+            var memory = Self.take(use.sessionID, from: &state)
+            let isNewer = memory.moments.last.map { use.issued > $0.issued } ?? true
+            if isNewer {
+                // Between these two moments a token was good here and superseded elsewhere.
+                if memory.presented != .min, memory.presented - time > reuse {
+                    Self.noteReused(use.sessionID, in: &state)
+                }
+                note(use.issued, in: &memory, at: max(time, memory.moments.last?.time ?? time), now: now)
+            }
+            put(memory, use.sessionID, into: &state)
+        }
+    }
+
+    /// The newest tokens that were presented or learned of at most so many milliseconds ago.
+    package func uses(within milliseconds: Int64, now: Int64) -> [Use] {
+        stripes.flatMap { stripe in
+            // A copy, so that nobody waits while it is walked through.
+            let generations = stripe.state.withLock { [$0.old, $0.young] }
+            return generations.flatMap { memories in
+                memories.compactMap { sessionID, memory -> Use? in
+                    guard let last = memory.moments.last, now - last.time <= milliseconds else { return nil }
+                    return Use(sessionID: sessionID, issued: last.issued, age: max(now - last.time, 0))
+                }
+            }
+        }
+    }
+
+    /// Sessions whose token was presented long after it was superseded: each is to be ended, and is told once. Sorted.
+    package func takeReused() -> [String] {
+        stripes.flatMap { stripe in
+            stripe.state.withLock { state in
+                defer { state.reused = [] }
+                return state.reused
+            }
+        }.sorted()
+    }
+
+    /// Says again that a session should end: it could not be ended.
+    package func putBackReused(_ sessionID: String) {
+        stripe(of: sessionID).state.withLock { Self.noteReused(sessionID, in: &$0) }
+    }
+
+    /// How many sessions are remembered.
+    package var sessionCount: Int {
+        stripes.reduce(0) { $0 + $1.state.withLock { $0.young.count + $0.old.count } }
+    }
+
+    /// The issue time of the token that replaces one: later than that one's, even where the nodes' clocks differ.
+    package static func nextIssue(after issued: Int64, now: Int64) -> Int64 {
+        issued < now ? now : issued == .max ? .max : issued + 1
+    }
+
+    private func stripe(of sessionID: String) -> Stripe {
+        stripes[Int(UInt(bitPattern: sessionID.hashValue) % UInt(stripes.count))]
+    }
+
+    private static func noteReused(_ sessionID: String, in state: inout State) {
+        if state.reused.count < reusedMax { state.reused.insert(sessionID) }
+    }
+
+    private static func take(_ sessionID: String, from state: inout State) -> Memory {
+        state.young.removeValue(forKey: sessionID) ?? state.old.removeValue(forKey: sessionID) ?? Memory()
+    }
+
+    private func put(_ memory: Memory, _ sessionID: String, into state: inout State) {
+        if state.young.count >= generationMax {
+            state.old = state.young
+            state.young = [:]
+        }
+        state.young[sessionID] = memory
+    }
+
+    private func note(_ issued: Int64, in memory: inout Memory, at time: Int64, now: Int64) {
+        if let last = memory.moments.last {
+            guard issued > last.issued else { return }
+            if time - last.time <= grace / 16 {
+                memory.moments[memory.moments.count - 1].issued = issued
+            } else {
+                memory.moments.append(Moment(issued: issued, time: time))
+            }
+        } else {
+            memory.moments.append(Moment(issued: issued, time: time))
+        }
+        // Of the moments that are so long ago the last one says all: what was issued before it is reused.
+        while memory.moments.count > 1, now - memory.moments[1].time > reuse { memory.moments.removeFirst() }
+    }
+}

@@ -1,0 +1,102 @@
+import Synchronization
+
+/// The share that a node holds, as a line in the plane of time and tokens: `tokens(at:)` counts what the share has paid for.
+struct RateTerms: Hashable, Sendable {
+    /// Micro-requests paid for at `since`.
+    var base: UInt64 = 0
+    /// Nanoseconds of the node's monotonic clock.
+    var since: UInt64 = 0
+    /// Micro-requests a second; at most `RateRules.microRateMax`.
+    var microRate: UInt64 = 0
+    /// Micro-requests a second that the share will soon grow to; less than `microRate` means nothing.
+    var fairMicroRate: UInt64 = 0
+    /// When the share ends, never more than a lifetime (2 s) after `since`.
+    var until: UInt64 = 0
+
+    /// What may be saved up: a tenth of a second of the share, at least two requests.
+    var burst: UInt64 { max(RateRules.burstMin, microRate / RateRules.burstDivisor) }
+
+    func isValid(at now: UInt64) -> Bool { microRate > 0 && now < until }
+
+    /// Micro-requests paid for until `now`; it stands still when the share has ended. In steps of a microsecond, so that two
+    /// seconds of the highest share fit into 64 bits.
+    func tokens(at now: UInt64) -> UInt64 {
+        let end = min(now, until)
+        guard end > since else { return base }
+        return base + microRate * ((end - since) / 1_000) / 1_000_000
+    }
+
+    /// Microseconds until so many more micro-requests are paid for, rounded up.
+    func microseconds(toPay microTokens: UInt64) -> UInt64 {
+        Self.microseconds(toPay: microTokens, by: microRate)
+    }
+
+    /// The same by the share that is to come; others need a moment to make room for it.
+    func promisedMicroseconds(toPay microTokens: UInt64) -> UInt64 {
+        let now = microseconds(toPay: microTokens)
+        guard fairMicroRate > microRate else { return now }
+        return min(now, Self.microseconds(toPay: microTokens, by: fairMicroRate) + 50_000)
+    }
+
+    /// How far promises are apart: a little more than tokens, for a share that changes by a few percent until then. What that
+    /// leaves goes to whoever comes.
+    var distanceMicroseconds: UInt64 {
+        Self.microseconds(toPay: RateRules.micro + RateRules.micro / 64, by: max(microRate, fairMicroRate))
+    }
+
+    private static func microseconds(toPay microTokens: UInt64, by microRate: UInt64) -> UInt64 {
+        let (high, low) = microTokens.multipliedFullWidth(by: 1_000_000)
+        guard high < microRate else { return .max }
+        let (quotient, remainder) = microRate.dividingFullWidth((high, low))
+        return remainder > 0 ? quotient + 1 : quotient
+    }
+}
+
+/// Terms that one writer replaces (under a lock of its own) and any number of readers read without waiting.
+///
+/// Two copies: the writer fills the one that is not in use, then turns the version. A reader that was overtaken (the version moved
+/// while it read) reads again. Fields are stored with release and loaded with acquire order, so a reader that sees a field of a
+/// later version also sees that the version moved.
+struct RateTermsCell: ~Copyable, Sendable {
+    private struct Copy: ~Copyable, Sendable {
+        let base = Atomic<UInt64>(0)
+        let since = Atomic<UInt64>(0)
+        let microRate = Atomic<UInt64>(0)
+        let fairMicroRate = Atomic<UInt64>(0)
+        let until = Atomic<UInt64>(0)
+
+        func load() -> RateTerms {
+            RateTerms(
+                base: base.load(ordering: .acquiring), since: since.load(ordering: .acquiring),
+                microRate: microRate.load(ordering: .acquiring),
+                fairMicroRate: fairMicroRate.load(ordering: .acquiring), until: until.load(ordering: .acquiring))
+        }
+
+        func store(_ terms: RateTerms) {
+            base.store(terms.base, ordering: .releasing)
+            since.store(terms.since, ordering: .releasing)
+            microRate.store(terms.microRate, ordering: .releasing)
+            fairMicroRate.store(terms.fairMicroRate, ordering: .releasing)
+            until.store(terms.until, ordering: .releasing)
+        }
+    }
+
+    private let version = Atomic<UInt64>(0)
+    private let even = Copy()
+    private let odd = Copy()
+
+    func load() -> RateTerms {
+        while true {
+            let before = version.load(ordering: .acquiring)
+            let terms = before & 1 == 0 ? even.load() : odd.load()
+            if version.load(ordering: .acquiring) == before { return terms }
+        }
+    }
+
+    /// For one writer at a time.
+    func store(_ terms: RateTerms) {
+        let next = version.load(ordering: .relaxed) + 1
+        if next & 1 == 0 { even.store(terms) } else { odd.store(terms) }
+        version.store(next, ordering: .releasing)
+    }
+}

@@ -1,0 +1,76 @@
+package import Directory
+import NIOCore
+import PeerTransport
+import RaftCore
+import Wire
+
+// What this node knows of the directory, and for how long; and how changes become known everywhere.
+extension ClusterNode {
+    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come while
+    /// one is underway share the next, so that a flood of them costs no more than one after another.
+    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up in time.
+    package func refreshDirectory() async throws(ClusterError) {
+        let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
+        try result.get()
+    }
+
+    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else after a
+    /// renewal.
+    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown here.
+    package func requireDirectory() async throws(ClusterError) {
+        if lease.isValid(at: .current) { return }
+        try await refreshDirectory()
+    }
+
+    /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied it, or the
+    /// leases that may have been in force at the time of the change have run out.
+    package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
+        let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
+        let committed = MonotonicTime.current
+        await spread(until: committed.adding(milliseconds: DirectoryLease.settlingMilliseconds))
+        return outcome
+    }
+
+    private func spread(until end: MonotonicTime) async {
+        let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != settings.nodeID }
+        let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
+            for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
+            // That this node knows is what the caller asks for next.
+            tasks.addTask { (try? await self.refreshDirectory()) != nil }
+            return await tasks.reduce(true) { $0 && $1 }
+        }
+        guard !areAllAware else { return }
+        let now = MonotonicTime.current
+        if now < end { try? await Task.sleep(for: .nanoseconds(Int64(clamping: end.nanoseconds - now.nanoseconds))) }
+    }
+
+    func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
+        let begin = MonotonicTime.current
+        do throws(ClusterError) {
+            let answer = try await router.read([], from: .directory, by: deadline)
+            guard let position = try? LogPosition(decoding: answer) else {
+                throw .failed("the directory's leader gave an unreadable answer")
+            }
+            while !deadline.isPast {
+                let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
+                    .get()
+                if let applied, applied >= position.index {
+                    lease.renew(begunAt: begin)
+                    return .success(())
+                }
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+            throw .unavailable("this node is behind the directory")
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Keeps the lease in force until the task is cancelled.
+    func keepLease() async {
+        while !Task.isCancelled {
+            _ = await refresh(by: Deadline(milliseconds: DirectoryLease.lengthMilliseconds / 2))
+            try? await Task.sleep(for: .milliseconds(DirectoryLease.renewalMilliseconds))
+        }
+    }
+}

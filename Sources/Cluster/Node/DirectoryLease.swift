@@ -1,0 +1,32 @@
+import RaftCore
+import Synchronization
+
+/// For how long this node may rely on what it knows of the directory.
+///
+/// A renewal begins with a question to the directory's leader and ends when everything committed by then is applied here; it is good
+/// for `lengthMilliseconds` from its beginning. So a change is known to every node that relies on its knowledge once that time has
+/// passed since the change was committed. The clock counts suspension.
+final class DirectoryLease: Sendable {
+    static let lengthMilliseconds: UInt64 = 1_000
+    /// How often it is renewed.
+    static let renewalMilliseconds: Int64 = 250
+    /// After how long a change counts as known everywhere: the length, and what clocks may differ in speed.
+    static let settlingMilliseconds: UInt64 = lengthMilliseconds + lengthMilliseconds / 20
+
+    private let end = Atomic<UInt64>(0)
+
+    /// Whether the lease is in force.
+    func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < end.load(ordering: .acquiring) }
+
+    /// A renewal that began at `begin` has succeeded.
+    func renew(begunAt begin: MonotonicTime) {
+        let new = begin.adding(milliseconds: Self.lengthMilliseconds).nanoseconds
+        var old = end.load(ordering: .relaxed)
+        while old < new {
+            let (exchanged, original) = end.compareExchange(
+                expected: old, desired: new, ordering: .acquiringAndReleasing)
+            if exchanged { return }
+            old = original
+        }
+    }
+}

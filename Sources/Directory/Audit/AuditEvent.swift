@@ -1,0 +1,95 @@
+package import Wire
+
+/// Who asked for something, by which request, from where and when.
+package struct AuditOrigin: Hashable, Sendable {
+    /// Such as `administrator`, `user ada`, `key 1f..` or `node 2`; never a secret.
+    package var actor: String
+    /// By which the logs of every node that the request crossed name it.
+    package var requestID: String
+    /// The client's address; empty where there is none.
+    package var address: String
+    /// Milliseconds since 1970, by the clock of the node that was asked.
+    package var time: Int64
+
+    package init(actor: String, requestID: String, address: String, time: Int64) {
+        self.actor = actor
+        self.requestID = requestID
+        self.address = address
+        self.time = time
+    }
+}
+
+/// Something that was done or refused, as the audit log tells of it. No text in it is a secret.
+package struct AuditEvent: Hashable, Sendable {
+    package var origin: AuditOrigin
+    /// Such as `token.create` or `sign-in`.
+    package var action: String
+    /// What it was done to.
+    package var subject: String
+    /// `done`, or why it was refused.
+    package var outcome: String
+    /// How many alike this one stands for.
+    package var count: UInt64
+
+    /// The outcome of what was not refused.
+    package static let done = "done"
+
+    package init(origin: AuditOrigin, action: String, subject: String, outcome: String = Self.done, count: UInt64 = 1) {
+        self.origin = origin
+        self.action = action
+        self.subject = subject
+        self.outcome = outcome
+        self.count = count
+    }
+}
+
+extension AuditOrigin: WireCodable {
+    /// 1 actor, 2 request's id, 3 address, 4 time.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, actor)
+        writer.field(2, requestID)
+        writer.field(3, address)
+        writer.field(4, signed: time)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(actor: "", requestID: "", address: "", time: 0)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: actor = try reader.string()
+            case 2: requestID = try reader.string()
+            case 3: address = try reader.string()
+            case 4: time = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension AuditEvent: WireCodable {
+    /// 1 origin, 2 action, 3 subject, 4 outcome, 5 count. Hashes are made of this form: it may gain fields only where those are left
+    /// out of the events that had none.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1) { origin.encode(to: &$0) }
+        writer.field(2, action)
+        writer.field(3, subject)
+        writer.field(4, outcome)
+        writer.field(5, count)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(
+            origin: AuditOrigin(actor: "", requestID: "", address: "", time: 0), action: "", subject: "", outcome: "",
+            count: 0)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: origin = try reader.message()
+            case 2: action = try reader.string()
+            case 3: subject = try reader.string()
+            case 4: outcome = try reader.string()
+            case 5: count = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Crypto
+package import Wire
+
+/// One link of the audit log's chain.
+///
+/// The hash is SHA-256 of the hash of the record before it, this record's number and its event; so none can be changed, left out or moved
+/// without breaking the chain there. Who can write to every node's disk can make a whole new chain: keep the newest hash elsewhere
+/// from time to time, and look for it later.
+package struct AuditRecord: Hashable, Sendable {
+    /// From 1, without a gap.
+    package var sequence: UInt64
+    /// 32 bytes; zeros before the first record.
+    package var previousHash: [UInt8]
+    package var event: AuditEvent
+    package var hash: [UInt8]
+
+    /// What the first record follows.
+    package static let firstPreviousHash = [UInt8](repeating: 0, count: SHA256.byteCount)
+
+    package init(sequence: UInt64, previousHash: [UInt8], event: AuditEvent, hash: [UInt8]) {
+        self.sequence = sequence
+        self.previousHash = previousHash
+        self.event = event
+        self.hash = hash
+    }
+
+    /// The record of an event that follows another record.
+    package init(_ event: AuditEvent, sequence: UInt64, previousHash: [UInt8]) {
+        self.init(sequence: sequence, previousHash: previousHash, event: event, hash: [])
+        hash = expectedHash
+    }
+
+    /// The hash that the record must have.
+    package var expectedHash: [UInt8] {
+        var hasher = SHA256()
+        hasher.update(data: previousHash)
+        hasher.update(data: content)
+        return Array(hasher.finalize())
+    }
+
+    /// 1 sequence, 2 event.
+    var content: [UInt8] {
+        var writer = WireWriter()
+        writer.field(1, sequence)
+        writer.field(2) { event.encode(to: &$0) }
+        return writer.bytes
+    }
+
+    /// The number of the first record that is not what it was, or does not follow the one before it; nil if all do.
+    /// - Parameters:
+    ///   - records: as they were read, in order.
+    ///   - previous: the record before them; nil where the first one's own word is taken for what it follows.
+    package static func verify(_ records: [AuditRecord], following previous: AuditRecord? = nil) -> UInt64? {
+        var previous = previous
+        for record in records {
+            if let previous {
+                guard record.sequence == previous.sequence &+ 1 else { return previous.sequence &+ 1 }
+                guard record.previousHash == previous.hash else { return record.sequence }
+            }
+            guard record.hash == record.expectedHash else { return record.sequence }
+            previous = record
+        }
+        return nil
+    }
+}
+
+extension AuditRecord: WireCodable {
+    /// 1 sequence, 2 previous hash, 3 event, 4 hash.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, sequence)
+        writer.field(2, previousHash)
+        writer.field(3) { event.encode(to: &$0) }
+        writer.field(4, hash)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var event: AuditEvent?
+        var sequence: UInt64 = 0
+        var previousHash: [UInt8] = []
+        var hash: [UInt8] = []
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: sequence = try reader.unsigned()
+            case 2: previousHash = try reader.array()
+            case 3: event = try reader.message()
+            case 4: hash = try reader.array()
+            default: try reader.skip()
+            }
+        }
+        guard let event else { throw .missingField(3) }
+        self.init(sequence: sequence, previousHash: previousHash, event: event, hash: hash)
+    }
+}

@@ -1,0 +1,80 @@
+package import Wire
+
+/// What one entry of the directory's log holds: a command, and what the audit log shall tell.
+package struct DirectoryEntry: Hashable, Sendable {
+    package var command: DirectoryCommand?
+    /// Who asked for the command; nil where the audit log need not tell of it.
+    package var origin: AuditOrigin?
+    /// What happened elsewhere and belongs in the audit log.
+    package var events: [AuditEvent]
+
+    package init(_ command: DirectoryCommand?, origin: AuditOrigin? = nil, events: [AuditEvent] = []) {
+        self.command = command
+        self.origin = origin
+        self.events = events
+    }
+}
+
+extension DirectoryEntry: WireCodable {
+    /// 1 command, 2 origin, 3 event.
+    package func encode(to writer: inout WireWriter) {
+        if let command { writer.field(1) { command.encode(to: &$0) } }
+        if let origin { writer.field(2) { origin.encode(to: &$0) } }
+        for event in events { writer.field(3) { event.encode(to: &$0) } }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(nil)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: command = try reader.message()
+            case 2: origin = try reader.message()
+            case 3: events.append(try reader.message())
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+/// A question to the directory's tables. What requests need to know is in `DirectorySnapshot`.
+package enum DirectoryRead: Hashable, Sendable {
+    /// Up to where the log was applied; also what no bytes at all ask for.
+    case position
+    /// Records of the audit log with numbers above `after`, up to `limit` of them: an `AuditPage`.
+    case audit(after: UInt64, limit: UInt64)
+}
+
+extension DirectoryRead: WireCodable {
+    /// Nothing: position. 1 audit: 1 after, 2 limit.
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .position: break
+        case .audit(let after, let limit):
+            writer.field(1) { audit in
+                audit.field(1, after)
+                audit.field(2, limit)
+            }
+        }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self = .position
+        while let field = try reader.nextField() {
+            guard field == 1 else {
+                try reader.skip()
+                continue
+            }
+            var nested = try reader.nested()
+            var after: UInt64 = 0
+            var limit: UInt64 = 0
+            while let field = try nested.nextField() {
+                switch field {
+                case 1: after = try nested.unsigned()
+                case 2: limit = try nested.unsigned()
+                default: try nested.skip()
+                }
+            }
+            self = .audit(after: after, limit: limit)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import GRDB
+import RecordModel
+import Wire
+
+// Roles, limits, providers and the cluster's settings: one function a command. Each throws `ServiceError` to refuse, before it
+// writes anything, or the database's own error.
+extension DirectoryTables {
+    static func addRoleMember(_ member: RoleMember, in db: Database) throws -> [DirectoryChange] {
+        try requireContainer(member.container, in: db)
+        try requireAccount(member.accountID, in: db)
+        if member.role.hasPrefix("_") {
+            throw ServiceError(
+                .badRequest,
+                "the role '\(member.role)' is a system role: who has it follows from who asks, it has no members")
+        }
+        let body = try Data.fetchOne(
+            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
+            arguments: [member.container, member.environment.rawValue])
+        guard let body, try Schema(decoding: [UInt8](body)).roles.contains(member.role) else {
+            throw ServiceError(
+                .notFound,
+                "the schema of '\(member.container)' (\(member.environment.rawValue)) has no role '\(member.role)': add "
+                    + "`CREATE ROLE \(member.role);` to the schema and import it")
+        }
+        try db.execute(
+            sql: "INSERT OR IGNORE INTO role_member (container, environment, role, account) VALUES (?, ?, ?, ?)",
+            arguments: arguments(member))
+        return db.changesCount == 0 ? [] : [.roleMember(member)]
+    }
+
+    static func removeRoleMember(_ member: RoleMember, in db: Database) throws -> [DirectoryChange] {
+        try requireContainer(member.container, in: db)
+        try db.execute(
+            sql: "DELETE FROM role_member WHERE container = ? AND environment = ? AND role = ? AND account = ?",
+            arguments: arguments(member))
+        guard db.changesCount > 0 else {
+            throw ServiceError(
+                .notFound,
+                "the user has no role '\(member.role)' in '\(member.container)' (\(member.environment.rawValue)): "
+                    + "`zonekeeper role list` shows who has which")
+        }
+        return [.roleMemberRemoved(member)]
+    }
+
+    static func removeRoles(of accountID: String, in db: Database) throws -> [DirectoryChange] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT container, environment, role FROM role_member WHERE account = ?
+                ORDER BY container, environment, role
+                """, arguments: [accountID])
+        try db.execute(sql: "DELETE FROM role_member WHERE account = ?", arguments: [accountID])
+        return rows.compactMap { row in
+            Environment(rawValue: row[1]).map {
+                .roleMemberRemoved(RoleMember(container: row[0], environment: $0, role: row[2], accountID: accountID))
+            }
+        }
+    }
+
+    private static func arguments(_ member: RoleMember) -> StatementArguments {
+        [member.container, member.environment.rawValue, member.role, member.accountID]
+    }
+
+    static func setLimits(
+        of container: String?, _ changes: [LimitChange], in db: Database
+    ) throws -> [DirectoryChange] {
+        for change in changes {
+            guard let value = change.value, !change.limit.range.contains(value) else { continue }
+            let range = change.limit.range
+            throw ServiceError(
+                .badRequest,
+                "\(change.limit.rawValue): \(value) is outside \(range.lowerBound) to \(range.upperBound) "
+                    + change.limit.unit.rawValue)
+        }
+        guard let container else {
+            var settings = try settings(in: db)
+            guard settings.limits.apply(changes) else { return [] }
+            try write(settings, in: db)
+            return [.limits(container: nil, settings.limits)]
+        }
+        try requireContainer(container, in: db)
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM limits WHERE container = ?", arguments: [container])
+        var overrides = try body.map { try LimitOverrides(decoding: [UInt8]($0)) } ?? LimitOverrides()
+        guard overrides.apply(changes) else { return [] }
+        // A row that has no values left stays: its epoch never begins anew.
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO limits (container, body) VALUES (?, ?)",
+            arguments: [container, Data(overrides.encoded())])
+        return [.limits(container: container, overrides)]
+    }
+
+    static func setProvider(_ provider: IdentityProvider, in db: Database) throws -> [DirectoryChange] {
+        guard !provider.name.isEmpty, !provider.issuer.isEmpty, !provider.clientID.isEmpty else {
+            throw ServiceError(.badRequest, "an identity provider needs a name, an issuer and a client id")
+        }
+        let form = Data(provider.encoded())
+        let old = try Data.fetchOne(db, sql: "SELECT body FROM provider WHERE name = ?", arguments: [provider.name])
+        if old == form { return [] }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO provider (name, body) VALUES (?, ?)", arguments: [provider.name, form])
+        return [.provider(provider)]
+    }
+
+    static func removeProvider(_ name: String, in db: Database) throws -> [DirectoryChange] {
+        try db.execute(sql: "DELETE FROM provider WHERE name = ?", arguments: [name])
+        guard db.changesCount > 0 else {
+            throw ServiceError(
+                .notFound, "no identity provider '\(name)': `zonekeeper provider list` shows those that exist")
+        }
+        return [.providerRemoved(name: name)]
+    }
+
+    static func setSignUp(isOpen: Bool, in db: Database) throws -> [DirectoryChange] {
+        var settings = try settings(in: db)
+        if settings.isSignUpOpen == isOpen { return [] }
+        settings.isSignUpOpen = isOpen
+        try write(settings, in: db)
+        return [.signUp(isOpen: isOpen)]
+    }
+
+    static func settings(in db: Database) throws -> DirectorySettings {
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM settings")
+        return try body.map { try DirectorySettings(decoding: [UInt8]($0)) } ?? DirectorySettings()
+    }
+
+    private static func write(_ settings: DirectorySettings, in db: Database) throws {
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO settings (id, body) VALUES (1, ?)", arguments: [Data(settings.encoded())])
+    }
+}
+
+/// What is set for the whole cluster.
+struct DirectorySettings: Hashable, Sendable, WireCodable {
+    var isSignUpOpen = false
+    var limits = LimitOverrides()
+
+    init() {}
+
+    /// 1 whether anybody may make an account, 2 limits.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, isSignUpOpen)
+        writer.field(2) { limits.encode(to: &$0) }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: isSignUpOpen = try reader.bool()
+            case 2: limits = try reader.message()
+            default: try reader.skip()
+            }
+        }
+    }
+}

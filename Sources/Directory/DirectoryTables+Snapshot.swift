@@ -1,0 +1,67 @@
+import Foundation
+package import GRDB
+import RecordModel
+import Wire
+
+extension DirectoryTables {
+    /// Everything, as a start reads it.
+    package static func snapshot(of db: Database) throws -> DirectorySnapshot {
+        var snapshot = DirectorySnapshot()
+        try readContainers(of: db, into: &snapshot)
+        try readAccess(of: db, into: &snapshot)
+        for row in try Row.fetchAll(db, sql: "SELECT container, body FROM limits") {
+            let body: Data = row[1]
+            snapshot.take(.limits(container: row[0], try LimitOverrides(decoding: [UInt8](body))))
+        }
+        let settings = try settings(in: db)
+        snapshot.take(.limits(container: nil, settings.limits))
+        snapshot.take(.signUp(isOpen: settings.isSignUpOpen))
+        snapshot.take(.audit(try auditBounds(in: db)))
+        return snapshot
+    }
+
+    private static func readContainers(of db: Database, into snapshot: inout DirectorySnapshot) throws {
+        if let body = try Data.fetchOne(db, sql: "SELECT body FROM map") {
+            snapshot.take(.map(try ClusterMap(decoding: [UInt8](body))))
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT name, created FROM container") {
+            snapshot.take(.container(name: row[0], created: row[1], VersionedSchema(version: 0, schema: Schema())))
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT container, environment, version, generation, body FROM schema") {
+            guard let environment = Environment(rawValue: row[1]) else { continue }
+            let body: Data = row[4]
+            let schema = VersionedSchema(
+                version: UInt64(row[2] as Int64), schema: try Schema(decoding: [UInt8](body)),
+                generation: UInt64(row[3] as Int64))
+            snapshot.take(.schema(SchemaKey(container: row[0], environment: environment), schema))
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT container, body FROM container_key ORDER BY container, number") {
+            let body: Data = row[1]
+            snapshot.take(.containerKey(container: row[0], try ContainerKey(decoding: [UInt8](body))))
+        }
+    }
+
+    private static func readAccess(of db: Database, into snapshot: inout DirectorySnapshot) throws {
+        try read("account", of: db, into: &snapshot) { .account($0) }
+        for row in try Row.fetchAll(db, sql: "SELECT account, body FROM lockout") {
+            let body: Data = row[1]
+            snapshot.take(.lockout(accountID: row[0], try Lockout(decoding: [UInt8](body))))
+        }
+        try read("token", of: db, into: &snapshot) { .token($0) }
+        try read("server_key", of: db, into: &snapshot) { .serverKey($0) }
+        try read("provider", of: db, into: &snapshot) { .provider($0) }
+        for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
+            guard let environment = Environment(rawValue: row[1]) else { continue }
+            let member = RoleMember(container: row[0], environment: environment, role: row[2], accountID: row[3])
+            snapshot.take(.roleMember(member))
+        }
+    }
+
+    private static func read<Value: WireDecodable>(
+        _ table: String, of db: Database, into snapshot: inout DirectorySnapshot,
+        _ change: (Value) -> DirectoryChange
+    ) throws {
+        let bodies = try Data.fetchCursor(db, sql: "SELECT body FROM \(table)")
+        while let body = try bodies.next() { snapshot.take(change(try Value(decoding: [UInt8](body)))) }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import RecordModel
+import Wire
+
+// Tokens and server keys: one function a command. Each throws `ServiceError` to refuse, before it writes anything, or the
+// database's own error.
+extension DirectoryTables {
+    static func createToken(_ token: Token, in db: Database) throws -> [DirectoryChange] {
+        try requireContainer(token.kind.container, in: db)
+        if let accountID = token.kind.accountID { try requireAccount(accountID, in: db) }
+        if case .signIn = token.kind, token.secretHash != Token.hash(ofSession: token.id) {
+            throw ServiceError(.badRequest, "a session begun by sign-in has no secret, this one has")
+        }
+        let known = try Data.fetchAll(
+            db, sql: "SELECT body FROM token WHERE id = ? OR secret_hash = ?",
+            arguments: [token.id, Data(token.secretHash)])
+        if let body = known.first {
+            if try Token(decoding: [UInt8](body)) == token { return [] }
+            throw ServiceError(.exists, "a token with this id or secret exists already")
+        }
+        var signIn: String?
+        if case .signIn(let container, _, _) = token.kind { signIn = container }
+        try db.execute(
+            sql: """
+                INSERT INTO token (id, account, sign_in, created, secret_hash, expires, body)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                token.id, token.kind.accountID, signIn, token.created, Data(token.secretHash), token.kind.expires,
+                Data(token.encoded()),
+            ])
+        return [.token(token)]
+    }
+
+    static func revokeToken(_ id: String, in db: Database) throws -> [DirectoryChange] {
+        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id]) else {
+            throw ServiceError(
+                .notFound, "no token '\(AuditText.id(id))': `zonekeeper token list` shows those that exist")
+        }
+        let token = try Token(decoding: [UInt8](body))
+        try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
+        return [.tokenRemoved(token), try firstExpiry(in: db)]
+    }
+
+    static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {
+        let bodies = try Data.fetchAll(
+            db, sql: "SELECT body FROM token WHERE account = ? ORDER BY id", arguments: [accountID])
+        if bodies.isEmpty { return [] }
+        try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [accountID])
+        return try bodies.map { .tokenRemoved(try Token(decoding: [UInt8]($0))) } + [firstExpiry(in: db)]
+    }
+
+    /// Looked up in the index whenever a token went, so that nobody has to look through all tokens for those that have expired.
+    static func firstExpiry(in db: Database) throws -> DirectoryChange {
+        .firstExpiry(try Int64.fetchOne(db, sql: "SELECT MIN(expires) FROM token WHERE expires IS NOT NULL"))
+    }
+
+    static func createServerKey(_ key: ServerKey, in db: Database) throws -> [DirectoryChange] {
+        try requireContainer(key.container, in: db)
+        try requireAccount(key.accountID, in: db)
+        guard key.publicKey.count == ServerKey.publicKeyBytes, key.publicKey.first == 4 else {
+            throw ServiceError(
+                .badRequest,
+                "the public key is not an uncompressed point of 65 bytes: make the key with `openssl ecparam -name prime256v1`"
+            )
+        }
+        if let body = try Data.fetchOne(db, sql: "SELECT body FROM server_key WHERE id = ?", arguments: [key.id]) {
+            if try ServerKey(decoding: [UInt8](body)) == key { return [] }
+            throw ServiceError(.exists, "a server key with this id exists already")
+        }
+        try db.execute(
+            sql: "INSERT INTO server_key (id, account, body) VALUES (?, ?, ?)",
+            arguments: [key.id, key.accountID, Data(key.encoded())])
+        return [.serverKey(key)]
+    }
+
+    static func revokeServerKey(_ id: String, in db: Database) throws -> [DirectoryChange] {
+        try db.execute(sql: "DELETE FROM server_key WHERE id = ?", arguments: [id])
+        guard db.changesCount > 0 else {
+            throw ServiceError(
+                .notFound, "no server key '\(AuditText.id(id))': `zonekeeper key list` shows those that exist")
+        }
+        return [.serverKeyRemoved(id: id)]
+    }
+
+    static func removeServerKeys(of accountID: String, in db: Database) throws -> [DirectoryChange] {
+        let ids = try String.fetchAll(
+            db, sql: "SELECT id FROM server_key WHERE account = ? ORDER BY id", arguments: [accountID])
+        try db.execute(sql: "DELETE FROM server_key WHERE account = ?", arguments: [accountID])
+        return ids.map { .serverKeyRemoved(id: $0) }
+    }
+}

@@ -1,0 +1,77 @@
+package import RecordModel
+package import Wire
+
+/// One limit's new value.
+package struct LimitChange: Hashable, Sendable {
+    package var limit: ContainerLimit
+    /// Nil: what was set is taken back.
+    package var value: Int64?
+
+    package init(_ limit: ContainerLimit, _ value: Int64?) {
+        self.limit = limit
+        self.value = value
+    }
+}
+
+/// The limits that were set for the cluster or for one container; all others are as they would be.
+package struct LimitOverrides: Hashable, Sendable {
+    /// Grows by one with every command that changes a value.
+    package var epoch: UInt64 = 0
+    package var values: [ContainerLimit: Int64] = [:]
+
+    package init() {}
+
+    /// Whether a change made it differ; then it has a new epoch.
+    mutating func apply(_ changes: [LimitChange]) -> Bool {
+        let old = values
+        for change in changes { values[change.limit] = change.value }
+        if values == old { return false }
+        epoch += 1
+        return true
+    }
+}
+
+extension LimitChange: WireCodable {
+    /// 1 limit's name, 2 value (left out when it is taken back).
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, limit.rawValue)
+        if let value { writer.field(2, signed: value) }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var limit: ContainerLimit?
+        var value: Int64?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: limit = ContainerLimit(rawValue: try reader.string())
+            case 2: value = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let limit else { throw .invalidValue(field: 1) }
+        self.init(limit, value)
+    }
+}
+
+extension LimitOverrides: WireCodable {
+    /// 1 epoch, 2 a limit and its value, sorted by the limits' names.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, epoch)
+        for (limit, value) in values.sorted(by: { $0.key < $1.key }) {
+            writer.field(2) { LimitChange(limit, value).encode(to: &$0) }
+        }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init()
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: epoch = try reader.unsigned()
+            case 2:
+                let change = try reader.message(LimitChange.self)
+                values[change.limit] = change.value
+            default: try reader.skip()
+            }
+        }
+    }
+}

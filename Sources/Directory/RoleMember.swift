@@ -1,0 +1,51 @@
+package import RecordModel
+package import Wire
+
+/// That an account has a custom security role in one container's environment.
+package struct RoleMember: Hashable, Sendable {
+    package var container: String
+    package var environment: Environment
+    package var role: String
+    package var accountID: String
+
+    package init(container: String, environment: Environment, role: String, accountID: String) {
+        self.container = container
+        self.environment = environment
+        self.role = role
+        self.accountID = accountID
+    }
+}
+
+extension RoleMember: Comparable {
+    /// By container, environment, role, account's id.
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.container, left.environment.rawValue, left.role, left.accountID)
+            < (right.container, right.environment.rawValue, right.role, right.accountID)
+    }
+}
+
+extension RoleMember: WireCodable {
+    /// 1 container, 2 environment, 3 role, 4 account's id.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, container)
+        writer.field(2, environment.rawValue)
+        writer.field(3, role)
+        writer.field(4, accountID)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var environment: Environment?
+        self.init(container: "", environment: .development, role: "", accountID: "")
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: container = try reader.string()
+            case 2: environment = Environment(rawValue: try reader.string())
+            case 3: role = try reader.string()
+            case 4: accountID = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        guard let environment else { throw .invalidValue(field: 2) }
+        self.environment = environment
+    }
+}

@@ -1,0 +1,138 @@
+/// Everything that can be limited for a container; the raw value is the name that administrators use.
+///
+/// Defaults are the figures that Apple once published for CloudKit, and ours where there are none (`docs/limits.md`).
+package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable {
+    /// Requests for records, zones and users, over all nodes.
+    case requestsPerSecond
+    case requestsPer100kUsers
+    case requestsPerSecondMax
+    /// Requests for preferences, over all nodes.
+    case keyValueRequestsPerSecond
+    case keyValueRequestsPer100kUsers
+    case keyValueRequestsPerSecondMax
+    /// Requests that one node works on at the same time.
+    case concurrentRequests
+    /// Records of the public database, of each environment.
+    case databaseBytes
+    case databaseBytesPerUser
+    case databaseBytesMax
+    case databaseRecords
+    /// Assets of the public database.
+    case assetBytes
+    case assetBytesPerUser
+    case assetBytesMax
+    /// What requests for public data may carry in a month.
+    case transferBytesPerMonth
+    case transferBytesPerUser
+    case transferBytesPerMonthMax
+    /// One user's private records, of each environment.
+    case userBytes
+    case userRecords
+
+    /// What a value means where nothing is limited.
+    package static let unlimited = Int64.max
+
+    /// What a value counts.
+    package enum Unit: String, Hashable, Sendable {
+        case requestsPerSecond = "requests/s"
+        case requests
+        case bytes
+        case records
+    }
+
+    package var unit: Unit {
+        switch self {
+        case .requestsPerSecond, .requestsPer100kUsers, .requestsPerSecondMax, .keyValueRequestsPerSecond,
+            .keyValueRequestsPer100kUsers, .keyValueRequestsPerSecondMax:
+            .requestsPerSecond
+        case .concurrentRequests: .requests
+        case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
+            .transferBytesPerMonth, .transferBytesPerUser, .transferBytesPerMonthMax, .userBytes:
+            .bytes
+        case .databaseRecords, .userRecords: .records
+        }
+    }
+
+    /// The value where nobody set another.
+    package var standard: Int64 {
+        switch self {
+        case .requestsPerSecond, .keyValueRequestsPerSecond: 40
+        case .requestsPer100kUsers, .keyValueRequestsPer100kUsers: 10
+        case .requestsPerSecondMax, .keyValueRequestsPerSecondMax: 400
+        case .concurrentRequests: 256
+        case .databaseBytes: 100_000_000
+        case .databaseBytesPerUser: 2_500_000
+        case .databaseBytesMax: 10_000_000_000_000
+        case .assetBytes: 10_000_000_000
+        case .assetBytesPerUser: 250_000_000
+        case .assetBytesMax: 1_000_000_000_000_000
+        case .transferBytesPerMonth: 2_000_000_000
+        case .transferBytesPerUser: 50_000_000
+        case .transferBytesPerMonthMax: 200_000_000_000_000
+        case .userBytes: 5_000_000_000
+        case .databaseRecords, .userRecords: Self.unlimited
+        }
+    }
+
+    /// The values that may be set.
+    package var range: ClosedRange<Int64> {
+        switch unit {
+        case .requestsPerSecond:
+            self == .requestsPer100kUsers || self == .keyValueRequestsPer100kUsers
+                ? 0...1_000_000 : 1...1_000_000
+        case .requests: 1...100_000
+        case .bytes, .records: 0...Self.unlimited
+        }
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What a container is held to: the standard values, changed by what was set for the cluster and for the container.
+package struct ContainerLimits: Hashable, Sendable {
+    private var values: [ContainerLimit: Int64] = [:]
+
+    package init() {}
+
+    package subscript(_ limit: ContainerLimit) -> Int64 {
+        get { values[limit] ?? limit.standard }
+        set { values[limit] = newValue }
+    }
+
+    /// Requests a second with so many users.
+    package func requestsPerSecond(users: Int) -> Int64 {
+        grown(
+            self[.requestsPerSecond], by: self[.requestsPer100kUsers], per: 100_000, users, self[.requestsPerSecondMax])
+    }
+
+    /// Requests a second for preferences with so many users.
+    package func keyValueRequestsPerSecond(users: Int) -> Int64 {
+        grown(
+            self[.keyValueRequestsPerSecond], by: self[.keyValueRequestsPer100kUsers], per: 100_000, users,
+            self[.keyValueRequestsPerSecondMax])
+    }
+
+    /// Bytes of the public database with so many users.
+    package func databaseBytes(users: Int) -> Int64 {
+        grown(self[.databaseBytes], by: self[.databaseBytesPerUser], per: 1, users, self[.databaseBytesMax])
+    }
+
+    /// Bytes of public assets with so many users.
+    package func assetBytes(users: Int) -> Int64 {
+        grown(self[.assetBytes], by: self[.assetBytesPerUser], per: 1, users, self[.assetBytesMax])
+    }
+
+    /// Bytes that a month's requests for public data may carry with so many users.
+    package func transferBytesPerMonth(users: Int) -> Int64 {
+        grown(
+            self[.transferBytesPerMonth], by: self[.transferBytesPerUser], per: 1, users,
+            self[.transferBytesPerMonthMax])
+    }
+
+    /// The base plus its growth; the ceiling bounds the growth, never the base.
+    private func grown(_ base: Int64, by step: Int64, per: Int64, _ users: Int, _ ceiling: Int64) -> Int64 {
+        let (growth, overflow) = step.multipliedReportingOverflow(by: Int64(users) / per)
+        let (sum, overflowed) = base.addingReportingOverflow(growth)
+        return max(base, overflow || overflowed ? ceiling : min(sum, ceiling))
+    }
+}

@@ -1,0 +1,105 @@
+import RecordModel
+
+/// How far the records of one request may grow.
+struct GrowthLimit {
+    let terms: QuotaTerms
+    /// What the database may hold on this shard.
+    let allotted: QuotaAmounts
+    /// What it holds by the operations so far.
+    var used: QuotaAmounts
+    /// What is lacking at the operation that lacks most, where that is asked for; nil where all fitted.
+    private(set) var need: QuotaAmounts?
+
+    init(_ terms: QuotaTerms, database: DatabaseRow?) {
+        self.terms = terms
+        used = database?.used ?? .zero
+        // A public database's limit falls with its users, without a new version; on its one shard that is exact.
+        allotted = ((database?.allotted ?? .zero) - (database?.slack(under: terms.epoch) ?? .zero))
+            .lesser(terms.limit)
+    }
+
+    /// Counts what an operation grows by; nil, and nothing counted, where it does not fit for good. What does not grow
+    /// fits always, also where more is used than allotted.
+    mutating func take(_ growth: QuotaAmounts) -> ServiceError? {
+        let after = used + growth
+        let lack = QuotaAmounts(
+            bytes: growth.bytes > 0 ? max(after.bytes - allotted.bytes, 0) : 0,
+            records: growth.records > 0 ? max(after.records - allotted.records, 0) : 0)
+        if lack != .zero {
+            if terms.isFinal { return refusal(growth, lack) }
+            need = need?.greater(lack) ?? lack
+        }
+        used = after
+        return nil
+    }
+
+    private func refusal(_ growth: QuotaAmounts, _ lack: QuotaAmounts) -> ServiceError {
+        func words(_ what: String, _ amount: KeyPath<QuotaAmounts, Int64>) -> String {
+            let limit = terms.limit[keyPath: amount]
+            let whole = limit == .max ? "" : ", of \(limit) for the whole database"
+            return """
+                the database is full: its records here take \(used[keyPath: amount]) of \(allotted[keyPath: amount]) \
+                \(what)\(whole), and the operation adds \(growth[keyPath: amount]): delete something, or have the \
+                limit raised
+                """
+        }
+        return ServiceError(.quotaExceeded, lack.bytes > 0 ? words("bytes", \.bytes) : words("records", \.records))
+    }
+}
+
+extension Batch {
+    /// The verdict of an operation that does not fit is that it fails.
+    func limit(_ verdict: Verdict) -> Verdict {
+        if growth == nil || verdict.isFailure { return verdict }
+        return growth?.take(verdict.growth).map { .fail($0, nil) } ?? verdict
+    }
+
+    /// More than the operations can make the database grow, by their own sizes alone; nil where that cannot be told.
+    var growthMost: QuotaAmounts? {
+        // A stored number that is written back as another kind may grow without being sent.
+        if schema.convertsNumbers { return nil }
+        var most = QuotaAmounts()
+        for operation in command.operations where operation.kind != .delete && operation.kind != .forceDelete {
+            let isNew = operation.kind != .update && operation.kind != .replace
+            let fields = operation.fields.reduce(0) { $0 + $1.name.utf8.count + 8 + ($1.value?.bodyBytesMost ?? 0) }
+            let bytes = (isNew ? operation.recordName.utf8.count + 8 : 0) + fields
+            most = most + QuotaAmounts(bytes: Int64(bytes), records: isNew ? 1 : 0)
+        }
+        return most
+    }
+}
+
+extension FieldValue {
+    /// At least as many bytes as the value takes in a body: tags and lengths are at most 8 bytes each.
+    fileprivate var bodyBytesMost: Int {
+        switch self {
+        case .string(let text): text.utf8.count + 16
+        case .int64, .double, .timestamp: 16
+        case .bytes(let bytes), .sealed(let bytes): bytes.count + 16
+        case .location: 128
+        case .reference(let reference):
+            reference.recordName.utf8.count + (reference.zone?.name.utf8.count ?? 0)
+                + (reference.zone?.owner?.utf8.count ?? 0) + 64
+        case .list(_, let members): members.reduce(32) { $0 + $1.bodyBytesMost }
+        case .encrypted(let value): value.bodyBytesMost
+        }
+    }
+}
+
+extension DatabaseRow {
+    /// What may be stored without asking the ledger.
+    var allotted: QuotaAmounts { received - returned }
+
+    /// What is allotted and not used.
+    var unused: QuotaAmounts { (allotted - used).greater(.zero) }
+
+    /// What counts as given back by who knows a version of the limits: what was allotted under lower ones, and what
+    /// becomes unused while all shards together have more than they may. Otherwise records could be deleted and the
+    /// room used again, over a quota that was lowered.
+    func slack(under epoch: UInt64) -> QuotaAmounts {
+        if epoch > self.epoch { return unused }
+        return QuotaAmounts(
+            bytes: overdrawn.contains(.bytes) ? unused.bytes : 0,
+            records: overdrawn.contains(.records) ? unused.records : 0)
+    }
+}

@@ -1,0 +1,81 @@
+package import Wire
+
+/// How much there is of each thing that quotas limit.
+///
+/// A record counts as 1 and as the bytes of its name in UTF-8 and of its stored body, sealed values in their sealed
+/// form. Tombstones and index rows count as nothing.
+package struct QuotaAmounts: Hashable, Sendable {
+    package var bytes: Int64
+    package var records: Int64
+
+    package static let zero = QuotaAmounts()
+    /// The limits of what is not limited.
+    package static let unlimited = QuotaAmounts(bytes: .max, records: .max)
+    /// The greatest amount that a ledger gives and a shard takes over all times: sums of two cannot overflow.
+    package static let greatest = QuotaAmounts(bytes: 1 << 62, records: 1 << 62)
+
+    package init(bytes: Int64 = 0, records: Int64 = 0) {
+        self.bytes = bytes
+        self.records = records
+    }
+
+    /// Whether nothing of it is greater than in another.
+    package func fits(in other: QuotaAmounts) -> Bool { bytes <= other.bytes && records <= other.records }
+
+    package static func + (left: QuotaAmounts, right: QuotaAmounts) -> QuotaAmounts {
+        left.combined(with: right, saturating)
+    }
+
+    package static func - (left: QuotaAmounts, right: QuotaAmounts) -> QuotaAmounts {
+        left.combined(with: right) { saturating($0, $1 == .min ? .max : -$1) }
+    }
+
+    /// The greater of each.
+    package func greater(_ other: QuotaAmounts) -> QuotaAmounts { combined(with: other, max) }
+
+    /// The lesser of each.
+    package func lesser(_ other: QuotaAmounts) -> QuotaAmounts { combined(with: other, min) }
+
+    private func combined(with other: QuotaAmounts, _ body: (Int64, Int64) -> Int64) -> QuotaAmounts {
+        QuotaAmounts(bytes: body(bytes, other.bytes), records: body(records, other.records))
+    }
+
+    /// Each brought into what may be counted: 0 to `greatest`.
+    var clamped: QuotaAmounts { greater(.zero).lesser(.greatest) }
+}
+
+/// Some of the things that quotas limit.
+package struct QuotaParts: OptionSet, Hashable, Sendable {
+    package let rawValue: Int64
+
+    package static let bytes = QuotaParts(rawValue: 1)
+    package static let records = QuotaParts(rawValue: 2)
+
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+
+    /// Those of which there is less than nothing.
+    package init(below amounts: QuotaAmounts) {
+        self = []
+        if amounts.bytes < 0 { insert(.bytes) }
+        if amounts.records < 0 { insert(.records) }
+    }
+}
+
+extension QuotaAmounts: WireCodable {
+    /// 1 bytes, 2 records; zeros are left out.
+    package func encode(to writer: inout WireWriter) {
+        if bytes != 0 { writer.field(1, signed: bytes) }
+        if records != 0 { writer.field(2, signed: records) }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init()
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: bytes = try reader.signed()
+            case 2: records = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package import GRDB
+package import RecordModel
+
+extension RecordTables {
+    /// How much the databases of a container environment, or one of them, hold on this shard: a page, by scope, owner and zone.
+    ///
+    /// A page of `recount` is of one moment: where counters are right, each zone's recount equals them. With more zones or records
+    /// than one page takes, a database goes on in the next; each part tells the whole database's counters.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func usage(
+        _ request: UsageRequest, limits: UsageLimits = UsageLimits(), in db: Database
+    ) throws -> UsagePage {
+        var page = UsagePage(databases: [], hasMore: false)
+        var (zonesLeft, recordsLeft) = (limits.zones, limits.records)
+        for (key, row) in try databases(for: request, limit: limits.databases, in: db) {
+            // A page that told of nothing would not go on.
+            let isFull = zonesLeft == 0 || recordsLeft <= 0 || page.databases.count == limits.databases
+            if isFull, !page.databases.isEmpty {
+                page.hasMore = true
+                break
+            }
+            var usage = DatabaseUsage(key: key, used: row.used, allotted: row.allotted, zones: [])
+            if request.detail != .totals {
+                let after = request.after.flatMap { $0.database.isSamePlace(as: key) ? $0.zone : nil }
+                for (zone, name) in try liveZones(of: row, after: after ?? "", limit: zonesLeft + 1, in: db) {
+                    guard zonesLeft > 0, recordsLeft > 0 else {
+                        page.isLastCut = true
+                        break
+                    }
+                    let recount = request.detail == .recount ? try self.recount(zoneID: zone.id, in: db) : nil
+                    usage.zones.append(ZoneUsage(name: name, used: zone.used, recount: recount))
+                    zonesLeft -= 1
+                    recordsLeft -= recount?.records ?? 0
+                }
+            }
+            if request.detail == .recount { usage.unattributed = try unattributed(row, in: db) }
+            page.databases.append(usage)
+            if page.isLastCut {
+                page.hasMore = true
+                break
+            }
+        }
+        return page
+    }
+
+    /// The databases that a page may tell of, and one more where there is one.
+    private static func databases(
+        for request: UsageRequest, limit: Int, in db: Database
+    ) throws -> [(key: DatabaseKey, row: DatabaseRow)] {
+        let rows = Rows(db: db)
+        guard let schema = try rows.schema(container: request.container, environment: request.environment) else {
+            return []
+        }
+        let after = request.after
+        if let key = request.database {
+            // The page before told of all of it.
+            if let after, after.zone == nil { return [] }
+            return try rows.database(key, schemaID: schema.id).map { [(key, $0)] } ?? []
+        }
+        return try SQLStatement(
+            cached: """
+                SELECT \(DatabaseRow.columns), d.scope, d.owner FROM database d
+                WHERE d.schema = ? AND (d.scope, d.owner) \(after?.zone == nil ? ">" : ">=") (?, ?)
+                ORDER BY d.scope, d.owner LIMIT ?
+                """, in: db
+        ).all(
+            .integer(schema.id), .integer(after?.database.scope.column ?? 0), .text(after?.database.owner ?? ""),
+            .integer(Int64(limit) + 1)
+        ) {
+            (
+                row: DatabaseRow($0), scope: Scope(column: $0.integer(DatabaseRow.columnCount)),
+                owner: $0.text(DatabaseRow.columnCount + 1)
+            )
+        }.compactMap { row, scope, owner in
+            scope.map { scope in
+                let key = DatabaseKey(
+                    container: request.container, environment: request.environment, scope: scope, owner: owner)
+                return (key, row)
+            }
+        }
+    }
+
+    private static func liveZones(
+        of database: DatabaseRow, after name: String, limit: Int, in db: Database
+    ) throws -> [(row: ZoneRow, name: String)] {
+        try SQLStatement(
+            cached: """
+                SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0 AND z.name > ?
+                ORDER BY z.name LIMIT ?
+                """, in: db
+        ).all(.integer(database.id), .text(name), .integer(Int64(clamping: limit))) {
+            (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount))
+        }
+    }
+
+    /// What the database's counters have beyond its live zones'; zero where they are right.
+    private static func unattributed(_ database: DatabaseRow, in db: Database) throws -> QuotaAmounts {
+        let zones = try SQLStatement(
+            cached: """
+                SELECT coalesce(sum(bytes), 0), coalesce(sum(records), 0) FROM zone WHERE database = ? AND state = 0
+                """, in: db
+        ).first(.integer(database.id)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) }
+        return database.used - (zones ?? .zero)
+    }
+
+    /// How much one database holds on this shard; nothing where the shard does not know it.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func usage(
+        of key: DatabaseKey, recount: Bool = false, in db: Database
+    ) throws -> DatabaseUsage {
+        let rows = Rows(db: db)
+        guard let schema = try rows.schema(key), let row = try rows.database(key, schemaID: schema.id) else {
+            return DatabaseUsage(key: key, used: .zero, allotted: .zero, zones: [])
+        }
+        return try usage(of: key, row, recount: recount, in: db)
+    }
+
+    private static func usage(
+        of key: DatabaseKey, _ row: DatabaseRow, recount: Bool, in db: Database
+    ) throws -> DatabaseUsage {
+        DatabaseUsage(
+            key: key, used: row.used, allotted: row.allotted,
+            zones: try liveZones(of: row, after: "", limit: .max, in: db).map { zone, name in
+                ZoneUsage(
+                    name: name, used: zone.used, recount: recount ? try self.recount(zoneID: zone.id, in: db) : nil)
+            })
+    }
+
+    /// What a zone's records count for, from the records alone.
+    private static func recount(zoneID: Int64, in db: Database) throws -> QuotaAmounts {
+        try SQLStatement(
+            cached: """
+                SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)), 0), count(*) FROM record
+                WHERE zone = ? AND deleted = 0
+                """, in: db
+        ).first(.integer(zoneID)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) } ?? .zero
+    }
+
+    /// What the ledger of a database knows, at the shard where the ledger is; an empty one elsewhere.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func ledger(of key: DatabaseKey, in db: Database) throws -> LedgerState {
+        let rows = Rows(db: db)
+        guard let schema = try rows.schema(key), let id = try rows.databaseID(key, schemaID: schema.id) else {
+            return LedgerState()
+        }
+        return try LedgerState(id, in: db)
+    }
+}
+
+extension DatabaseKey {
+    /// Whether another key is of the same scope and owner.
+    fileprivate func isSamePlace(as other: DatabaseKey) -> Bool { scope == other.scope && owner == other.owner }
+}

@@ -1,0 +1,178 @@
+import GRDB
+import RecordModel
+
+extension RecordTransaction {
+    func apply(_ command: QuotaCommand) throws -> RecordOutcome {
+        switch command {
+        case .grant(let grant):
+            time = max(time, grant.time)
+            return try apply(grant)
+        case .credit(let credit): return try apply(credit)
+        case .release(let release): return .quota(try apply(release))
+        case .deposit(let deposit): return try apply(deposit)
+        case .addTransfer(let transfer): return .quota(try apply(transfer))
+        }
+    }
+
+    // MARK: At the zone's shard
+
+    private func apply(_ credit: QuotaCredit) throws -> RecordOutcome {
+        guard credit.cumulative == credit.cumulative.clamped else { return Self.nonsense }
+        _ = try makeDatabase(credit.database)
+        let database = try openDatabase(credit.database)
+        guard var row = database.row else { return .quota(.credited) }
+        if credit.epoch > row.epoch {
+            row.returned = row.returned + row.unused
+            (row.epoch, row.overdrawn) = (credit.epoch, credit.overdrawn)
+        } else if credit.epoch == row.epoch {
+            // Under one version the ledger comes to have enough and keeps it: a credit that was overtaken says nothing.
+            row.overdrawn.formIntersection(credit.overdrawn)
+        }
+        let new = (credit.cumulative - row.received).greater(.zero)
+        row.received = row.received + new
+        if credit.epoch < row.epoch { row.returned = row.returned + new }
+        if row != database.row {
+            database.row = row
+            database.isChanged = true
+        }
+        return .quota(.credited)
+    }
+
+    private func apply(_ release: QuotaRelease) throws -> QuotaOutcome {
+        let database = try openDatabase(release.database)
+        guard var row = database.row else { return .released(received: .zero, returned: .zero) }
+        if row.unused != .zero {
+            row.returned = row.returned + row.unused
+            database.row = row
+            database.isChanged = true
+        }
+        return .released(received: row.received, returned: row.returned)
+    }
+
+    // MARK: At the ledger's shard
+
+    private func apply(_ grant: QuotaGrant) throws -> RecordOutcome {
+        guard grant.received == grant.received.clamped, grant.returned == grant.returned.clamped,
+            grant.returned.fits(in: grant.received)
+        else { return Self.nonsense }
+        let id = try makeDatabase(grant.ledger).id
+        var ledger = try LedgerState(id, in: db)
+        if grant.epoch >= ledger.epoch { (ledger.epoch, ledger.cap) = (grant.epoch, grant.cap) }
+        var share = ledger.share(grant.shard)
+        share.granted = share.granted.greater(grant.received)
+        share.returned = share.returned.greater(grant.returned)
+        ledger.put(share)
+        let inFlight = share.granted - grant.received
+        let need = (grant.need.clamped - inFlight).greater(.zero)
+        let want = (grant.want.clamped - inFlight).greater(need)
+        let room = ledger.free.lesser(.greatest - share.granted).greater(.zero)
+        guard need.fits(in: room) else {
+            try write(ledger, share, id)
+            return .quota(.insufficient(cumulative: share.granted, free: ledger.free))
+        }
+        share.granted = share.granted + want.lesser(room)
+        ledger.put(share)
+        try write(ledger, share, id)
+        return .quota(.granted(cumulative: share.granted, free: ledger.free))
+    }
+
+    private func apply(_ deposit: QuotaDeposit) throws -> RecordOutcome {
+        guard deposit.received == deposit.received.clamped, deposit.returned == deposit.returned.clamped,
+            deposit.returned.fits(in: deposit.received)
+        else { return Self.nonsense }
+        let id = try makeDatabase(deposit.ledger).id
+        let ledger = try LedgerState(id, in: db)
+        var share = ledger.share(deposit.shard)
+        share.granted = share.granted.greater(deposit.received)
+        share.returned = share.returned.greater(deposit.returned)
+        try write(ledger, share, id)
+        return .quota(.deposited)
+    }
+
+    private func apply(_ transfer: QuotaTransfer) throws -> QuotaOutcome {
+        let id = try makeDatabase(transfer.ledger).id
+        var ledger = try LedgerState(id, in: db)
+        let own = Self.month(of: time)
+        // A node whose clock was far ahead began a month that is not to come.
+        if time > 0, ledger.transferMonth > Self.next(own) { (ledger.transferMonth, ledger.transferBytes) = (own, 0) }
+        if transfer.month > ledger.transferMonth, time <= 0 || transfer.month <= Self.next(own) {
+            (ledger.transferMonth, ledger.transferBytes) = (transfer.month, 0)
+        }
+        if transfer.month == ledger.transferMonth {
+            let (sum, overflow) = ledger.transferBytes.addingReportingOverflow(transfer.bytes)
+            ledger.transferBytes = overflow ? .max : sum
+        }
+        try write(ledger, nil, id)
+        return .transfer(month: ledger.transferMonth, bytes: ledger.transferBytes)
+    }
+
+    /// The month of a time in milliseconds since 1970, in UTC, as 202611.
+    private static func month(of time: Int64) -> UInt64 {
+        // Days of years that begin in March, as leap days then come last; 719,468 days before 1970 is 1 March of year 0.
+        let days = max(time, 0) / 86_400_000 + 719_468
+        let (era, day) = (days / 146_097, days % 146_097)
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
+        let month = (5 * (day - (365 * year + year / 4 - year / 100)) + 2) / 153
+        return UInt64((era * 400 + year + (month < 10 ? 0 : 1)) * 100 + (month < 10 ? month + 3 : month - 9))
+    }
+
+    private static func next(_ month: UInt64) -> UInt64 { month % 100 == 12 ? month + 89 : month + 1 }
+
+    private func write(_ ledger: LedgerState, _ share: LedgerState.Share?, _ id: Int64) throws {
+        try SQLStatement(cached: "INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
+            .integer(id), .integer(Int64(bitPattern: ledger.epoch)), .integer(ledger.cap.bytes),
+            .integer(ledger.cap.records), .integer(Int64(bitPattern: ledger.transferMonth)),
+            .integer(Int64(bitPattern: ledger.transferBytes)))
+        guard let share else { return }
+        try SQLStatement(cached: "INSERT OR REPLACE INTO ledger_share VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
+            .integer(id), .integer(Int64(bitPattern: share.shard)), .integer(share.granted.bytes),
+            .integer(share.granted.records), .integer(share.returned.bytes), .integer(share.returned.records))
+    }
+
+    private static let nonsense = RecordOutcome.refused(
+        ServiceError(
+            .badRequest,
+            """
+            amounts that were given and given back over all times are 0 to \(QuotaAmounts.greatest.bytes), and no more \
+            is given back than given
+            """
+        ))
+}
+
+extension LedgerState {
+    /// Reads the rows of a database's ledger; an empty one where there are none.
+    init(_ databaseID: Int64, in db: Database) throws {
+        let head = try SQLStatement(
+            cached: "SELECT epoch, cap_bytes, cap_records, month, transfer FROM ledger WHERE database = ?", in: db
+        ).first(.integer(databaseID)) {
+            LedgerState(
+                cap: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2)),
+                epoch: UInt64(bitPattern: $0.integer(0)), transferMonth: UInt64(bitPattern: $0.integer(3)),
+                transferBytes: UInt64(bitPattern: $0.integer(4)))
+        }
+        self = head ?? LedgerState()
+        shares = try SQLStatement(
+            cached: """
+                SELECT shard, granted_bytes, granted_records, returned_bytes, returned_records FROM ledger_share
+                WHERE database = ? ORDER BY shard
+                """, in: db
+        ).all(.integer(databaseID)) {
+            Share(
+                shard: UInt64(bitPattern: $0.integer(0)),
+                granted: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2)),
+                returned: QuotaAmounts(bytes: $0.integer(3), records: $0.integer(4)))
+        }
+    }
+
+    func share(_ shard: UInt64) -> Share {
+        shares.first { $0.shard == shard } ?? Share(shard: shard, granted: .zero, returned: .zero)
+    }
+
+    mutating func put(_ share: Share) {
+        if let place = shares.firstIndex(where: { $0.shard == share.shard }) {
+            shares[place] = share
+        } else {
+            shares.append(share)
+        }
+    }
+}

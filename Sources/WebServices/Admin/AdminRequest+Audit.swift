@@ -1,0 +1,53 @@
+import Cluster
+import Directory
+import RecordModel
+import Wire
+
+extension AdminRequest {
+    private static let auditRecordsPerPageMax: UInt64 = 1_000
+
+    /// Records of the audit log, oldest first, with what is needed to verify their chain.
+    func auditLog() async throws(RequestFailure) -> Reply {
+        let after = try number("after") ?? 0
+        let limit = try number("limit") ?? 500
+        guard limit > 0 else { throw RequestFailure(.badRequest, "limit: at least 1 is expected") }
+        let read = DirectoryRead.audit(after: after, limit: min(limit, Self.auditRecordsPerPageMax))
+        let answer: [UInt8]
+        do throws(ClusterError) {
+            answer = try await context.node.router.read(read.encoded(), from: .directory, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+        let page = try unpacked(answer, as: AuditPage.self)
+        return Reply { writer in
+            writer.key("records")
+            writer.array { writer in for record in page.records { writer.object { Self.write(record, to: &$0) } } }
+            writer.member("moreComing", page.moreComing)
+            writer.member("firstSequence", integer: Int64(clamping: page.firstSequence))
+            writer.member("firstPreviousHash", Hex.encode(page.firstPreviousHash))
+        }
+    }
+
+    private func number(_ name: String) throws(RequestFailure) -> UInt64? {
+        guard let text = url[name], !text.isEmpty else { return nil }
+        guard let number = UInt64(text) else {
+            throw RequestFailure(.badRequest, "\(name): a whole number is expected, not '\(text)'")
+        }
+        return number
+    }
+
+    private static func write(_ record: AuditRecord, to writer: inout JSONWriter) {
+        let event = record.event
+        writer.member("sequence", integer: Int64(clamping: record.sequence))
+        writer.member("time", integer: event.origin.time)
+        writer.member("actor", event.origin.actor)
+        writer.member("action", event.action)
+        writer.member("subject", event.subject)
+        writer.member("outcome", event.outcome)
+        writer.member("requestID", event.origin.requestID)
+        writer.member("address", event.origin.address)
+        writer.member("count", integer: Int64(clamping: event.count))
+        writer.member("previousHash", Hex.encode(record.previousHash))
+        writer.member("hash", Hex.encode(record.hash))
+    }
+}

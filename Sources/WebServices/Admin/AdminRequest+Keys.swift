@@ -1,0 +1,70 @@
+import Admission
+import Directory
+import RecordModel
+
+// Keys with which servers sign their requests. The private halves never come here.
+extension AdminRequest {
+    func keys() async throws(RequestFailure) -> Reply {
+        let directory = try await directory()
+        return Reply { writer in
+            writer.key("keys")
+            writer.array { writer in
+                for key in directory.serverKeys {
+                    writer.object { writer in
+                        writer.member("id", key.id)
+                        writer.member("container", key.container)
+                        writer.member("environment", key.environment.rawValue)
+                        writer.member("user", directory.account(withID: key.accountID)?.name ?? "")
+                        writer.member("label", key.label)
+                        writer.member("created", integer: key.created)
+                    }
+                }
+            }
+        }
+    }
+
+    func createKey() async throws(RequestFailure) -> Reply {
+        let json = try json
+        let user = try text("user")
+        let pem = try text("publicKey")
+        let publicKey: [UInt8]
+        do throws(ServiceError) {
+            publicKey = try PublicKeyPEM.parse(pem)
+        } catch {
+            throw RequestFailure(error.code, "publicKey: \(error.reason)")
+        }
+        let container = try text("container")
+        let environment = try Self.environment(json["environment"]?.string ?? "development")
+        guard let account = try await directory().accountsByName[user] else { throw Self.unknownUser(user) }
+        let key = ServerKey(
+            id: Self.randomHex(bytes: 32), container: container, environment: environment, publicKey: publicKey,
+            accountID: account.id, label: try label(json), created: context.now)
+        try await change(.createServerKey(key))
+        return Reply { writer in
+            writer.member("id", key.id)
+            writer.member("container", key.container)
+            writer.member("environment", key.environment.rawValue)
+            writer.member("user", user)
+            writer.member("userRecordName", Account.userRecordName(accountID: account.id, container: container))
+        }
+    }
+
+    func revokeKey() async throws(RequestFailure) -> Reply {
+        let id = try parameter("id")
+        try await change(.revokeServerKey(id: id))
+        return Reply { writer in
+            writer.member("id", id)
+            writer.member("revoked", true)
+        }
+    }
+
+    /// The member `label`; empty where it is missing.
+    func label(_ json: JSONValue) throws(RequestFailure) -> String {
+        guard let text = json["label"]?.string, !text.isEmpty else { return "" }
+        guard let line = Self.line(text) else {
+            throw RequestFailure(
+                .badRequest, "label: at most \(Limits.nameLengthMax) characters on one line are expected")
+        }
+        return line
+    }
+}

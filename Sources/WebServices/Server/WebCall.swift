@@ -1,0 +1,73 @@
+import Admission
+import Directory
+import HTTPTypes
+import Hummingbird
+import RecordModel
+
+/// One HTTP request, as the routes look at it.
+struct WebCall: Sendable {
+    var request: Request
+    var url: RequestURL
+    /// The request's own id, for answers and logs.
+    var uuid: String
+    /// The client's, where it is known.
+    var address: String?
+
+    // All are valid header names, so the optionals are never nil.
+    static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
+    private static let keyID = HTTPField.Name(RequestSignature.keyIDHeader)!
+    private static let signedDate = HTTPField.Name(RequestSignature.dateHeader)!
+    private static let signature = HTTPField.Name(RequestSignature.signatureHeader)!
+
+    /// Method and path, without the query, which has secrets.
+    var description: String {
+        "\(request.method.rawValue) /\(url.segments.map { String($0.prefix(80)) }.prefix(9).joined(separator: "/"))"
+    }
+
+    /// A text that clients had a part in, for one line of a log: no control characters, and not too long.
+    static func logged(_ text: String) -> String {
+        let scalars = text.unicodeScalars.prefix(1_000).map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+                return "?"
+            default: return scalar
+            }
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
+
+    var credentials: Credentials {
+        Credentials(
+            apiToken: url["ckAPIToken"], webAuthToken: url["ckWebAuthToken"] ?? url["ckSession"],
+            origin: request.headers[.origin])
+    }
+
+    /// What a server-to-server key adds; nil where there is none of it.
+    /// - Throws: `AUTHENTICATION_FAILED` where a part of it is missing or malformed.
+    func signature() throws(RequestFailure) -> RequestSignature? {
+        do throws(ServiceError) {
+            return try RequestSignature(
+                keyID: request.headers[Self.keyID], date: request.headers[Self.signedDate],
+                signature: request.headers[Self.signature])
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// What follows `Authorization: Bearer`.
+    var bearerToken: Substring? {
+        guard let header = request.headers[.authorization], header.hasPrefix("Bearer ") else { return nil }
+        return header.dropFirst("Bearer ".count)
+    }
+
+    /// Whether a copy of the request would do something again.
+    var mayChangeData: Bool { url.segments.last == "modify" || url.segments.last == "set" }
+
+    /// Where browsers find this node, as they wrote it.
+    var origin: String { "https://\(request.head.authority ?? "localhost")" }
+
+    /// Who asks, for the audit log.
+    func origin(of actor: String, now: Int64) -> AuditOrigin {
+        AuditOrigin(actor: actor, requestID: uuid, address: address ?? "", time: now)
+    }
+}

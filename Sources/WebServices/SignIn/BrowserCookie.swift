@@ -1,0 +1,49 @@
+import Directory
+
+/// The name a browser has while somebody signs in: a random value in a cookie, which the form repeats.
+///
+/// A page elsewhere can make a browser post a form, but neither read nor set this cookie; so nobody can be signed in to somebody
+/// else's account without noticing.
+struct BrowserCookie: Hashable, Sendable {
+    /// The prefix has browsers accept it from this host over TLS only.
+    static let name = "__Host-zonekeeper-sign-in"
+
+    /// 32 hexadecimal digits.
+    let value: String
+
+    /// A new one.
+    init() { value = AdminRequest.randomHex(bytes: 16) }
+
+    /// The one of a request's `Cookie` header, if it is there and well-formed.
+    init?(header: String?) {
+        guard let text = Self.value(of: Self.name, in: header), text.utf8.count == 32,
+            text.utf8.allSatisfy({ Self.isHex($0) })
+        else { return nil }
+        value = text
+    }
+
+    /// The first cookie of a name in a request's `Cookie` header.
+    static func value(of name: String, in header: String?) -> String? {
+        for pair in header?.split(separator: ";") ?? [] {
+            let sides = pair.split(separator: "=", maxSplits: 1)
+            guard sides.count == 2, sides[0].filter({ $0 != " " }) == name else { continue }
+            return sides[1].filter { $0 != " " }
+        }
+        return nil
+    }
+
+    /// As the answer's `Set-Cookie` header; it ends with the link it is for.
+    var header: (name: String, value: String) {
+        ("set-cookie", "\(Self.name)=\(value); Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Lax")
+    }
+
+    /// Compares without stopping at the first difference.
+    func matches(_ other: String?) -> Bool {
+        guard let other, other.utf8.count == value.utf8.count else { return false }
+        return zip(value.utf8, other.utf8).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+}

@@ -1,0 +1,121 @@
+/// The form for a name and a password, with a button for each identity provider; and the one for a new account, which is much the
+/// same.
+struct SignInPage: Sendable {
+    enum Kind: Sendable { case signIn, signUp }
+
+    var kind: Kind
+    /// The ticket as it came, for the form to carry on.
+    var ticket: String
+    var cookie: BrowserCookie
+    /// Whom the user signs in for.
+    var container: String
+    var isDevelopment: Bool
+    /// Names of identity providers; only for signing in.
+    var providers: [String] = []
+    var isSignUpOpen = false
+    /// What was wrong with the last attempt.
+    var problem: String?
+    /// The name of the request that had the problem, by which the log has it.
+    var requestID: String?
+    /// What the last attempt had in the name's field, so that nobody types it twice.
+    var name = ""
+    var keepsSignedIn = false
+    /// Where the form may be redirected to: the place of the API token's callback URL.
+    var callbackOrigin: String?
+
+    var page: Page {
+        var page = Page(title: kind == .signIn ? "Sign in" : "Create an account", body: body)
+        page.formTargets = callbackOrigin.map { [$0] } ?? []
+        return page
+    }
+
+    private var body: HTML {
+        let environment: HTML? = isDevelopment ? " <span>(development)</span>" : nil
+        let heading: HTML = kind == .signIn ? "Sign in" : "Create an account"
+        let alert: HTML? = problem.map { "<p class=\"bad\" role=\"alert\" id=\"problem\">\($0)</p>" }
+        let request: HTML? = requestID.map { "<p class=\"soft\">Request \($0)</p>" }
+        return """
+            <h1>\(heading)</h1>
+            <p class="soft">for <strong>\(container)</strong>\(environment)</p>
+            \(alert)
+            <form method="post" action="\(kind == .signIn ? "/sign-in" : "/sign-up")" id="main">
+            \(hidden)
+            \(fields)
+            <label class="tick"><input type="checkbox" name="keepSignedIn" value="true"\(tick)> Keep me signed in</label>
+            <button class="main" type="submit">\(kind == .signIn ? "Sign in" : "Create account")</button>
+            \(providerButtons)
+            </form>
+            \(foot)
+            \(request)
+            """
+    }
+
+    private var hidden: HTML {
+        """
+        <input type="hidden" name="ticket" value="\(ticket)">
+        <input type="hidden" name="check" value="\(cookie.value)">
+        """
+    }
+
+    private var tick: HTML { keepsSignedIn ? " checked" : "" }
+
+    private var fields: HTML {
+        let described: HTML = problem == nil ? "" : " aria-describedby=\"problem\""
+        let nameFocus: HTML = name.isEmpty ? " autofocus" : ""
+        let passwordFocus: HTML = name.isEmpty ? "" : " autofocus"
+        let nameField: HTML = """
+            <label for="name">Name</label>
+            <input type="text" id="name" name="name" value="\(name)" autocomplete="username" autocapitalize="none" \
+            spellcheck="false" maxlength="255" required\(described)\(nameFocus)>
+            """
+        switch kind {
+        case .signIn:
+            return """
+                \(nameField)
+                <label for="password">Password</label>
+                <input type="password" id="password" name="password" autocomplete="current-password" maxlength="1024" \
+                required\(passwordFocus)>
+                """
+        case .signUp:
+            return """
+                \(nameField)
+                <label for="password">Password, 8 characters or more</label>
+                <input type="password" id="password" name="password" autocomplete="new-password" minlength="8" \
+                maxlength="1024" required\(passwordFocus)>
+                <label for="repeated">The password again</label>
+                <input type="password" id="repeated" name="repeated" autocomplete="new-password" minlength="8" \
+                maxlength="1024" required>
+                """
+        }
+    }
+
+    /// In the same form, so that they know of the tick. The password's field may be empty then, or is not looked at.
+    private var providerButtons: HTML? {
+        guard !providers.isEmpty else { return nil }
+        let buttons = providers.map { name -> HTML in
+            """
+            <button type="submit" name="provider" value="\(name)" formnovalidate aria-label="Sign in with \(name)">\(name)</button>
+
+            """
+        }
+        return """
+            <div class="or">or sign in with</div>
+            <div class="providers">\(HTML(buttons))</div>
+            """
+    }
+
+    private var foot: HTML {
+        let other: HTML =
+            switch kind {
+            case .signIn where isSignUpOpen:
+                "<a href=\"/sign-up?ticket=\(ticket)\">Create an account</a>"
+            case .signIn: "<span></span>"
+            case .signUp: "<a href=\"/sign-in?ticket=\(ticket)\">Sign in instead</a>"
+            }
+        return """
+            <div class="foot">\(other)
+            <form method="post" action="/sign-in">\(hidden)
+            <button type="submit" name="cancel" value="true">Cancel</button></form></div>
+            """
+    }
+}

@@ -1,0 +1,132 @@
+import RecordModel
+
+/// What was posted to a sign-in page: the fields of an HTML form, or the members of a JSON object. Of more than `fieldsMax` fields, the
+/// rest is not looked at.
+struct SignInForm: Sendable {
+    /// Many more than any form here has.
+    static let fieldsMax = 32
+
+    private var fields: [(name: String, value: String)]
+
+    /// Reads `application/x-www-form-urlencoded`; what is not well-formed stays as it is.
+    init(urlEncoded body: [UInt8]) {
+        fields = body.split(separator: UInt8(ascii: "&"), maxSplits: Self.fieldsMax).prefix(Self.fieldsMax).map {
+            pair in
+            let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            return (Self.decode(sides[0]), sides.count < 2 ? "" : Self.decode(sides[1]))
+        }
+    }
+
+    /// Reads a JSON object; members that are neither text nor true or false are ignored.
+    /// - Throws: `BAD_REQUEST` for what is no JSON object.
+    init(json body: [UInt8]) throws(RequestFailure) {
+        let json: JSONValue
+        do throws(JSONError) {
+            json = try JSONParser.parse(body)
+        } catch {
+            throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
+        }
+        guard case .object(let members) = json else {
+            throw RequestFailure(.badRequest, "the body: an object is expected, not \(json.kind)")
+        }
+        fields = members.prefix(Self.fieldsMax).compactMap { member in
+            switch member.value {
+            case .string(let text): (member.key, text)
+            case .bool(let flag): (member.key, flag ? "true" : "")
+            default: nil
+            }
+        }
+    }
+
+    /// The first field of that name; nil where it is missing or empty.
+    subscript(name: String) -> String? {
+        fields.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
+    }
+
+    /// A field that must be there.
+    func need(_ name: String) throws(RequestFailure) -> String {
+        guard let value = self[name] else { throw RequestFailure(.badRequest, "\(name): a text is expected") }
+        return value
+    }
+
+    /// Whether a box was ticked.
+    var keepsSignedIn: Bool { self["keepSignedIn"] != nil }
+
+    private static func decode(_ text: ArraySlice<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var position = text.startIndex
+        while position < text.endIndex {
+            let byte = text[position]
+            if byte == UInt8(ascii: "%"), position + 2 < text.endIndex,
+                let high = hexDigit(text[position + 1]), let low = hexDigit(text[position + 2])
+            {
+                bytes.append(high << 4 | low)
+                position += 3
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+                position += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
+
+/// Text in URLs.
+enum URLText {
+    private static let unreserved = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+
+    /// A value for a query or a form: everything but letters, digits and `-._~` is escaped.
+    static func escape(_ text: some StringProtocol) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            if unreserved.contains(byte) {
+                escaped.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let hex = String(byte, radix: 16, uppercase: true)
+                escaped += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
+            }
+        }
+        return escaped
+    }
+
+    /// `a=b&c=d`.
+    static func query(_ parameters: [(name: String, value: String)]) -> String {
+        parameters.map { "\(escape($0.name))=\(escape($0.value))" }.joined(separator: "&")
+    }
+
+    /// A URL with more parameters; a fragment stays at the end.
+    static func adding(_ parameters: [(name: String, value: String)], to url: String) -> String {
+        let parts = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let base = parts[0]
+        let separator = !base.contains("?") ? "?" : base.hasSuffix("?") || base.hasSuffix("&") ? "" : "&"
+        return "\(base)\(separator)\(query(parameters))" + (parts.count > 1 ? "#\(parts[1])" : "")
+    }
+
+    /// Scheme, host and port of an `http` or `https` URL, or the scheme with its colon of another, such as an app's own: what a
+    /// content security policy names a place by. Nil for what is no URL.
+    static func origin(of url: String) -> String? {
+        guard let colon = url.firstIndex(of: ":") else { return nil }
+        let scheme = url[..<colon].lowercased()
+        guard let first = scheme.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first),
+            scheme.utf8.allSatisfy({ unreserved.contains($0) && $0 != UInt8(ascii: "_") || $0 == UInt8(ascii: "+") })
+        else { return nil }
+        guard scheme == "http" || scheme == "https" else { return scheme + ":" }
+        let rest = url[url.index(after: colon)...]
+        guard rest.hasPrefix("//") else { return nil }
+        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }.lowercased()
+        let allowed = authority.utf8.allSatisfy {
+            unreserved.contains($0) || [UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]")].contains($0)
+        }
+        return authority.isEmpty || !allowed ? nil : "\(scheme)://\(authority)"
+    }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+
+/// How commands reach a cluster, who speaks, and how long they go on.
+struct ClientOptions: ParsableArguments {
+    @OptionGroup var connection: ConnectionOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with a user's session, as `user sign-in --token-file` makes it; kept up to date. [ZONEKEEPER_WEB_AUTH_TOKEN_FILE]",
+            valueName: "file"))
+    var webAuthTokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Sign requests for public data with this server key, as `key create` makes it. [ZONEKEEPER_KEY_FILE]",
+            valueName: "file"))
+    var keyFile: String?
+
+    @Option(help: ArgumentHelp("The server key's id, where its file has none. [ZONEKEEPER_KEY_ID]", valueName: "id"))
+    var keyID: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long to go on while the cluster says to come back later, in seconds, or such as 2m (usually 10).",
+            valueName: "time"))
+    var timeout: Patience?
+
+    /// Print the server's JSON.
+    var json: Bool { connection.json }
+
+    /// What the options and the environment's variables come to. Files of keys and sessions are read when something needs them: a
+    /// variable that names one that is gone is no reason for others to fail.
+    /// - Throws: `ValidationError` that says which option is at fault.
+    func resolved(
+        _ variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> ConnectionSettings {
+        func variable(_ name: String) -> String? { variables["ZONEKEEPER_" + name].flatMap { $0.isEmpty ? nil : $0 } }
+        if keyFile != nil, connection.apiToken != nil || connection.webAuthToken != nil || webAuthTokenFile != nil {
+            throw ValidationError(
+                "either --key-file or tokens are expected, not both: a request is signed or carries tokens")
+        }
+        if connection.webAuthToken != nil, webAuthTokenFile != nil {
+            throw ValidationError("either --web-auth-token or --web-auth-token-file is expected, not both")
+        }
+        var settings = try connection.resolved(variables)
+        settings.patienceSeconds = timeout?.seconds
+        // A token in an option counts more than a key in a variable.
+        let namesTokens = connection.apiToken != nil || connection.webAuthToken != nil || webAuthTokenFile != nil
+        if let path = keyFile ?? (namesTokens ? nil : variable("KEY_FILE")) {
+            settings.serverKey = ServerKeySource(path: path, id: keyID ?? variable("KEY_ID"))
+        }
+        if connection.webAuthToken == nil, let path = webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
+            settings.webAuthToken = nil
+            settings.session = WebAuthTokenSource(path: path)
+        } else {
+            settings.session = settings.webAuthToken.map { WebAuthTokenSource($0) }
+        }
+        return settings
+    }
+
+    /// Runs `body` with a connection, which is closed afterwards.
+    func withConnection<Value>(_ body: (Connection) async throws -> Value) async throws -> Value {
+        let settings = try resolved()
+        let secret = try settings.administratorTokenFile.flatMap { path throws(CommandFailure) -> String? in
+            // A file that is there by default is no reason to fail for a command that does not need it.
+            self.connection.adminTokenFile == nil && !Paths.exists(path) ? nil : try SecretFile.read(path)
+        }
+        let http = try ServiceClient.http(authority: settings.authority)
+        let connection = Connection(
+            settings: settings,
+            client: ServiceClient(http: http, urls: settings.urls, administratorSecret: secret))
+        do {
+            let value = try await body(connection)
+            try await http.shutdown()
+            return value
+        } catch {
+            try await http.shutdown()
+            throw error
+        }
+    }
+}
+
+/// A span of time to go on for: seconds such as `10` or `2.5`, or such as `90s`, `2m`, `1h`; 0 is one attempt.
+struct Patience: ExpressibleByArgument, Hashable {
+    var seconds: Double
+
+    init?(argument: String) {
+        if let seconds = Double(argument), seconds.isFinite, seconds >= 0 {
+            self.seconds = seconds
+        } else if let lifetime = Lifetime(argument: argument) {
+            seconds = Double(lifetime.seconds)
+        } else {
+            return nil
+        }
+    }
+}

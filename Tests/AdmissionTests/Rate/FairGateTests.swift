@@ -1,0 +1,183 @@
+import Testing
+
+@testable import Admission
+
+@Suite("Fair places for concurrent requests")
+struct FairGateTests {
+    /// Waits until so many requests wait at the gate; others run meanwhile.
+    private func settle(_ gate: FairGate, waiting: Int) async {
+        while gate.load.waiting != waiting { await Task.yield() }
+    }
+
+    @Test("lines are served in turn, whoever is long or short")
+    func turns() {
+        var queue = FairQueue(lineMax: 10, totalMax: 100)
+        var id: UInt64 = 0
+        func join(_ container: String) -> GateRefusal? {
+            id += 1
+            return queue.join(FairQueue.Waiter(id: id, container: container, containerMax: 9))
+        }
+        for _ in 0..<4 { #expect(join("heavy") == nil) }
+        #expect(join("light") == nil)
+        #expect(join("other") == nil)
+        var order: [String] = []
+        while let waiter = queue.next(where: { _ in true }) {
+            order.append(waiter.container)
+            // Somebody new waits until all who wait now had a turn.
+            if order.count == 2 { #expect(join("new") == nil) }
+        }
+        #expect(order == ["heavy", "light", "other", "heavy", "new", "heavy", "heavy"])
+        #expect(queue.count == 0)
+    }
+
+    @Test("lines are bounded, one and all")
+    func bounds() {
+        var queue = FairQueue(lineMax: 2, totalMax: 3)
+        func waiter(_ id: UInt64, _ container: String) -> FairQueue.Waiter {
+            FairQueue.Waiter(id: id, container: container, containerMax: 1)
+        }
+        #expect(queue.join(waiter(1, "a")) == nil)
+        #expect(queue.join(waiter(2, "a")) == nil)
+        #expect(queue.join(waiter(3, "a")) == .containerQueueFull)
+        #expect(queue.join(waiter(4, "b")) == nil)
+        #expect(queue.join(waiter(5, "c")) == .nodeQueueFull)
+        #expect(queue.remove(1, in: "a") && !queue.remove(1, in: "a"))
+        #expect(queue.next { $0.container != "a" }?.id == 4)
+        #expect(queue.next { _ in true }?.id == 2)
+    }
+
+    @Test("a request enters while there is room, waits when there is none, and is refused when the line is full")
+    func room() async {
+        let gate = FairGate(limit: 2, queueMax: 1)
+        #expect(await gate.enter(container: "a", containerMax: 9) == .entered)
+        #expect(await gate.enter(container: "a", containerMax: 9) == .entered)
+        async let third = gate.enter(container: "a", containerMax: 9)
+        await settle(gate, waiting: 1)
+        #expect(await gate.enter(container: "a", containerMax: 9) == .refused(.containerQueueFull))
+        gate.leave(container: "a")
+        #expect(await third == .entered)
+        gate.leave(container: "a")
+        gate.leave(container: "a")
+        #expect(gate.load == (0, 0))
+    }
+
+    @Test("a container may not have more inside than its own limit")
+    func containerMax() async {
+        let gate = FairGate(limit: 10, queueMax: 0)
+        #expect(await gate.enter(container: "a", containerMax: 1) == .entered)
+        #expect(await gate.enter(container: "a", containerMax: 1) == .refused(.containerQueueFull))
+        #expect(await gate.enter(container: "b", containerMax: 1) == .entered)
+    }
+
+    @Test("a container that takes what it can leaves an eighth for somebody new")
+    func newcomer() async {
+        let gate = FairGate(limit: 16, queueMax: 0)
+        var entered = 0
+        while await gate.enter(container: "heavy", containerMax: 100) == .entered { entered += 1 }
+        #expect(entered == 14)
+        #expect(await gate.enter(container: "new", containerMax: 100) == .entered)
+        #expect(await gate.enter(container: "newer", containerMax: 100) == .entered)
+    }
+
+    @Test("beside a long line, another container's request is next but one at the latest")
+    func fairness() async {
+        let gate = FairGate(limit: 1, queueMax: 50)
+        let order = Journal()
+        #expect(await gate.enter(container: "heavy", containerMax: 100) == .entered)
+        await withTaskGroup(of: Void.self) { group in
+            func ask(_ container: String) {
+                group.addTask {
+                    guard await gate.enter(container: container, containerMax: 100) == .entered else { return }
+                    order.append(container)
+                    gate.leave(container: container)
+                }
+            }
+            for _ in 0..<20 { ask("heavy") }
+            await settle(gate, waiting: 20)
+            ask("light")
+            await settle(gate, waiting: 21)
+            gate.leave(container: "heavy")
+        }
+        #expect(order.all.firstIndex(of: "light") ?? 99 <= 1)
+        #expect(order.all.count == 21)
+        #expect(gate.load == (0, 0))
+    }
+
+    @Test("a request that goes away while it waits leaves the line")
+    func cancellation() async {
+        let gate = FairGate(limit: 1, queueMax: 5)
+        #expect(await gate.enter(container: "a", containerMax: 9) == .entered)
+        let waiting = Task { await gate.enter(container: "a", containerMax: 9) }
+        await settle(gate, waiting: 1)
+        waiting.cancel()
+        #expect(await waiting.value == .refused(.cancelled))
+        #expect(gate.load == (1, 0))
+        gate.leave(container: "a")
+        #expect(await gate.enter(container: "a", containerMax: 9) == .entered)
+    }
+
+    @Test("under a crowd, nobody is forgotten and the room is never exceeded")
+    func crowd() async {
+        let gate = FairGate(limit: 4, queueMax: 1_000)
+        let inside = Tally()
+        let excess = Tally()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<400 {
+                group.addTask {
+                    let container = "c\(number % 7)"
+                    guard await gate.enter(container: container, containerMax: 3) == .entered else {
+                        excess.add(1)
+                        return
+                    }
+                    if inside.add(1) > 4 {
+                        excess.add(1)
+                    }
+                    await Task.yield()
+                    inside.add(-1)
+                    gate.leave(container: container)
+                }
+            }
+        }
+        #expect(excess.value == 0)
+        #expect(gate.load == (0, 0))
+    }
+
+    @Test("where one container waits for its own limit, others pass, and its requests enter in turn when its own leave")
+    func ownLimit() async {
+        let gate = FairGate(limit: 16, queueMax: 5)
+        #expect(await gate.enter(container: "heavy", containerMax: 1) == .entered)
+        async let second = gate.enter(container: "heavy", containerMax: 1)
+        await settle(gate, waiting: 1)
+        for number in 0..<5 { #expect(await gate.enter(container: "c\(number)", containerMax: 9) == .entered) }
+        #expect(gate.load == (6, 1))
+        for number in 0..<5 { gate.leave(container: "c\(number)") }
+        #expect(gate.load == (1, 1))
+        gate.leave(container: "heavy")
+        #expect(await second == .entered)
+        gate.leave(container: "heavy")
+        #expect(gate.load == (0, 0))
+    }
+
+    @Test("a line whose waiters go away from the middle keeps its order, and no place for them", arguments: 1...3)
+    func gone(seed: UInt64) {
+        var generator = RateGenerator(seed: seed)
+        var queue = FairQueue(lineMax: 1_000, totalMax: 1_000)
+        var waiting: [UInt64] = []
+        for id in 1...2_000 as ClosedRange<UInt64> {
+            #expect(queue.join(FairQueue.Waiter(id: id, container: "a", containerMax: 1)) == nil)
+            waiting.append(id)
+            let isLong = waiting.count > 40
+            if isLong || Bool.random(using: &generator) {
+                let place = Int.random(in: 0..<waiting.count, using: &generator)
+                let isRemoved = queue.remove(waiting.remove(at: place), in: "a")
+                #expect(isRemoved)
+            }
+            if Int.random(in: 0..<8, using: &generator) == 0 {
+                #expect(queue.next { _ in true }?.id == (waiting.isEmpty ? nil : waiting.removeFirst()))
+            }
+            #expect(queue.count == waiting.count)
+        }
+        while let waiter = queue.next(where: { _ in true }) { #expect(waiter.id == waiting.removeFirst()) }
+        #expect(waiting.isEmpty)
+    }
+}

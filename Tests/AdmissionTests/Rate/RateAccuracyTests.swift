@@ -1,0 +1,164 @@
+import Admission
+import Testing
+
+@Suite("A container's limit is exact over all nodes (DESIGN section 8)")
+struct RateAccuracyTests {
+    enum Pattern: String, CaseIterable {
+        case evenly, oneNode, everySecond, everyFiveSeconds, everyTenSeconds
+
+        var load: RateSimulation.Load {
+            switch self {
+            case .evenly: .evenly
+            case .oneNode: .node(2)
+            case .everySecond: .moving(everyMilliseconds: 1_000)
+            case .everyFiveSeconds: .moving(everyMilliseconds: 5_000)
+            case .everyTenSeconds: .moving(everyMilliseconds: 10_000)
+            }
+        }
+    }
+
+    private func run(_ pattern: Pattern, limit: UInt64, _ change: (inout RateSimulation.Options) -> Void = { _ in })
+        -> RateSimulation.Result
+    {
+        var options = RateSimulation.Options()
+        options.limit = limit
+        options.load = pattern.load
+        options.seed = limit
+        change(&options)
+        let result = RateSimulation.run(options)
+        #expect(result.sharesMax <= 1.1001, "\(pattern) \(limit): shares in force above the bound: \(result)")
+        return result
+    }
+
+    @Test("ten times the limit for 60 s: accepted within 2 %", arguments: Pattern.allCases, [3, 40, 400] as [UInt64])
+    func overload(pattern: Pattern, limit: UInt64) {
+        let result = run(pattern, limit: limit)
+        #expect(abs(result.error) <= 0.02, "\(result)")
+        #expect(result.unavailable <= 5, "\(result)")
+    }
+
+    @Test("a limit of 10,000 is as exact", arguments: [Pattern.evenly, .everySecond])
+    func highLimit(pattern: Pattern) {
+        let result = run(pattern, limit: 10_000) {
+            $0.seconds = 6
+            $0.overload = 2
+        }
+        #expect(abs(result.error) <= 0.02, "\(result)")
+    }
+
+    @Test("a limit of 1 is exceeded by the burst of two requests and little else", arguments: Pattern.allCases)
+    func lowestLimit(pattern: Pattern) {
+        let result = run(pattern, limit: 1)
+        #expect((59...64).contains(result.accepted), "\(result)")
+    }
+
+    @Test("messages lost and repeated: within 2 %", arguments: Pattern.allCases)
+    func badNetwork(pattern: Pattern) {
+        let result = run(pattern, limit: 100) {
+            $0.lossPercent = 5
+            $0.duplicatePercent = 10
+        }
+        #expect(abs(result.error) <= 0.02, "\(result)")
+    }
+
+    @Test(
+        "the ledger's leader dies and another leads 1.5 s later: within 5 %", arguments: Pattern.allCases,
+        [false, true])
+    func leaderDies(pattern: Pattern, nodeDies: Bool) {
+        let result = run(pattern, limit: 100) {
+            $0.leaderDiesAt = 20_333
+            $0.nodeDies = nodeDies
+        }
+        #expect(abs(result.error) <= 0.05, "\(result)")
+    }
+
+    @Test("a node is cut off for 10 s: within 5 %", arguments: [Pattern.evenly, .oneNode, .everyTenSeconds])
+    func cutOff(pattern: Pattern) {
+        let result = run(pattern, limit: 100) {
+            $0.cutNode = 1
+            $0.cut = 20_000..<30_000
+        }
+        #expect(abs(result.error) <= 0.05, "\(result)")
+    }
+
+    @Test("a node that is cut off with all the load accepts nothing beyond the life of its share")
+    func cutOffWithAllLoad() {
+        let result = run(.oneNode, limit: 400) {
+            $0.cutNode = 2
+            $0.cut = 20_000..<30_000
+        }
+        // Two seconds at the share it had.
+        #expect((740...882).contains(result.bySecond[20] + result.bySecond[21]), "\(result)")
+        #expect(result.bySecond[22...28].allSatisfy { $0 < 40 }, "\(result.bySecond)")
+        #expect(result.bySecond[31...].allSatisfy { (390...441).contains($0) }, "\(result.bySecond)")
+    }
+
+    @Test(
+        "no second has more than a tenth above the limit, the first one its burst besides", arguments: Pattern.allCases)
+    func smooth(pattern: Pattern) {
+        let result = run(pattern, limit: 400) { $0.seconds = 20 }
+        #expect(result.bySecond.dropFirst().allSatisfy { $0 <= 441 }, "\(result.bySecond)")
+        #expect(result.bySecond.first ?? 0 <= 481, "\(result.bySecond)")
+    }
+
+    @Test(
+        "a new limit holds from the moment the directories know it",
+        arguments: [(400, 40), (40, 400)] as [(UInt64, UInt64)])
+    func changedLimit(from: UInt64, to: UInt64) {
+        var options = RateSimulation.Options()
+        options.limit = from
+        options.limitChange = (at: 30_000, limit: to)
+        let result = RateSimulation.run(options)
+        #expect(abs(result.error) <= 0.02, "\(result)")
+        #expect(result.bySecond[31...].allSatisfy { Double($0) <= Double(to) * 1.11 }, "\(result.bySecond)")
+    }
+
+    @Test(
+        "below the limit nobody is refused: half of it, evenly and at one node", arguments: [Pattern.evenly, .oneNode])
+    func belowTheLimit(pattern: Pattern) {
+        let result = run(pattern, limit: 400) { $0.overload = 0.5 }
+        // Requests come at random: a burst of more than a tenth of a second's share is refused.
+        #expect(Double(result.refused) < 0.005 * Double(result.accepted), "\(result)")
+        #expect(result.unavailable == 0, "\(result)")
+    }
+
+    @Test("a node with little demand is served beside one with too much")
+    func lightBesideHeavy() {
+        var bench = RateBench(limit: 40, nodes: 2)
+        var light = (accepted: 0, refused: 0)
+        for millisecond in 0..<20_000 {
+            bench.step(millisecond)
+            if millisecond % 3 == 0 { _ = bench.decide(0, millisecond) }
+            // Two requests at once every 700 ms.
+            if millisecond > 2_000, millisecond % 700 < 2 {
+                if case .accepted = bench.decide(1, millisecond) { light.accepted += 1 } else { light.refused += 1 }
+            }
+        }
+        #expect(light.accepted >= 40 && light.refused <= 10, "\(light)")
+    }
+
+    @Test("clients that come back when they were told find room")
+    func promises() {
+        var bench = RateBench(limit: 40, nodes: 3)
+        // Sixty clients, each with one request at a time; whose is a retry is marked.
+        var due: [Int: [(node: Int, isRetry: Bool)]] = [0: (0..<60).map { ($0 % 3, false) }]
+        var (kept, broken, longest) = (0, 0, 0)
+        for millisecond in 0..<30_000 {
+            bench.step(millisecond)
+            for request in due.removeValue(forKey: millisecond) ?? [] {
+                switch bench.decide(request.node, millisecond) {
+                case .accepted:
+                    if request.isRetry, millisecond > 5_000 { kept += 1 }
+                    due[millisecond + 1, default: []].append((request.node, false))
+                case .refused(let wait):
+                    if request.isRetry, millisecond > 5_000 { broken += 1 }
+                    longest = max(longest, wait)
+                    due[millisecond + wait, default: []].append((request.node, true))
+                case .needsShare: due[millisecond + 5, default: []].append((request.node, false))
+                }
+            }
+        }
+        #expect(kept > 900 && broken * 5 < kept, "kept \(kept), broken \(broken), longest wait \(longest)")
+        #expect(longest < 4_000, "sixty clients at 40 a second wait 1.5 s each")
+    }
+}

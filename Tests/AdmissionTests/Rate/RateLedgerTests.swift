@@ -1,0 +1,185 @@
+import Admission
+import Testing
+
+@Suite("The ledger of shares")
+struct RateLedgerTests {
+    private let key = RateKey(container: "iCloud.example", kind: .requests)
+    private static let start: UInt64 = 1_000_000_000_000
+    private static let millisecond: UInt64 = 1_000_000
+
+    /// One node's reports, as it would number them.
+    private struct Reporter {
+        var report: RateReport
+        var ledgerTerm: UInt64 = 1
+
+        init(_ node: UInt64, _ key: RateKey, limit: UInt64 = 100, boot: UInt64 = 5) {
+            report = RateReport(key: key, node: node, boot: boot, sequence: 0, limit: limit)
+        }
+
+        mutating func next(
+            _ ledger: inout RateLedger, at milliseconds: UInt64, accepted: UInt64 = 0, refused: UInt64 = 0,
+            leadingSince: UInt64 = 0, _ change: (inout RateReport) -> Void = { _ in }
+        ) -> RateGrant {
+            report.sequence += 1
+            report.accepted += accepted
+            report.arrivals += accepted + refused
+            change(&report)
+            let grant = ledger.take(
+                report, term: ledgerTerm, leadingSince: leadingSince, now: start + milliseconds * millisecond)
+            report.heldMicroRate = grant.microRate
+            return grant
+        }
+    }
+
+    @Test("the first node gets nearly all at once, with the burst of an idle container")
+    func firstRequest() {
+        var ledger = RateLedger()
+        var one = Reporter(1, key)
+        let grant = one.next(&ledger, at: 0, refused: 1)
+        #expect(grant.microRate > 95_000_000 && grant.microRate <= 110_000_000)
+        #expect(grant.microTokens >= 2_000_000 && grant.microTokens <= 11_000_000)
+        #expect(grant.lifetimeMilliseconds == 2_000)
+        #expect(grant.sequence == 1)
+    }
+
+    @Test("a second node gets something at once and an equal part when the first has made room")
+    func secondNode() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10, refused: 90) }
+        let first = two.next(&ledger, at: 1_000, refused: 1)
+        #expect(first.microRate > 0 && first.microRate < 15_000_000)
+        _ = two.next(&ledger, at: 1_010, refused: 10)
+        // Told to hold less, but it may not have heard yet.
+        let lowered = one.next(&ledger, at: 1_020, accepted: 2, refused: 18)
+        #expect(lowered.microRate < 60_000_000)
+        #expect(two.next(&ledger, at: 1_030, refused: 10).microRate < 15_000_000)
+        _ = one.next(&ledger, at: 1_040, accepted: 1, refused: 18)
+        let second = two.next(&ledger, at: 1_050, accepted: 0, refused: 10)
+        #expect(second.microRate > 40_000_000 && second.microRate < 60_000_000)
+    }
+
+    @Test("a lowered share counts until its holder reports it or it has expired")
+    func loweredShare() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10, refused: 90) }
+        for at in stride(from: UInt64(1_000), to: 2_990, by: 10) {
+            #expect(two.next(&ledger, at: at, refused: 5).microRate < 15_000_000, "after \(at) ms")
+        }
+        let grant = two.next(&ledger, at: 3_010, refused: 5)
+        #expect(grant.microRate > 80_000_000, "the first node's share has expired")
+    }
+
+    @Test("a report that comes twice gets the same answer; an older one changes nothing")
+    func repeatedAndLate() {
+        var ledger = RateLedger()
+        var one = Reporter(1, key)
+        _ = one.next(&ledger, at: 0, refused: 1)
+        let old = one.report
+        let grant = one.next(&ledger, at: 100, accepted: 10, refused: 90)
+        var copy = one.report
+        copy.heldMicroRate = old.heldMicroRate
+        let before = ledger
+        #expect(ledger.take(copy, term: 1, leadingSince: 0, now: Self.start + 150 * Self.millisecond) == grant)
+        let late = ledger.take(old, term: 1, leadingSince: 0, now: Self.start + 160 * Self.millisecond)
+        #expect(late.microRate == 0 && late.sequence == 1)
+        let now = Self.start + 160 * Self.millisecond
+        #expect(ledger.usage(of: key, now: now)?.inForce == before.usage(of: key, now: now)?.inForce)
+    }
+
+    @Test("a restarted node starts anew, and what its earlier life still has in the network is ignored")
+    func restart() {
+        var ledger = RateLedger()
+        var one = Reporter(1, key)
+        for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10, refused: 90) }
+        var late = one.report
+        late.sequence += 1
+        var again = Reporter(1, key, boot: 6)
+        #expect(again.next(&ledger, at: 1_000, refused: 1).microRate > 80_000_000)
+        #expect(ledger.take(late, term: 1, leadingSince: 0, now: Self.start + 1_010 * Self.millisecond).microRate == 0)
+        #expect(again.next(&ledger, at: 1_100, accepted: 10, refused: 90).microRate > 80_000_000)
+    }
+
+    @Test("a new leader lends what nodes report to hold, and no more, until older shares have expired")
+    func newLeader() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        let since = Self.start
+        one.report.heldMicroRate = 60_000_000
+        #expect(one.next(&ledger, at: 10, refused: 10, leadingSince: since).microRate == 60_000_000)
+        let waiting = two.next(&ledger, at: 20, refused: 10, leadingSince: since)
+        #expect(waiting.microRate == 0 && waiting.lifetimeMilliseconds == 2_000)
+        // The first falls silent: its part may move, but nothing may be added.
+        _ = one.next(&ledger, at: 110, leadingSince: since) { $0.isSilent = true }
+        _ = one.next(&ledger, at: 120, leadingSince: since) { $0.isSilent = true }
+        let moved = two.next(&ledger, at: 130, refused: 10, leadingSince: since)
+        #expect(moved.microRate > 50_000_000 && moved.microRate + one.report.heldMicroRate <= 60_000_000)
+        #expect(two.next(&ledger, at: 2_099, refused: 10, leadingSince: since).microRate <= 60_000_000)
+        #expect(two.next(&ledger, at: 2_101, refused: 50, leadingSince: since).microRate > 80_000_000)
+    }
+
+    @Test("a new term forgets everything; an older one gets nothing")
+    func terms() {
+        var ledger = RateLedger()
+        var one = Reporter(1, key)
+        _ = one.next(&ledger, at: 0, refused: 1)
+        one.ledgerTerm = 2
+        one.report.heldMicroRate = 0
+        #expect(one.next(&ledger, at: 100, refused: 1, leadingSince: Self.start).microRate == 0)
+        one.ledgerTerm = 1
+        #expect(one.next(&ledger, at: 200, refused: 1).lifetimeMilliseconds == 0)
+    }
+
+    @Test("a node that goes idle gives its share back at once")
+    func release() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10, refused: 90) }
+        let none = one.next(&ledger, at: 2_000) {
+            $0.heldMicroRate = 0
+            $0.wants = false
+        }
+        #expect(none.microRate == 0)
+        #expect(two.next(&ledger, at: 2_001, refused: 1).microRate > 95_000_000)
+    }
+
+    @Test("the lowest limit that a node knows is the one that counts")
+    func limitChange() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        _ = one.next(&ledger, at: 0, refused: 1)
+        _ = two.next(&ledger, at: 1, refused: 1)
+        _ = two.next(&ledger, at: 100, refused: 50) { $0.limit = 10 }
+        #expect(one.next(&ledger, at: 110, refused: 50).microRate <= 11_000_000)
+        #expect(two.next(&ledger, at: 120, refused: 50).microRate <= 11_000_000)
+    }
+
+    @Test("containers are apart, and idle ones are forgotten")
+    func containers() {
+        var ledger = RateLedger()
+        for number in 0..<50 {
+            var node = Reporter(1, RateKey(container: "c\(number)", kind: .keyValues))
+            #expect(node.next(&ledger, at: 0, refused: 1).microRate > 95_000_000)
+        }
+        #expect(ledger.count == 50)
+        var other = Reporter(1, key)
+        for turn in 0..<60 { _ = other.next(&ledger, at: 61_000 + UInt64(turn) * 100, accepted: 1) }
+        #expect(ledger.count == 1)
+    }
+
+    @Test("a request that waited for a share is no refusal: nothing is repaid for the pause before it; a refusal is")
+    func pauseIsNotRepaid() {
+        func tokens(refusals: UInt64) -> UInt64 {
+            var ledger = RateLedger()
+            var (one, two) = (Reporter(1, key), Reporter(2, key))
+            for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10) }
+            _ = one.next(&ledger, at: 1_000) { $0.wants = false }
+            _ = one.next(&ledger, at: 1_050, refused: 1) { $0.refused += refusals }
+            _ = one.next(&ledger, at: 1_400, accepted: 1)
+            // What the account has left shows in the sum that it lends.
+            return two.next(&ledger, at: 1_410, refused: 1).microTokens + one.next(&ledger, at: 1_420).microRate
+        }
+        #expect(tokens(refusals: 0) < tokens(refusals: 1))
+    }
+}

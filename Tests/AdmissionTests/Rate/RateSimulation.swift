@@ -1,0 +1,246 @@
+import Admission
+
+/// A small generator with a seed, so that each run of a simulation is the same.
+struct RateGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Limiters and a ledger in virtual time, a millisecond a step: messages take 1 to 5 ms and may be lost or come twice, each node's
+/// clock starts elsewhere and runs a little wrong. Clients send at a fixed mean rate, whatever they are told.
+struct RateSimulation {
+    /// Where requests go.
+    enum Load {
+        case evenly
+        case node(Int)
+        /// All to one node, the next one after so many milliseconds.
+        case moving(everyMilliseconds: Int)
+    }
+
+    struct Options {
+        var nodes = 3
+        var limit: UInt64 = 400
+        /// Requests offered, as a multiple of the limit.
+        var overload = 10.0
+        var load = Load.evenly
+        var seconds = 60
+        var seed: UInt64 = 1
+        var lossPercent = 0
+        var duplicatePercent = 0
+        /// When the ledger's leader dies; another leads 1.5 s later.
+        var leaderDiesAt: Int?
+        /// Whether the node dies with it, and comes back 5 s later.
+        var nodeDies = false
+        /// A node that hears and is heard by nobody in this time, but goes on serving clients.
+        var cutNode: Int?
+        var cut: Range<Int> = 0..<0
+        /// Changes of the limit: from this millisecond on, this limit.
+        var limitChange: (at: Int, limit: UInt64)?
+    }
+
+    struct Result: CustomStringConvertible {
+        var accepted = 0
+        var refused = 0
+        var unavailable = 0
+        var bySecond: [Int] = []
+        /// The highest sum of shares that nodes held at the same time, as a part of the limit.
+        var sharesMax = 0.0
+        var reports = 0
+        var expected = 0.0
+
+        /// Accepted in comparison with limit x time; 0: exact.
+        var error: Double { Double(accepted) / expected - 1 }
+
+        var description: String {
+            "accepted \(accepted) of \(expected), \(Int(error * 10_000)) / 10,000 off, seconds \(bySecond.min() ?? 0) to "
+                + "\(bySecond.max() ?? 0), 503 \(unavailable), shares \(Int(sharesMax * 100)) %, reports \(reports)"
+        }
+    }
+
+    private struct Node {
+        var limiter: RateLimiter
+        var boot: UInt64
+        let clockOffset: UInt64
+        let clockPace: UInt64
+        var waiting: [Int] = []
+        var deadUntil = 0
+
+        func clock(_ millisecond: Int) -> UInt64 {
+            clockOffset + UInt64(millisecond) * 1_000_000 / 1_000 * clockPace
+        }
+    }
+
+    private enum Message {
+        case report(RateReport, from: Int, sentAt: UInt64)
+        case grant(RateGrant, to: Int, boot: UInt64, sentAt: UInt64)
+    }
+
+    private let options: Options
+    private var generator: RateGenerator
+    private var nodes: [Node] = []
+    private var ledger = RateLedger()
+    private var leader: Int? = 0
+    private var term: UInt64 = 1
+    private var leadingSince: UInt64
+    private var mail: [Int: [Message]] = [:]
+    private var nextArrival = 0.0
+    private var result = Result()
+    private let key = RateKey(container: "iCloud.example", kind: .requests)
+
+    init(_ options: Options) {
+        self.options = options
+        generator = RateGenerator(seed: options.seed)
+        for number in 0..<options.nodes {
+            nodes.append(
+                Node(
+                    limiter: RateLimiter(key: key), boot: generator.next(),
+                    clockOffset: UInt64(number + 1) * 1_000_000_000_000,
+                    // A thousandth fast or slow.
+                    clockPace: 999 + UInt64(number % 3)))
+        }
+        // It has led for long.
+        leadingSince = nodes[0].clock(0) - 100_000_000_000
+    }
+
+    static func run(_ options: Options) -> Result {
+        var simulation = RateSimulation(options)
+        for millisecond in 0..<(options.seconds * 1_000) { simulation.step(millisecond) }
+        return simulation.result
+    }
+
+    private func limit(at millisecond: Int) -> UInt64 {
+        if let change = options.limitChange, millisecond >= change.at { return change.limit }
+        return options.limit
+    }
+
+    private mutating func step(_ millisecond: Int) {
+        if millisecond % 1_000 == 0 { result.bySecond.append(0) }
+        result.expected += Double(limit(at: millisecond)) / 1_000
+        fail(millisecond)
+        for message in mail.removeValue(forKey: millisecond) ?? [] { deliver(message, millisecond) }
+        for number in nodes.indices where (millisecond + 7 * number) % 10 == 0 { report(number, millisecond) }
+        for _ in 0..<arrivals(at: millisecond) { request(target(millisecond), millisecond) }
+        guard millisecond % 5 == 0 else { return }
+        var shares = 0.0
+        for node in nodes where millisecond >= node.deadUntil {
+            shares += Double(node.limiter.state(now: node.clock(millisecond)).microRate) / 1e6
+        }
+        result.sharesMax = max(result.sharesMax, shares / Double(limit(at: millisecond)))
+    }
+
+    private mutating func fail(_ millisecond: Int) {
+        guard let dies = options.leaderDiesAt else { return }
+        if millisecond == dies {
+            if options.nodeDies, let leader { nodes[leader].deadUntil = dies + 5_000 }
+            leader = nil
+        } else if millisecond == dies + 1_500 {
+            (leader, term, ledger) = (1, 2, RateLedger())
+            leadingSince = nodes[1].clock(millisecond)
+        } else if millisecond == dies + 5_000, options.nodeDies {
+            nodes[0].limiter = RateLimiter(key: key, now: nodes[0].clock(millisecond))
+            nodes[0].boot = generator.next()
+        }
+    }
+
+    /// How many requests come in this millisecond: the distance between two is anything up to twice the mean.
+    private mutating func arrivals(at millisecond: Int) -> Int {
+        let distance = 1_000 / (Double(limit(at: millisecond)) * options.overload)
+        var count = 0
+        while nextArrival < Double(millisecond + 1) {
+            count += 1
+            nextArrival += Double(generator.next() >> 11) * 0x1p-53 * 2 * distance
+        }
+        return count
+    }
+
+    private mutating func target(_ millisecond: Int) -> Int {
+        var number =
+            switch options.load {
+            case .evenly: Int.random(in: 0..<nodes.count, using: &generator)
+            case .node(let node): node
+            case .moving(let period): millisecond / period % nodes.count
+            }
+        while millisecond < nodes[number].deadUntil { number = (number + 1) % nodes.count }
+        return number
+    }
+
+    private mutating func request(_ number: Int, _ millisecond: Int) {
+        switch nodes[number].limiter.decide(now: nodes[number].clock(millisecond)) {
+        case .accepted: accept()
+        case .refused: result.refused += 1
+        case .needsShare:
+            nodes[number].waiting.append(millisecond)
+            _ = nodes[number].limiter.beginWait()
+            report(number, millisecond)
+        }
+    }
+
+    private mutating func accept() {
+        result.accepted += 1
+        result.bySecond[result.bySecond.count - 1] += 1
+    }
+
+    private mutating func report(_ number: Int, _ millisecond: Int) {
+        let node = nodes[number]
+        guard millisecond >= node.deadUntil else { return }
+        // A request waits 20 ms for a share, then it gets a 503.
+        let given = node.waiting.prefix { $0 < millisecond - 20 }.count
+        result.unavailable += given
+        nodes[number].waiting.removeFirst(given)
+        for _ in 0..<given { nodes[number].limiter.endWait() }
+        let now = node.clock(millisecond)
+        guard
+            let report = node.limiter.report(
+                node: UInt64(number), boot: node.boot, limit: limit(at: millisecond), now: now)
+        else { return }
+        result.reports += 1
+        guard let leader else { return node.limiter.noteLost(sentAt: now) }
+        post(.report(report, from: number, sentAt: now), from: number, to: leader, millisecond)
+    }
+
+    private mutating func post(_ message: Message, from: Int, to: Int, _ millisecond: Int) {
+        if from != to, let cut = options.cutNode, cut == from || cut == to, options.cut.contains(millisecond) { return }
+        if from != to, Int.random(in: 0..<100, using: &generator) < options.lossPercent { return }
+        let copies = Int.random(in: 0..<100, using: &generator) < options.duplicatePercent ? 2 : 1
+        for copy in 0..<copies {
+            let delay = from == to ? 1 : Int.random(in: 1...5, using: &generator) + copy * 50
+            mail[millisecond + delay, default: []].append(message)
+        }
+    }
+
+    private mutating func deliver(_ message: Message, _ millisecond: Int) {
+        switch message {
+        case .report(let report, let number, let sentAt):
+            guard let leader, millisecond >= nodes[leader].deadUntil else { return }
+            let grant = ledger.take(
+                report, term: term, leadingSince: leadingSince, now: nodes[leader].clock(millisecond))
+            post(
+                .grant(grant, to: number, boot: nodes[number].boot, sentAt: sentAt), from: leader, to: number,
+                millisecond)
+        case .grant(let grant, let number, let boot, let sentAt):
+            guard nodes[number].boot == boot else { return }
+            let now = nodes[number].clock(millisecond)
+            if nodes[number].limiter.take(grant, sentAt: sentAt, now: now) { report(number, millisecond) }
+            guard grant.microRate > 0 else { return }
+            let waiting = nodes[number].waiting
+            nodes[number].waiting = []
+            for _ in waiting {
+                nodes[number].limiter.endWait()
+                if case .accepted = nodes[number].limiter.decide(now: now, isAgain: true) {
+                    accept()
+                } else {
+                    result.refused += 1
+                }
+            }
+        }
+    }
+}

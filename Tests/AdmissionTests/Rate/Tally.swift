@@ -1,0 +1,21 @@
+import Synchronization
+
+/// A count that tasks share.
+final class Tally: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+
+    /// The count afterwards.
+    @discardableResult
+    func add(_ amount: Int) -> Int { count.add(amount, ordering: .sequentiallyConsistent).newValue }
+}
+
+/// A list that tasks share.
+final class Journal: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock(\.self) }
+
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
+}

@@ -1,0 +1,390 @@
+import Certificates
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RecordModel
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+@testable import WebServices
+
+extension ClusterSuites {
+    @Suite("Clients that are slow, or ask for too much, are refused on the client port", .timeLimit(.minutes(1)))
+    struct SlowClientTests {
+        /// What a client does after its handshake, and what it gets.
+        struct Attack: Sendable {
+            var name: String
+            var says: String
+            /// Sent byte for byte for ever after.
+            var drips: String?
+            /// The status of the last answer; nil for none at all.
+            var status: Int?
+            /// Part of the reason.
+            var reason = ""
+        }
+
+        private static let long = String(repeating: "x", count: 9_000)
+        private static let fields = (0..<200).map { "f\($0): 1\r\n" }.joined()
+
+        static let attacks = [
+            Attack(name: "nothing", says: "", status: nil),
+            Attack(name: "a word of a request", says: "GET", status: 408, reason: "head"),
+            Attack(name: "a request line", says: "GET / HTTP/1.1\r\n", status: 408, reason: "head"),
+            Attack(name: "a head without end", says: "GET / HTTP/1.1\r\nHost: a\r\n", status: 408, reason: "head"),
+            Attack(
+                name: "a head that drips", says: "GET / HTTP/1.1\r\nHost: a\r\nX: ", drips: "x", status: 408,
+                reason: "head"),
+            Attack(
+                name: "a body that does not come", says: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
+                status: 408, reason: "body"),
+            Attack(
+                name: "a body that stops", says: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n\(long)",
+                status: 408, reason: "body"),
+            Attack(
+                name: "a body that drips", says: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n",
+                drips: "x", status: 408, reason: "body"),
+            Attack(
+                name: "chunks without end",
+                says: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", status: 408,
+                reason: "body"),
+            Attack(
+                name: "a chunk without a size",
+                says: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", status: 400),
+            Attack(
+                name: "a request, and half of another",
+                says: "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", drips: "T", status: 400),
+            Attack(
+                name: "a long target", says: "GET /\(long) HTTP/1.1\r\nHost: a\r\n\r\n", status: 414, reason: "9001"),
+            Attack(
+                name: "a very long target", says: "GET /\(String(repeating: long, count: 20))", status: 431,
+                reason: "8192"),
+            Attack(
+                name: "a long header", says: "GET / HTTP/1.1\r\nHost: a\r\nX: \(long)\r\nY: \(long)\r\n\r\n",
+                status: 431, reason: "16384"),
+            Attack(
+                name: "a header without end", says: "GET / HTTP/1.1\r\nHost: a\r\nX: \(long)", drips: long, status: 431),
+            Attack(name: "many headers", says: "GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n", status: 431),
+            Attack(name: "no host", says: "GET / HTTP/1.1\r\n\r\n", status: 400, reason: "0 Host"),
+            Attack(
+                name: "two hosts", says: "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", status: 400, reason: "2 Host"),
+            Attack(name: "a tunnel", says: "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", status: 405),
+            Attack(name: "no HTTP", says: "hello\r\n\r\n", status: 400),
+            Attack(name: "an unknown method", says: "EXPLODE / HTTP/1.1\r\nHost: a\r\n\r\n", status: 400),
+            Attack(name: "HTTP/2", says: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", status: 400),
+            Attack(name: "another TLS within", says: "\u{16}\u{3}\u{1}\u{0}\u{5}hello", status: 400),
+            Attack(
+                name: "a length and chunks",
+                says:
+                    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET",
+                status: 400),
+            Attack(
+                name: "two lengths",
+                says: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+                status: 400),
+            Attack(
+                name: "a negative length", says: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", status: 400
+            ),
+            Attack(
+                name: "a hundred requests at once",
+                says: String(repeating: "GET / HTTP/1.1\r\nHost: a\r\n\r\n", count: 100), status: 503, reason: "32"),
+            Attack(name: "no more of HTTP/1.0", says: "GET / HTTP/1.0\r\n\r\n", status: 200),
+            Attack(
+                name: "an upgrade", says: "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+                status: 200),
+            Attack(
+                name: "a wish to close", says: "GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n", status: 200),
+        ]
+
+        @Test("each attack ends, and with an answer where HTTP allows one")
+        func attacks() async throws {
+            try await EdgeUnderTest.run { edge in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for attack in Self.attacks { group.addTask { try await attempt(attack, on: edge) } }
+                    try await group.waitForAll()
+                }
+                #expect(edge.server.counters[.slowBody] == 4)
+                #expect(edge.server.counters[.headersTimeout] == 4)
+                #expect(edge.server.counters[.idle] == 1)
+                #expect(edge.server.counters[.pipelined] == 1)
+            }
+        }
+
+        private func attempt(_ attack: Attack, on edge: EdgeUnderTest) async throws {
+            let client = try await edge.client(saying: Array(attack.says.utf8))
+            if let drops = attack.drips {
+                try await client.awaitHandshake()
+                client.drip(Array(drops.utf8))
+            }
+            let text = String(decoding: try await client.untilClosed(), as: UTF8.self)
+            guard let status = attack.status else {
+                #expect(text.isEmpty, "\(attack.name): \(text)")
+                return
+            }
+            let answers = text.split(separator: /HTTP\/1\.1 (?=\d\d\d )/)
+            let last = try #require(answers.last.map(String.init), "\(attack.name): no answer")
+            #expect(last.hasPrefix("\(status) "), "\(attack.name): \(text.prefix(2_000))")
+            #expect(last.contains("Connection: close"), "\(attack.name): \(last)")
+            if attack.name.hasPrefix("a hundred") { #expect(answers.count == 33) }
+            guard status != 200 else { return }
+            let body = try #require(last.components(separatedBy: "\r\n\r\n").dropFirst().first)
+            let json = try JSONParser.parse(Array(body.utf8))
+            #expect(json["uuid"]?.string?.count == 36 && json["serverErrorCode"]?.string != nil, "\(body)")
+            let reason = json["reason"]?.string ?? ""
+            #expect(
+                !reason.isEmpty && (attack.reason.isEmpty || reason.contains(attack.reason)), "\(attack.name): \(body)")
+        }
+
+        @Test("a client that never finishes its handshake is dropped, wherever it stops")
+        func handshakes() async throws {
+            try await EdgeUnderTest.run({ $0.handshakeTimeout = .milliseconds(300) }) { edge in
+                // The beginning of a record with a ClientHello of 200 bytes.
+                let hello: [UInt8] = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3] + [UInt8](repeating: 7, count: 194)
+                let counts = [0, 1, 4, 5, 11, 60, 200]
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for count in counts {
+                        group.addTask {
+                            let client = try await RawClient(
+                                port: edge.port, tls: nil, saying: Array(hello.prefix(count)))
+                            #expect(try await client.untilClosed().isEmpty, "\(count) bytes")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(edge.server.counters[.handshakeTimeout] == counts.count)
+            }
+        }
+
+        @Test("who does not take the answer is dropped, and the service hears of it")
+        func slowReader() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await edge.client(
+                    saying: Array("GET /large HTTP/1.1\r\nHost: a\r\n\r\n".utf8), isReading: false)
+                var ends = edge.writeEnds.makeAsyncIterator()
+                #expect(await ends.next() == "failed")
+                #expect(edge.server.counters[.slowReader] == 1)
+                client.close()
+                // Who takes it gets all of it.
+                let reader = try await edge.client(
+                    saying: Array("GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8))
+                let bytes = try await reader.untilClosed()
+                #expect(bytes.count > EchoResponder.largeBytes)
+                #expect(await ends.next() == "done")
+            }
+        }
+
+        @Test("connections over the limits are told so, then closed at once, and room comes back")
+        func connections() async throws {
+            func ask(_ edge: EdgeUnderTest) async throws -> String {
+                let client = try await edge.client(saying: EdgeUnderTest.request)
+                return String(decoding: try await client.untilClosed(), as: UTF8.self)
+            }
+            for isPerAddress in [false, true] {
+                let change: @Sendable (inout EdgeLimits) -> Void = {
+                    if isPerAddress { $0.connectionsPerAddressMax = 2 } else { $0.connectionsMax = 2 }
+                    $0.toldConnectionsMax = 1
+                    $0.idleTimeout = .seconds(60)
+                    $0.headersTimeout = .seconds(60)
+                }
+                try await EdgeUnderTest.run(change) { edge in
+                    let held = [try await edge.ready(), try await edge.ready()]
+                    let told = try await ask(edge)
+                    #expect(told.hasPrefix("HTTP/1.1 503") && told.contains("TRY_AGAIN_LATER"), "\(told)")
+                    #expect(told.contains(isPerAddress ? "your address" : "this node has 2"), "\(told)")
+                    #expect(told.contains("Retry-After: 5"))
+                    // One that is told and stays: there is no room to tell another.
+                    let waiting = try await Self.told(edge)
+                    #expect(try await ask(edge).isEmpty)
+                    #expect(edge.server.counters[.overLimit] >= 3)
+                    for client in held + [waiting] {
+                        client.close()
+                        _ = try await client.untilClosed()
+                    }
+                    // The node hears of the ends a moment later.
+                    var answer = ""
+                    for _ in 0..<200 where !answer.hasPrefix("HTTP/1.1 200") { answer = try await ask(edge) }
+                    #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+                }
+            }
+        }
+
+        /// A connection that is to be told. The node hears a moment later that the one before it is gone.
+        private static func told(_ edge: EdgeUnderTest) async throws -> RawClient {
+            for _ in 0..<1_000 {
+                let client = try await edge.client(saying: [])
+                if (try? await client.awaitHandshake()) != nil { return client }
+            }
+            throw ChannelError.eof
+        }
+
+        @Test("the watch holds each part of a connection against its own time, and only on the client's turn")
+        func watch() {
+            func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
+            func looked(
+                _ watch: inout ConnectionWatch, _ seconds: Int64, isReading: Bool = true, unsent: Int = 0, sent: Int = 0
+            ) -> ConnectionWatch.Verdict? {
+                watch.looked(.init(now: at(seconds), isReading: isReading, unsentBytes: unsent, sentBytes: sent))
+            }
+            var watch = ConnectionWatch(limits: EdgeLimits(), now: at(0))
+            #expect(looked(&watch, 9) == nil)
+            var late = watch
+            #expect(looked(&late, 10) == .drop(.handshakeTimeout))
+            watch.handshakeCompleted(now: at(9))
+            #expect(looked(&watch, 83) == nil)
+            late = watch
+            #expect(looked(&late, 84) == .drop(.idle))
+            // A byte each second does not make a head any younger.
+            for second in 80..<90 { watch.bytesArrived(1, now: at(Int64(second))) }
+            late = watch
+            #expect(looked(&watch, 89) == nil)
+            #expect(looked(&late, 90) == .refuse(.headersTimeout))
+            watch.headEnded(now: at(90))
+            // While the node does not read, a body cannot come.
+            #expect(looked(&watch, 150, isReading: false) == nil)
+            watch.bytesArrived(10_239, now: at(155))
+            late = watch
+            #expect(looked(&late, 160) == .refuse(.slowBody))
+            watch.bytesArrived(1, now: at(159))
+            #expect(looked(&watch, 160) == nil)
+            // What came early does not count for the next window.
+            late = watch
+            #expect(looked(&late, 170) == .refuse(.slowBody))
+            watch.requestEnded(now: at(165))
+            // The node's turn, however long.
+            #expect(looked(&watch, 999) == nil)
+            #expect(looked(&watch, 1_000, unsent: 99_999) == nil)
+            late = watch
+            #expect(looked(&late, 1_030, unsent: 90_000, sent: 30_719) == .drop(.slowReader))
+            #expect(looked(&watch, 1_030, unsent: 90_000, sent: 30_720) == nil)
+            watch.responseEnded(now: at(1_040))
+            #expect(looked(&watch, 1_041) == nil)
+            #expect(looked(&watch, 1_114) == nil)
+            #expect(looked(&watch, 1_115) == .drop(.idle))
+            watch.inputEnded()
+            #expect(looked(&watch, 9_999) == nil)
+        }
+
+        @Test("a request's address is known")
+        func address() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await edge.client(saying: EdgeUnderTest.request)
+                #expect(String(decoding: try await client.untilClosed(), as: UTF8.self).hasSuffix("127.0.0.1 0"))
+            }
+        }
+
+        @Test("addresses count as what one client has")
+        func clientAddresses() throws {
+            func address(_ text: String) throws -> ClientAddress {
+                ClientAddress(try SocketAddress(ipAddress: text, port: 1))
+            }
+            #expect(try address("10.0.0.1") == address("::ffff:10.0.0.1"))
+            #expect(try address("10.0.0.1") != address("10.0.0.2"))
+            #expect(try address("2001:db8::1") == address("2001:db8::ffff:1"))
+            #expect(try address("2001:db8::1") != address("2001:db8:0:1::1"))
+            #expect(EdgeContext.text(of: try SocketAddress(ipAddress: "::ffff:10.0.0.1", port: 1)) == "10.0.0.1")
+            var limits = EdgeLimits()
+            #expect(limits.fitted(toDescriptors: 1_024).connectionsMax == 448)
+            limits.connectionsMax = 10
+            #expect(limits.fitted(toDescriptors: 1_024).connectionsMax == 10)
+        }
+    }
+}
+
+/// A client port in this process with an echo behind it and small time-outs.
+struct EdgeUnderTest: Sendable {
+    static let certificates: CertificateFolder = {
+        let path = FileManager.default.temporaryDirectory.path + "/zonekeeper-edge-" + UUID().uuidString
+        do {
+            let folder = try CertificateFolder.create(path: path, now: Date())
+            try folder.issueNode(nodeID: 1, now: Date())
+            return folder
+        } catch { fatalError("no certificates for the tests: \(error)") }
+    }()
+    static let request = Array("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
+
+    let server: WebServer
+    let port: Int
+    /// How writes of the large answer ended.
+    let writeEnds: AsyncStream<String>
+
+    static func run(
+        _ change: (inout EdgeLimits) -> Void = { _ in },
+        files: NodeCertificates = certificates.node(1),
+        logger: Logger = Logger(label: "edge") { _ in SwiftLogNoOpLogHandler() },
+        _ body: (EdgeUnderTest) async throws -> Void
+    ) async throws {
+        var settings = WebServerSettings(
+            host: "127.0.0.1", port: 0, certificatePath: files.serverCertificatePath, keyPath: files.serverKeyPath)
+        settings.certificateCheckInterval = .zero
+        settings.limits.handshakeTimeout = .seconds(3)
+        settings.limits.headersTimeout = .milliseconds(500)
+        settings.limits.bodyWindow = .milliseconds(500)
+        settings.limits.writeWindow = .milliseconds(500)
+        settings.limits.idleTimeout = .seconds(1)
+        settings.limits.lingerTimeout = .milliseconds(100)
+        change(&settings.limits)
+        let (writeEnds, ended) = AsyncStream.makeStream(of: String.self)
+        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
+        let server = try WebServer(settings, responder: EchoResponder(ended: ended), logger: logger) {
+            listening.yield($0)
+        }
+        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [server], logger: logger))
+        async let running: Void = group.run()
+        var iterator = ports.makeAsyncIterator()
+        let port = try #require(await iterator.next())
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(EdgeUnderTest(server: server, port: port, writeEnds: writeEnds))) } catch
+        {
+            result = .failure(error)
+        }
+        await group.triggerGracefulShutdown()
+        try await running
+        try result.get()
+    }
+
+    func client(saying bytes: [UInt8], isReading: Bool = true) async throws -> RawClient {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.certificateVerification = .none
+        return try await RawClient(port: port, tls: tls, saying: bytes, isReading: isReading)
+    }
+
+    /// A connection that has been answered once, and thus has its place.
+    func ready() async throws -> RawClient {
+        let client = try await client(saying: Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        try await client.awaitBytes()
+        return client
+    }
+}
+
+/// Answers with the client's address and the number of bytes that it sent.
+struct EchoResponder: HTTPResponder {
+    typealias Context = EdgeContext
+    static let largeBytes = 64 << 20
+
+    let ended: AsyncStream<String>.Continuation
+
+    func respond(to request: Request, context: EdgeContext) async throws -> Response {
+        if request.head.path == "/large" {
+            let body = ResponseBody(contentLength: Self.largeBytes) { writer in
+                do {
+                    let part = ByteBuffer(repeating: 0x61, count: 64 << 10)
+                    for _ in 0..<(Self.largeBytes >> 16) { try await writer.write(part) }
+                    try await writer.finish(nil)
+                    ended.yield("done")
+                } catch {
+                    ended.yield("failed")
+                    throw error
+                }
+            }
+            return Response(status: .ok, headers: [:], body: body)
+        }
+        let body = try await request.body.collect(upTo: 1 << 20)
+        let text = "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
+        return Response(status: .ok, headers: [:], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import RecordModel
+import TestSupport
+import Testing
+
+extension Conformance {
+    /// Each answer is held against the OpenAPI document, as all are (`Home.checked`).
+    @Suite("Administration")
+    struct AdministrationTests {
+        private static let publicKey = """
+            -----BEGIN PUBLIC KEY-----
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEQ8eKvbasYv4nph5IV+QoLIYL9kUx
+            c6YMzxW0mSiaQebw7A1mLKUaVUNIDwHv/YcswMRQquqlatJz4FRq1rJhgQ==
+            -----END PUBLIC KEY-----
+
+            """
+
+        /// Method and path of every route that the administration has, out of its source.
+        private static func routes() throws -> Set<String> {
+            let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
+            let source = try String(
+                contentsOf: root.appending(path: "Sources/WebServices/Admin/AdminRequest.swift"), encoding: .utf8)
+            return Set(
+                source.matches(of: #/case \("([A-Z]+)", "([a-z\/-]+)"\)/#).map {
+                    "\($0.output.1) /admin/1/\($0.output.2)"
+                })
+        }
+
+        @Test("the router's routes and the document's are the same set")
+        func routesAreDocumented() throws {
+            guard case .object(let paths)? = Home.contract.document["paths"] else { throw TestFailure("no paths") }
+            var documented: Set<String> = []
+            for path in paths where path.key.hasPrefix("/admin/") {
+                guard case .object(let methods) = path.value else { continue }
+                for method in methods { documented.insert("\(method.key.uppercased()) \(path.key)") }
+            }
+            let routed = try Self.routes()
+            #expect(routed.count >= 40)
+            #expect(routed.subtracting(documented) == [], "not in the document")
+            #expect(documented.subtracting(routed) == [], "not in the router")
+        }
+
+        @Test("every route of the document is there, and no other method of its path", arguments: [Door.memory])
+        func routesAnswer(door: Door) async throws {
+            let home = try await Servers.shared.home(for: door)
+            let documented = try Self.routes()
+            for path in Set(documented.compactMap { $0.split(separator: " ").last.map(String.init) }).sorted() {
+                for method in ["GET", "POST", "PATCH", "PUT", "DELETE"] {
+                    // Without parameters and a body nothing is changed.
+                    let route = String(path.dropFirst("/admin/1/".count))
+                    let answer = try await home.adminCall(method, route)
+                    let isUnknown = answer.status == 404 && answer.reason.contains("no administration route")
+                    #expect(isUnknown != documented.contains("\(method) \(path)"), "\(method) \(path): \(answer)")
+                }
+            }
+        }
+
+        @Test("usage tells of both environments' databases, of one user's, by zone, and counted anew")
+        func usage() async throws {
+            let space = try await Space.own(.memory, schema: Schemas.standard)
+            try await space.save("a", ["title": ["value": "text"]])
+            try await space.newZone("work").save("b")
+            try await space.inPublic.save("p")
+            let other = try await space.otherUser()
+            try await other.save("c")
+            let at = "usage?container=\(space.container)"
+            let all = try await space.home.admin("GET", at)
+            let databases = all["databases"]?.array ?? []
+            #expect(databases.map { $0["scope"]?.string ?? "" } == ["public", "private", "private"])
+            #expect(all["next"] == nil && all["environment"] == "development")
+            #expect(databases.allSatisfy { $0["zones"] == [] && $0["recount"] == nil && $0["warning"] == nil })
+            let production = try await space.home.admin("GET", at + "&environment=production")
+            #expect(production["environment"] == "production")
+
+            let user = try await Self.name(of: space)
+            let own = try await space.home.admin("GET", at + "&user=\(user)&verify=true")["databases"]?.array ?? []
+            #expect(own.count == 1 && own.first?["userRecordName"]?.string == space.user)
+            let zones = own.first?["zones"]?.array ?? []
+            #expect(zones.map { $0["name"]?.string ?? "" } == ["_defaultZone", "work"])
+            for counted in own + zones {
+                #expect(counted["recount"]?["isEqual"] == true)
+                #expect(counted["recount"]?["bytes"] == counted["bytes"])
+                #expect(counted["recount"]?["records"] == counted["records"])
+            }
+            let listed = try await space.home.admin("GET", at + "&user=\(user)&zones=true")["databases"]?.array?.first
+            #expect(listed?["zones"]?.array?.count == 2 && listed?["recount"] == nil)
+
+            let nobody = try await space.home.makeUser()
+            #expect(try await space.home.admin("GET", at + "&user=\(nobody.name)")["databases"] == [])
+            let later = try await space.home.admin("GET", at + "&after=public/_public")["databases"]?.array ?? []
+            #expect(later.map { $0["scope"]?.string ?? "" } == ["private", "private"])
+            let rest = try await space.home.admin(
+                "GET", at + "&zones=true&user=\(user)&after=private/\(space.user)/_defaultZone")
+            #expect(rest["databases"]?.array?.first?["zones"]?.array?.count == 1)
+            for wrong in ["&after=somewhere", "&after=here/x", "&verify=yes", "&environment=test"] {
+                expectFailure(try await space.home.adminCall("GET", at + wrong), 400, "BAD_REQUEST")
+            }
+            for missing in ["&user=nobody-here", "x"] {
+                expectFailure(try await space.home.adminCall("GET", at + missing), 404, "NOT_FOUND")
+            }
+        }
+
+        /// The account's name: users of spaces are known by their record names.
+        private static func name(of space: Space) async throws -> String {
+            let usage = try await space.home.admin("GET", "usage?container=\(space.container)")
+            let database = usage["databases"]?.array?.first { $0["userRecordName"]?.string == space.user }
+            return try #require(database?["user"]?.string)
+        }
+
+        @Test("what comes near a quota is said, and what is full is called full")
+        func warnings() async throws {
+            let space = try await Space.own(.memory, schema: Schemas.standard)
+            for name in ["a", "b", "c", "d"] { try await space.save(name) }
+            func warning(_ limits: JSONValue) async throws -> String? {
+                _ = try await space.home.admin("PATCH", "limits?container=\(space.container)", limits)
+                let usage = try await space.home.admin("GET", "usage?container=\(space.container)")
+                return usage["databases"]?.array?.first { $0["scope"] == "private" }?["warning"]?.string
+            }
+            #expect(try await warning(["userRecords": 100]) == nil)
+            #expect(try await warning(["userRecords": 5]) == "80 % or more of the records that are allowed are used")
+            #expect(try await warning(["userRecords": 4]) == "all records that are allowed are used")
+            #expect(
+                try await warning(["userRecords": 5, "userBytes": 1])
+                    == "all bytes that are allowed are used; 80 % or more of the records that are allowed are used")
+        }
+
+        @Test("an explanation names the rules that a request meets, and refuses actions that there are not")
+        func explain() async throws {
+            let space = try await Space.own(.memory, schema: Schemas.standard)
+            try await space.save("a")
+            let user = try await Self.name(of: space)
+            let at = "limits/explain?container=\(space.container)"
+            func names(_ more: String) async throws -> [String] {
+                try await space.home.admin("GET", at + more)["rules"]?.array?.compactMap { $0["name"]?.string } ?? []
+            }
+            #expect(try await names("").contains("databaseBytes"))
+            #expect(try await names("&action=records/query").contains("recordsPerPage"))
+            #expect(try await names("&action=kv/set").contains("storeBytes"))
+            #expect(try await names("&database=private&user=\(user)").contains("userBytes"))
+            _ = try await space.home.admin(
+                "PATCH", "limits?container=\(space.container)", ["userRecords": 1])
+            let full = try await space.home.admin("GET", at + "&database=private&user=\(user)")
+            let rule = full["rules"]?.array?.first { $0["name"] == "userRecords" }
+            #expect(rule?["used"] == 1 && rule?["remaining"] == 0 && rule?["fires"] == true)
+            #expect(full["verdict"]?.string?.hasPrefix("refused by userRecords") == true)
+            for wrong in ["&action=records/modfy", "&action=kv/none", "&database=private", "&database=other"] {
+                expectFailure(try await space.home.adminCall("GET", at + wrong), 400, "BAD_REQUEST")
+            }
+        }
+
+        @Test("tokens are listed by kind and container, and users by name, page after page")
+        func pages() async throws {
+            let home = try await Home.make(.memory)
+            let users = [try await home.makeUser(), try await home.makeUser(), try await home.makeUser()].map(\.name)
+            func pages(_ list: String, _ key: String) async throws -> [[JSONValue]] {
+                var pages: [[JSONValue]] = []
+                var after = ""
+                repeat {
+                    let place = after.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+                    let page = try await home.admin("GET", "\(list)&after=\(place)")
+                    pages.append(page[key]?.array ?? [])
+                    after = page["next"]?.string ?? ""
+                } while !after.isEmpty && pages.count < 1_000
+                return pages
+            }
+            let tokens = "tokens?container=\(home.container)"
+            let all = try await pages(tokens, "tokens")
+            #expect(all.count == 1 && all.joined().count == 5)
+            let one = try await pages(tokens + "&limit=2", "tokens")
+            #expect(one.map(\.count) == [2, 2, 1])
+            #expect(Array(one.joined()) == Array(all.joined()))
+            #expect(try await pages(tokens + "&kind=api", "tokens").joined().count == 2)
+            #expect(try await pages(tokens + "&kind=session,sign-in&limit=1", "tokens").map(\.count) == [1, 1, 1])
+            let names = try await pages("users?limit=3", "users").joined().compactMap { $0["name"]?.string }
+            #expect(names == names.sorted() && Set(users).isSubset(of: names))
+            for wrong in ["tokens?kind=apis", "tokens?after=x", "tokens?limit=0", "users?limit=x"] {
+                expectFailure(try await home.adminCall("GET", wrong), 400, "BAD_REQUEST")
+            }
+        }
+
+        @Test("passwords are set at once and later, however long hashing them takes")
+        func passwords() async throws {
+            let home = try await Servers.shared.home(for: .memory)
+            let user = try await home.makeUser(["password": "correct horse"])
+            let path = "users/password?name=\(user.name)"
+            #expect(try await home.admin("POST", path, ["password": "battery staple"])["hasPassword"] == true)
+            #expect(try await home.admin("POST", path, ["password": .null])["hasPassword"] == false)
+            let short = try await home.adminCall("POST", path, JSONValue.object([.init("password", "x")]).serialized())
+            expectFailure(short, 400, "BAD_REQUEST")
+        }
+
+        @Test("keys, roles, limits, the audit log and sign-up answer as the document says")
+        func access() async throws {
+            let home = try await Home.make(
+                .memory, schema: "DEFINE SCHEMA CREATE ROLE Editor; RECORD TYPE Note ( text STRING );")
+            let user = try await home.makeUser()
+            let place: JSONValue = ["container": .string(home.container), "user": .string(user.name)]
+            let key = try await home.admin("POST", "keys", place.with(["publicKey": .string(Self.publicKey)]))
+            _ = try await home.admin("GET", "keys")
+            _ = try await home.admin("DELETE", "keys?id=\(key["id"]?.string ?? "")")
+            #expect(try await home.admin("POST", "roles/members", place.with(["role": "Editor"]))["member"] == true)
+            let roles = try await home.admin("GET", "roles?container=\(home.container)")
+            #expect(roles["roles"]?.array?.first?["members"] == .strings([user.name]))
+            _ = try await home.admin(
+                "DELETE", "roles/members?container=\(home.container)&role=Editor&user=\(user.name)")
+            let limits = "limits?container=\(home.container)"
+            _ = try await home.admin("PATCH", limits, ["requestsPerSecond": 50])
+            #expect(try await home.admin("GET", limits)["effective"]?["requestsPerSecond"] == 50)
+            _ = try await home.admin("GET", "limits")
+            #expect(try await home.admin("GET", "audit?limit=2")["records"]?.array?.count == 2)
+            let isOpen = try await home.admin("GET", "sign-up")["open"] ?? .null
+            #expect(try await home.admin("PATCH", "sign-up", ["open": isOpen])["open"] == isOpen)
+        }
+
+        @Test("a provider keeps what a change leaves out, and a user may be made known to it")
+        func providers() async throws {
+            let home = try await Servers.shared.home(for: .memory)
+            let name = "provider\(Home.unique())"
+            let issuer = "https://\(name).example.com"
+            let provider: JSONValue = ["name": .string(name), "issuer": .string(issuer), "clientID": "c"]
+            #expect(try await home.admin("POST", "providers", provider)["allowsSignUp"] == false)
+            #expect(
+                try await home.admin("POST", "providers", provider.with(["allowsSignUp": true]))["allowsSignUp"] == true
+            )
+            #expect(try await home.admin("POST", "providers", provider)["allowsSignUp"] == true)
+            let open = try await home.admin("POST", "providers", provider.with(["clientSecret": .null]))
+            #expect(open["hasSecret"] == false && open["allowsSignUp"] == true)
+            #expect(try await home.admin("GET", "providers")["providers"]?.array?.isEmpty == false)
+            let identity: JSONValue = ["issuer": .string(issuer), "subject": "ada"]
+            let user = try await home.makeUser(["identity": identity])
+            let path = "users?name=\(user.name)"
+            #expect(try await home.admin("PATCH", path, ["identity": .null])["identity"] == nil)
+            #expect(try await home.admin("PATCH", path, ["identity": identity])["identity"] == identity)
+            _ = try await home.admin("DELETE", "providers?name=\(name)")
+        }
+    }
+}

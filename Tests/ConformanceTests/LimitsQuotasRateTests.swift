@@ -1,0 +1,92 @@
+import RecordModel
+import Testing
+
+extension Conformance {
+    @Suite("Limits and quotas 5: throttling")
+    struct LimitsQuotasRateTests {
+        /// A space of its own whose container takes few requests a second.
+        private static func space(_ door: Door, requestsPerSecond: Int, keyValues: Int = 1_000_000) async throws
+            -> Space
+        {
+            let space = try await Space.own(door, schema: Schemas.standard)
+            _ = try await space.home.admin(
+                "PATCH", "limits?container=\(space.container)",
+                [
+                    "requestsPerSecond": .integer(Int64(requestsPerSecond)),
+                    "keyValueRequestsPerSecond": .integer(Int64(keyValues)),
+                ])
+            return space
+        }
+
+        private static func number(_ value: JSONValue?) -> Double? {
+            switch value {
+            case .integer(let number)?: Double(number)
+            case .number(let number)?: number
+            default: nil
+            }
+        }
+
+        @Test("every answer says the container's limit and what is left of it", arguments: Door.allCases)
+        func headers(door: Door) async throws {
+            let space = try await Self.space(door, requestsPerSecond: 100_000)
+            let answer = try await space.get("zones/list")
+            #expect(answer.header("RateLimit-Policy") == #""requests";q=100000;w=1"#)
+            #expect(answer.header("RateLimit")?.hasPrefix(#""requests";r="#) == true, "\(answer.headers)")
+            let failed = try await space.call("records/query", ["query": ["recordType": "Unknown"]])
+            #expect(failed.status == 400)
+            #expect(failed.header("RateLimit-Policy") == #""requests";q=100000;w=1"#)
+        }
+
+        @Test("beyond the limit: 429 THROTTLED with a time, in the body and in the header", arguments: Door.allCases)
+        func throttled(door: Door) async throws {
+            let space = try await Self.space(door, requestsPerSecond: 1)
+            var refused: [Answer] = []
+            for _ in 0..<40 {
+                let answer = try await space.get("zones/list")
+                if answer.status != 200 { refused.append(answer) }
+            }
+            // Three nodes have a burst of two each; a few seconds may pass.
+            #expect(refused.count >= 10)
+            for answer in refused {
+                #expect(answer.status == 429, "\(answer)")
+                #expect(answer.code == "THROTTLED")
+                let seconds = try #require(Self.number(answer.json["retryAfter"]))
+                #expect(seconds > 0 && seconds <= 31)
+                let header = try #require(answer.header("Retry-After").flatMap { Double($0) })
+                #expect(header >= seconds && header < seconds + 1)
+                #expect(answer.header("RateLimit")?.hasPrefix(#""requests";r=0"#) == true)
+            }
+        }
+
+        @Test("preferences have a limit of their own", arguments: Door.allCases)
+        func keyValues(door: Door) async throws {
+            let space = try await Self.space(door, requestsPerSecond: 1, keyValues: 100_000)
+            for _ in 0..<30 { _ = try await space.get("zones/list") }
+            var call = Call("POST", "/kv/1/\(space.container)/development/list")
+            call.query = space.credentials
+            for _ in 0..<10 {
+                let answer = try await space.send(call)
+                #expect(answer.status == 200)
+                #expect(answer.header("RateLimit-Policy") == #""keyValues";q=100000;w=1"#)
+            }
+        }
+
+        @Test("a raised limit counts in the next request", arguments: Door.allCases)
+        func raised(door: Door) async throws {
+            let space = try await Self.space(door, requestsPerSecond: 1)
+            for _ in 0..<20 { _ = try await space.get("zones/list") }
+            _ = try await space.home.admin(
+                "PATCH", "limits?container=\(space.container)", ["requestsPerSecond": 100_000])
+            let answer = try await space.get("zones/list")
+            #expect(answer.header("RateLimit-Policy") == #""requests";q=100000;w=1"#)
+        }
+
+        @Test("a container's limit is not another's", arguments: Door.allCases)
+        func others(door: Door) async throws {
+            let space = try await Self.space(door, requestsPerSecond: 1)
+            for _ in 0..<20 { _ = try await space.get("zones/list") }
+            let other = try await Space(door)
+            for _ in 0..<10 { #expect(try await other.get("zones/list").status == 200) }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Directory
+import RecordModel
+import Testing
+
+@Suite("Secrets and the audit log")
+struct AuditSecretTests {
+    private static let secret = "5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2"
+    private static let bytes = Array(secret.utf8)
+
+    /// One command of each case, with the secret wherever there may be one, and where somebody could take it for an id.
+    private static let commands: [DirectoryCommand] = {
+        let hash = PasswordHash(salt: bytes, logN: 15, r: 8, p: 1, hash: bytes)
+        let identity = ExternalIdentity(issuer: "https://id", subject: secret)
+        let account = Account(
+            id: secret, name: "ada", created: 1, email: secret, givenName: secret, familyName: secret, password: hash,
+            identity: identity)
+        let member = RoleMember(container: "app", environment: .production, role: "editor", accountID: secret)
+        let api = TokenKind.api(
+            container: "app", environment: .production, origins: [secret], callbackURL: "https://x?\(secret)")
+        let session = TokenKind.session(container: "app", accountID: secret, expires: 1)
+        return [
+            .installMap(ClusterMap(clusterID: secret, epoch: 1, nodes: [], shards: [[1]], slots: [])),
+            .createContainer(name: "app", time: 1),
+            .setSchema(SchemaKey(container: "app", environment: .production), expectedVersion: 1, Schema()),
+            .resetDevelopment(container: "app", expectedVersion: 1),
+            .addContainerKey(container: "app", ContainerKey(number: 1, wrapped: bytes)),
+            .createAccount(account),
+            .updateAccount(
+                name: "ada",
+                AccountChanges(email: secret, givenName: secret, familyName: secret, identity: identity)),
+            .deleteAccount(name: "ada"), .setPassword(account: "ada", hash, endsSessions: true),
+            .createToken(Token(id: secret, secretHash: bytes, kind: api, label: secret, created: 1)),
+            .createToken(Token(id: secret, secretHash: bytes, kind: session, label: secret, created: 1)),
+            .beginSession(
+                Token(sessionID: secret, container: "app", accountID: secret, expires: 1, label: secret, created: 1),
+                SignInBasis(.password(fingerprint: bytes), apiTokenID: secret)),
+            .revokeToken(id: secret), .noteSignInFailure(accountID: secret, time: 1),
+            .createServerKey(
+                ServerKey(
+                    id: secret, container: "app", environment: .production, publicKey: bytes, accountID: secret,
+                    label: secret, created: 1)),
+            .revokeServerKey(id: secret), .addRoleMember(member), .removeRoleMember(member),
+            .setLimits(container: "app", [LimitChange(.userBytes, 1)]),
+            .setIdentityProvider(
+                IdentityProvider(
+                    name: "p", issuer: "https://id", clientID: secret, sealedSecret: bytes, allowsSignUp: true)),
+            .removeIdentityProvider(name: "p"), .setSignUp(isOpen: true), .purge(time: 1),
+        ]
+    }()
+
+    /// The secret, its second half, and both as the hexadecimal digits and the numbers of its bytes.
+    private static func isShown(in text: String) -> Bool {
+        let half = String(secret.suffix(32))
+        return [half, Hex.encode(Array(half.utf8)), half.utf8.map(String.init).joined(separator: ", ")]
+            .contains { text.contains($0) }
+    }
+
+    @Test("no command's summary shows a secret", arguments: commands.indices)
+    func summaries(index: Int) {
+        let (action, subject) = Self.commands[index].auditSummary
+        #expect(!action.isEmpty && !subject.isEmpty)
+        #expect(!Self.isShown(in: action + "\n" + subject), "\(subject)")
+    }
+
+    @Test("no record of a command shows a secret, whether it was done or refused")
+    func records() throws {
+        let empty = try TestDirectory()
+        let populated = try TestDirectory.populated()
+        let origin = AuditOrigin(actor: "administrator", requestID: "r", address: "::1", time: 1)
+        for directory in [empty, populated] {
+            var appended: UInt64 = 0
+            // Twice, so that what exists is made again; the map above has no form that can be read back.
+            for command in (Self.commands + Self.commands).filter({ if case .installMap = $0 { false } else { true } })
+            {
+                try directory.apply(DirectoryEntry(command, origin: origin))
+                appended += 1
+            }
+            let page = try directory.audit()
+            #expect(page.records.last?.sequence == appended && page.firstBroken == nil)
+            #expect(Set(page.records.map { $0.event.outcome == "done" }) == [true, false])
+            for record in page.records {
+                let event = record.event
+                #expect(!Self.isShown(in: "\(event.action) \(event.subject) \(event.outcome)"), "\(event)")
+            }
+        }
+    }
+
+    @Test("ids are shown, what could be a secret is not")
+    func ids() {
+        #expect(AuditText.id("t1") == "t1")
+        #expect(AuditText.id("0123456789abcdef") == "0123456789abcdef")
+        #expect(AuditText.id("0123456789abcdef0123456789abcdef") == "0123456789abcdef0123456789abcdef")
+        #expect(AuditText.id(Self.secret) == "5ec2e75ec2e75ec2…")
+        let hidden = AuditText.id("a-secret_that-an-administrator-chose")
+        #expect(hidden.hasPrefix("#") && hidden.utf8.count == 9)
+    }
+}

@@ -1,0 +1,112 @@
+import RecordModel
+import RecordStore
+
+/// What a database was given and gave back.
+struct Allotment {
+    var received = QuotaAmounts.zero
+    var returned = QuotaAmounts.zero
+    var epoch: UInt64 = 0
+    var overdrawn: QuotaParts = []
+    var allotted: QuotaAmounts { received - returned }
+}
+
+/// Quotas told naively: everything is counted anew whenever it is asked for, and what does not fit is taken back.
+extension RecordTwin {
+    func used(zone id: Int) -> QuotaAmounts {
+        rows.filter { $0.zone == id && !$0.isDeleted }.reduce(.zero) {
+            $0 + QuotaAmounts(bytes: Int64($1.name.utf8.count + encodeBody($1.fields).count), records: 1)
+        }
+    }
+
+    func used(_ database: DatabaseKey) -> QuotaAmounts {
+        zones.filter { $0.isLive && $0.key.database == database }.reduce(.zero) { $0 + used(zone: $1.id) }
+    }
+
+    func usage(of database: DatabaseKey) -> DatabaseUsage {
+        DatabaseUsage(
+            key: database, used: used(database), allotted: allotments[database]?.allotted ?? .zero,
+            zones: zones.filter { $0.isLive && $0.key.database == database }.sorted { $0.key.name < $1.key.name }
+                .map { ZoneUsage(name: $0.key.name, used: used(zone: $0.id), recount: used(zone: $0.id)) })
+    }
+
+    mutating func know(_ database: DatabaseKey) {
+        if allotments[database] == nil { allotments[database] = Allotment() }
+    }
+
+    /// What a request's records may take; nil without terms.
+    func allotted(_ command: ModifyRecords) -> QuotaAmounts? {
+        guard let terms = command.quota else { return nil }
+        let database = command.zone.database
+        let known = allotments[database] ?? Allotment()
+        return usable(known, used(database), terms).lesser(terms.limit)
+    }
+
+    /// What is allotted and not void under the terms.
+    private func usable(_ known: Allotment, _ used: QuotaAmounts, _ terms: QuotaTerms) -> QuotaAmounts {
+        let held = known.allotted.lesser(used)
+        if terms.epoch > known.epoch { return held }
+        return QuotaAmounts(
+            bytes: known.overdrawn.contains(.bytes) ? held.bytes : known.allotted.bytes,
+            records: known.overdrawn.contains(.records) ? held.records : known.allotted.records)
+    }
+
+    /// An operation that fails where it does not fit for good.
+    mutating func modify(
+        _ operation: RecordChange, _ command: ModifyRecords, allotted: QuotaAmounts?, _ need: inout QuotaAmounts
+    ) -> ItemOutcome {
+        let before = self
+        let item = modify(operation, command)
+        guard let allotted, let terms = command.quota else { return item }
+        let (old, new) = (before.used(command.zone.database), used(command.zone.database))
+        let lack = QuotaAmounts(
+            bytes: new.bytes > old.bytes ? new.bytes - allotted.bytes : 0,
+            records: new.records > old.records ? new.records - allotted.records : 0
+        ).greater(.zero)
+        if lack != .zero && terms.isFinal {
+            self = before
+            return Self.failed(.quotaExceeded)
+        }
+        need = need.greater(lack)
+        return item
+    }
+
+    mutating func takeBack(_ command: ModifyRecords, to before: RecordTwin, _ need: QuotaAmounts) -> RecordOutcome {
+        let now = time
+        self = before
+        time = now
+        let known = allotments[command.zone.database] ?? Allotment()
+        let left = command.quota.map { usable(known, used(command.zone.database), $0) }
+        return .needsAllotment(
+            QuotaNeed(
+                need: need, received: known.received, returned: known.returned,
+                holdsVoid: left.map { $0 != known.allotted } ?? false,
+                epoch: max(known.epoch, command.quota?.epoch ?? 0)))
+    }
+
+    mutating func quota(_ command: QuotaCommand) -> RecordOutcome {
+        switch command {
+        case .credit(let credit):
+            know(credit.database)
+            var known = allotments[credit.database] ?? Allotment()
+            if credit.epoch > known.epoch {
+                known.returned = known.returned + (known.allotted - used(credit.database)).greater(.zero)
+                (known.epoch, known.overdrawn) = (credit.epoch, credit.overdrawn)
+            } else if credit.epoch == known.epoch {
+                known.overdrawn = known.overdrawn.intersection(credit.overdrawn)
+            }
+            let received = known.received.greater(credit.cumulative)
+            if credit.epoch < known.epoch { known.returned = known.returned + (received - known.received) }
+            known.received = received
+            allotments[credit.database] = known
+            return .quota(.credited)
+        case .release(let release):
+            guard var known = allotments[release.database] else {
+                return .quota(.released(received: .zero, returned: .zero))
+            }
+            known.returned = known.returned + (known.allotted - used(release.database)).greater(.zero)
+            allotments[release.database] = known
+            return .quota(.released(received: known.received, returned: known.returned))
+        case .grant, .deposit, .addTransfer: return .refused(ServiceError(.internalError, "the twin has no ledger"))
+        }
+    }
+}

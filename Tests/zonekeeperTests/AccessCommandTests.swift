@@ -1,0 +1,247 @@
+import ArgumentParser
+import Foundation
+import RecordModel
+import Testing
+
+@testable import zonekeeper
+
+@Suite("Commands for who may, and how much")
+struct AccessCommandTests {
+    private func json(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
+
+    @Test(
+        "Commands are found by their names",
+        arguments: [
+            (["user", "create", "ada", "--password-stdin"], "UserCreateCommand"),
+            (["user", "password", "ada", "--remove"], "UserPasswordCommand"),
+            (["user", "sign-in", "ada", "--keep-signed-in", "--token-file", "t"], "UserSignInCommand"),
+            (["user", "sign-out"], "UserSignOutCommand"),
+            (["key", "create", "--user", "ada", "--output", "k.pem"], "KeyCreateCommand"),
+            (["key", "list"], "KeyListCommand"), (["key", "revoke", "ab"], "KeyRevokeCommand"),
+            (["role", "list"], "RoleListCommand"), (["role", "grant", "Editors", "ada"], "RoleGrantCommand"),
+            (["role", "revoke", "Editors", "ada"], "RoleRevokeCommand"),
+            (["limits", "show", "--cluster"], "LimitsShowCommand"),
+            (["limits", "set", "requestsPerSecond=40", "userBytes=default"], "LimitsSetCommand"),
+            (["limits", "explain", "--database", "private", "--user", "ada"], "LimitsExplainCommand"),
+            (["usage", "--verify", "--zones"], "UsageCommand"), (["audit", "show", "--last", "5"], "AuditShowCommand"),
+            (["audit", "verify", "--expect", "1:" + String(repeating: "0f", count: 32)], "AuditVerifyCommand"),
+            (["provider", "list"], "ProviderListCommand"), (["provider", "remove", "x"], "ProviderRemoveCommand"),
+            (["provider", "add", "x", "--issuer", "https://i.example", "--client-id", "c"], "ProviderAddCommand"),
+            (["provider", "add", "x", "--issuer", "http://127.0.0.1:99/a", "--client-id", "c"], "ProviderAddCommand"),
+            (
+                ["provider", "add", "x", "--issuer", "https://i.example", "--client-id", "c", "--no-allow-sign-up"],
+                "ProviderAddCommand"
+            ),
+            (
+                ["user", "create", "ada", "--identity-issuer", "https://i.example", "--identity-subject", "1"],
+                "UserCreateCommand"
+            ),
+            (["user", "update", "ada", "--no-identity"], "UserUpdateCommand"),
+            (["token", "list", "--kind", "api", "--kind", "sign-in"], "TokenListCommand"),
+            (["sign-up"], "SignUpStatusCommand"), (["sign-up", "open"], "SignUpOpenCommand"),
+            (["sign-up", "close"], "SignUpCloseCommand"),
+            (
+                ["token", "create", "--api", "--origin", "https://a.example", "--origin", "http://localhost:8080"],
+                "TokenCreateCommand"
+            ), (["token", "create", "--api", "--callback", "myapp://signed-in"], "TokenCreateCommand"),
+        ])
+    func known(arguments: [String], type: String) throws {
+        #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
+    }
+
+    @Test(
+        "What is missing or does not go together is refused before anything is sent",
+        arguments: [
+            ["user", "create", "ada", "--password", "--password-stdin"], ["user", "password"],
+            ["user", "password", "ada", "--remove", "--password-stdin"], ["user", "sign-in"],
+            ["key", "create", "--user", "ada"], ["key", "create", "--output", "k.pem"],
+            ["key", "create", "--user", "ada", "--output", "k", "--public-key", "p"], ["key", "revoke"],
+            ["role", "grant", "Editors"], ["role", "grant", "_world", "ada"], ["limits", "set"],
+            ["limits", "set", "requestsPerSecond=40", "requestsPerSecond=41"],
+            ["limits", "explain", "--database", "private"], ["audit", "show", "--all", "--last", "5"],
+            ["audit", "show", "--last", "0"], ["audit", "verify", "--expect", "1:0f"],
+            ["audit", "verify", "--expect", "0:" + String(repeating: "0f", count: 32)],
+            ["provider", "add", "x", "--issuer", "http://i.example", "--client-id", "c"],
+            ["provider", "add", "x", "--issuer", "https://i.example"],
+            [
+                "provider", "add", "x", "--issuer", "https://i.example", "--client-id", "c", "--public-client",
+                "--client-secret-file", "f",
+            ],
+            ["user", "create", "ada", "--identity-issuer", "https://i.example"], ["user", "update", "ada"],
+            ["user", "update", "ada", "--no-identity", "--identity-issuer", "https://i", "--identity-subject", "1"],
+            ["token", "list", "--kind", "other"],
+            ["token", "create", "--session", "--user", "ada", "--origin", "https://a.example"],
+            ["token", "create", "--api", "--origin", "https://a.example/"],
+            ["token", "create", "--api", "--origin", "a.example"], ["token", "create", "--api", "--origin", "*"],
+            ["token", "create", "--api", "--origin", "https://A.example"],
+            ["token", "create", "--api", "--callback", "javascript:alert(1)"],
+            ["token", "create", "--api", "--callback", "/signed-in"], ["zone", "list", "--timeout", "soon"],
+        ])
+    func refused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }
+    }
+
+    @Test(
+        "Limits are written as numbers, amounts and words",
+        arguments: [
+            ("requestsPerSecond=40", ContainerLimit.requestsPerSecond, 40),
+            ("REQUESTSPERSECOND=1000000", .requestsPerSecond, 1_000_000), ("userBytes=5GB", .userBytes, 5_000_000_000),
+            ("userBytes=5 gb", .userBytes, 5_000_000_000), ("databaseBytes=2.5MB", .databaseBytes, 2_500_000),
+            ("databaseBytes=64KiB", .databaseBytes, 65_536), ("databaseBytes=1.5KiB", .databaseBytes, 1_536),
+            ("userBytes=0", .userBytes, 0), ("userBytes=unlimited", .userBytes, .max),
+            ("userRecords=Unlimited", .userRecords, .max), ("userRecords=12", .userRecords, 12),
+            ("assetBytesMax=9.2EB", .assetBytesMax, nil), ("userBytes=default", .userBytes, nil),
+        ] as [(String, ContainerLimit, Int64?)])
+    func limitValues(text: String, limit: ContainerLimit, value: Int64?) throws {
+        if text.hasSuffix("EB") {
+            #expect(throws: ValidationError.self) { try LimitAssignment(parsing: text) }
+        } else {
+            let assignment = try LimitAssignment(parsing: text)
+            #expect(assignment.limit == limit)
+            #expect(assignment.value == value)
+        }
+    }
+
+    @Test(
+        "A limit that cannot be is refused with what would be right",
+        arguments: [
+            ("requestsPerSecond", "name=value"), ("speed=1", "there are requestsPerSecond, "),
+            ("requestsPerSecond=0", "1 to 1,000,000 requests/s"), ("requestsPerSecond=1000001", "1 to 1,000,000"),
+            ("requestsPerSecond=40kB", "1 to 1,000,000"), ("requestsPerSecond=1.5", "1 to 1,000,000"),
+            ("requestsPerSecond=unlimited", "cannot be unlimited"), ("requestsPerSecond=", "'default'"),
+            ("userBytes=-1", "such as 10GB"), ("userBytes=10 lots", "such as 10GB"), ("userBytes=0.5", "such as 10GB"),
+            ("userBytes=1,5GB", "such as 10GB"), ("userBytes=99999999PB", "such as 10GB"),
+            ("userBytes=1..5GB", "such as 10GB"), ("userRecords=5MB", "a number of records"),
+        ])
+    func wrongLimits(text: String, expected: String) {
+        let error = #expect(throws: ValidationError.self) { try LimitAssignment(parsing: text) }
+        #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("Limits are shown with their units and where they come from")
+    func limitsShown() throws {
+        let answer = try json(
+            #"{"container":"c","users":1200,"limits":[{"name":"requestsPerSecond","value":40,"source":"default","#
+                + #""unit":"requests/s"},{"name":"userBytes","value":5000000000,"source":"container","unit":"bytes"},"#
+                + #"{"name":"userRecords","value":9223372036854775807,"source":"cluster","unit":"records"}],"#
+                + #""effective":{"requestsPerSecond":41,"databaseBytes":3100000000}}"#)
+        #expect(
+            LimitsShowCommand.text(answer) == """
+                container c, 1,200 users
+
+                LIMIT              VALUE          SET FOR
+                requestsPerSecond  40 requests/s
+                userBytes          5 GB           the container
+                userRecords        unlimited      the cluster
+
+                IN FORCE           VALUE
+                requestsPerSecond  41 requests/s
+                databaseBytes      3.1 GB
+                """)
+        #expect(LimitsSetCommand.line(try LimitAssignment(parsing: "userBytes=1GB"), "c") == "c: userBytes is 1 GB")
+        #expect(
+            LimitsSetCommand.line(try LimitAssignment(parsing: "userBytes=default"), "c")
+                == "c: userBytes is as by default")
+    }
+
+    @Test("An explanation says what refuses, why, and when that passes")
+    func explained() throws {
+        // As the server says it.
+        let answer = try json(
+            #"{"rules":[{"name":"requests","limit":40,"remaining":0,"resetSeconds":0.337,"fires":true,"#
+                + #""reason":"requests a second of the container, over all nodes"},{"name":"databaseBytes","#
+                + #""limit":100000000,"used":1234567,"remaining":98765433,"fires":false,"reason":"bytes"}],"#
+                + #""verdict":"refused by requests: requests a second of the container, over all nodes"}"#)
+        #expect(
+            LimitsExplainCommand.text(answer) == """
+                RULE           LIMIT          USED    LEFT        RESETS IN  REFUSES
+                requests       40 requests/s          0 requests  0.34 s     yes
+                databaseBytes  100 MB         1.2 MB  98.7 MB                no
+
+                requests: requests a second of the container, over all nodes
+                refused by requests: requests a second of the container, over all nodes
+                """)
+    }
+
+    /// Runs a command against a server that answers the same each time but for the pages of lists, and says what it was asked.
+    private func run(
+        _ arguments: [String], _ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer
+    ) async throws -> [ScriptedRequest] {
+        try await TemporaryFolder.with { folder in
+            let secret = folder + "/admin.token"
+            try PrivateFile.create(secret, "s\n")
+            return try await ScriptedServer.running(answer) { server in
+                let command = try Zonekeeper.parseAsRoot(
+                    arguments + ["--url", server.url, "--admin-token-file", secret])
+                var asynchronous = try #require(command as? any AsyncParsableCommand)
+                try await asynchronous.run()
+                return server.requests
+            }
+        }
+    }
+
+    @Test(
+        "Tokens are listed page after page, without sign-in sessions unless they are asked for",
+        arguments: [
+            ([], "api%2Csession"), (["--kind", "sign-in"], "sign-in"), (["--kind", "all"], nil),
+            (["--kind", "session", "--kind", "sign-in"], "session%2Csign-in"),
+        ] as [([String], String?)])
+    func tokenPages(arguments: [String], kinds: String?) async throws {
+        let requests = try await run(["token", "list", "--container", "c"] + arguments) { _, earlier in
+            ScriptedAnswer(body: earlier == 0 ? #"{"tokens":[],"next":"1/a"}"# : #"{"tokens":[]}"#)
+        }
+        #expect(requests.map { $0.parameter("kind") } == [kinds, kinds])
+        #expect(requests.map { $0.parameter("after") } == [nil, "1%2Fa"])
+        #expect(requests.allSatisfy { $0.parameter("container") == "c" })
+    }
+
+    @Test("Users are listed page after page")
+    func userPages() async throws {
+        let requests = try await run(["user", "list"]) { _, earlier in
+            ScriptedAnswer(body: earlier == 0 ? #"{"users":[],"next":"ada"}"# : #"{"users":[]}"#)
+        }
+        #expect(requests.map { $0.parameter("after") } == [nil, "ada"])
+    }
+
+    @Test(
+        "What is left out of a provider or a user is not sent, so that it stays; what is taken away is null",
+        arguments: [
+            ([], "", ""), (["--allow-sign-up"], "allowsSignUp", "true"),
+            (["--no-allow-sign-up"], "allowsSignUp", "false"), (["--public-client"], "clientSecret", "null"),
+        ])
+    func providerBody(arguments: [String], key: String, value: String) async throws {
+        let provider = ["provider", "add", "x", "--issuer", "https://i.example", "--client-id", "c"]
+        let requests = try await run(provider + arguments) { _, _ in ScriptedAnswer() }
+        let body = String(decoding: try #require(requests.first).body, as: UTF8.self)
+        let more = key.isEmpty ? "" : #","\#(key)":\#(value)"#
+        #expect(body == #"{"name":"x","issuer":"https://i.example","clientID":"c"\#(more)}"#)
+    }
+
+    @Test("A user is made known to an identity provider, and unknown again")
+    func identity() async throws {
+        let options = ["--identity-issuer", "https://i.example", "--identity-subject", "1"]
+        for (arguments, expected) in [
+            (["user", "create", "ada"] + options, #""identity":{"issuer":"https://i.example","subject":"1"}"#),
+            (["user", "update", "ada"] + options, #"{"identity":{"issuer":"https://i.example","subject":"1"}}"#),
+            (["user", "update", "ada", "--no-identity"], #"{"identity":null}"#),
+        ] {
+            let requests = try await run(arguments) { _, _ in ScriptedAnswer() }
+            #expect(String(decoding: try #require(requests.first).body, as: UTF8.self).contains(expected))
+        }
+    }
+
+    @Test("Roles and tokens are listed with what matters of them")
+    func lists() throws {
+        let roles = try json(#"[{"name":"Editors","members":["ada","bob"]},{"name":"Empty","members":[]}]"#)
+        #expect(RoleListCommand.table(roles.array ?? []) == "ROLE     MEMBERS\nEditors  ada, bob\nEmpty    (none)")
+        let plain = try json(#"[{"id":"1","kind":"session","container":"c","user":"ada","created":0,"label":"x"}]"#)
+        #expect(
+            TokenListCommand.table(plain.array ?? []) == """
+                ID  KIND     CONTAINER  ENVIRONMENT  USER  CREATED               EXPIRES  LABEL
+                1   session  c                       ada   1970-01-01T00:00:00Z           x
+                """)
+        let web = try json(#"[{"id":"1","kind":"api","created":0,"label":"","origins":["https://a","https://b"]}]"#)
+        #expect(TokenListCommand.table(web.array ?? []).contains("ORIGINS              LABEL\n"))
+        #expect(TokenListCommand.table(web.array ?? []).contains("https://a https://b"))
+    }
+}

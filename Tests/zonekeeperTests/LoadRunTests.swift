@@ -1,0 +1,153 @@
+import ArgumentParser
+import RecordModel
+import Testing
+
+@testable import zonekeeper
+
+/// Whole runs over TLS against a server of the test's own. What is checked leaves room for a machine that stalls.
+@Suite("Load: whole runs against a server with a limit", .serialized)
+struct LoadRunTests {
+    private static func settings(_ pace: LoadPace, seconds: Double? = nil, count: Int? = nil) -> LoadSettings {
+        let place = LoadPlace(
+            container: "c", environment: "development", database: "private", zones: [LoadPlace.defaultZone])
+        return LoadSettings(
+            mix: LoadMix(.kvSet), pace: pace, bound: LoadBound(seconds: seconds, count: count), place: place,
+            connections: 8)
+    }
+
+    private static func run(_ settings: LoadSettings, _ server: NullServer) async throws -> LoadResult {
+        try await LoadRun(
+            settings: settings, targets: [try LoadTarget(server.url)],
+            sessions: [LoadTokens(apiToken: "a", webAuthToken: "w")], authority: server.authority, stop: LoadStop()
+        ).run()
+    }
+
+    private static func withServer<Value>(
+        _ limit: GCRALimit? = nil, announcing quota: Int = 0, _ body: (NullServer) async throws -> Value
+    ) async throws -> Value {
+        let server = try await NullServer.start(answering: limit.map { NullServer.limited($0, announcing: quota) })
+        do {
+            let value = try await body(server)
+            await server.shutdown()
+            return value
+        } catch {
+            await server.shutdown()
+            throw error
+        }
+    }
+
+    private static func command(_ server: NullServer, _ arguments: String) throws -> LoadCommand {
+        try LoadCommand.parse(
+            [
+                "--url", server.url, "--ca", server.authority, "--container", "c", "--api-token", "a",
+                "--web-auth-token", "w",
+            ]
+                + ["--quiet"] + arguments.split(separator: " ").map(String.init))
+    }
+
+    @Test("a closed loop sends as many requests as were asked for, each answered once")
+    func closed() async throws {
+        try await Self.withServer { server in
+            let result = try await Self.run(Self.settings(.closed(concurrency: 8), count: 500), server)
+            #expect(result.measurement.tally.succeeded == 500 && result.measurement.sent == 500)
+            #expect(result.measurement.timeline.seconds.reduce(0) { $0 + $1.accepted } == 500)
+            #expect(result.testerCPUSeconds > 0 && !result.wasInterrupted)
+        }
+    }
+
+    @Test("what a limited server accepted is limit x time, and --expect-limit's exit code says so, both ways")
+    func expectLimit() async throws {
+        let limit = GCRALimit(perSecond: 50, burst: 20)
+        try await Self.withServer(limit, announcing: 50) { server in
+            // The burst alone is a fifth of what two seconds allow; it also makes up for what a busy machine misses.
+            try await Self.command(
+                server, "--operation kv-set --rate 400 --duration 2 --expect-limit 50 --tolerance 30%"
+            ).run()
+            let wrong = try Self.command(
+                server, "--operation kv-set --rate 400 --duration 1 --expect-limit 25 --tolerance 10%")
+            await #expect(throws: ExitCode(1)) { try await wrong.run() }
+            let low = try Self.command(server, "--operation kv-set --rate 5 --duration 1.5 --expect-limit 50")
+            await #expect(throws: ExitCode(3)) { try await low.run() }
+        }
+    }
+
+    @Test("clients that honour retryAfter send again then and get through; those that ignore it lose what is refused")
+    func retries() async throws {
+        try await Self.withServer(GCRALimit(perSecond: 60, burst: 2), announcing: 60) { server in
+            var settings = Self.settings(.open(rate: 100, spacing: .even, outstandingMax: 64), seconds: 1.5)
+            settings.behaviours = WeightedChoice([(.honour, 1), (.ignore, 1)])
+            let result = try await Self.run(settings, server)
+            let measurement = result.measurement
+            #expect(measurement.truth.answered > 0)
+            #expect(measurement.truth.refusalsWithTime == measurement.truth.refusals)
+            let (honour, ignore) = (measurement.byBehaviour[0], measurement.byBehaviour[1])
+            #expect(honour.attempts > honour.requests && ignore.attempts == ignore.requests)
+            #expect((honour.acceptedShare ?? 0) > (ignore.acceptedShare ?? 1))
+            #expect(measurement.sent == honour.attempts + ignore.attempts)
+            #expect(measurement.budget?.rate == 60)
+        }
+    }
+
+    @Test("a node that does not listen is counted as unanswered at once, and the run goes on with the others")
+    func down() async throws {
+        try await Self.withServer { server in
+            let gone = try await NullServer.start()
+            await gone.shutdown()
+            let settings = Self.settings(.open(rate: 200, spacing: .even, outstandingMax: 64), count: 100)
+            let run = LoadRun(
+                settings: settings, targets: [try LoadTarget(server.url), try LoadTarget(gone.url)],
+                sessions: [LoadTokens(apiToken: "a", webAuthToken: "w")], authority: server.authority, stop: LoadStop())
+            let result = try await run.run()
+            #expect(result.measurement.byTarget[0].accepted == 50)
+            #expect(result.measurement.byTarget[1].unanswered == 50)
+            #expect(result.seconds < 5)
+        }
+    }
+
+    @Test("a run that is asked to stop ends with what it has")
+    func stop() async throws {
+        try await Self.withServer { server in
+            let stop = LoadStop()
+            let run = LoadRun(
+                settings: Self.settings(.closed(concurrency: 2), seconds: 600), targets: [try LoadTarget(server.url)],
+                sessions: [LoadTokens(apiToken: "a", webAuthToken: "w")], authority: server.authority, stop: stop)
+            let result = try await run.run { _ in stop.set() }
+            #expect(result.wasInterrupted)
+        }
+    }
+
+    @Test("--calibrate measures the tester against a server that does nothing")
+    func calibrate() async throws {
+        let settings = Self.settings(.closed(concurrency: 8))
+        let calibration = try await Calibration.measure(settings, seconds: 0.3, stop: LoadStop())
+        #expect(calibration.perSecond > 100)
+        #expect(calibration.text.contains("answers/s from a null server"))
+    }
+
+    @Test("a live view shows every kind of count, on lines of equal number and no wider than the terminal")
+    func view() async throws {
+        try await Self.withServer(GCRALimit(perSecond: 50, burst: 5), announcing: 50) { server in
+            let settings = Self.settings(.open(rate: 300, spacing: .even, outstandingMax: 64), seconds: 1.3)
+            let result = try await Self.run(settings, server)
+            let tally = result.measurement.tally
+            var glance = LoadGlance(
+                seconds: result.seconds, dueRate: 300, sent: result.measurement.sent, accepted: tally.succeeded,
+                throttled: tally.throttled, failed: 0, outstanding: 0, waitingToRetry: 2, notIssued: 0,
+                lately: Array(result.measurement.timeline.seconds.prefix(1)),
+                latencies: result.measurement.byTarget[0].latencies, errors: [("THROTTLED", tally.throttled)],
+                budget: result.measurement.budget)
+            let frame = LiveFrame(glance: glance, secondsMax: 2, limit: nil)
+            let lines = frame.lines(width: 80)
+            #expect(lines.allSatisfy { $0.count <= 80 })
+            #expect(lines.contains { $0.hasPrefix("throttled") && $0.hasSuffix("\(tally.throttled)") })
+            #expect(lines.contains { $0.contains("limit 50/s, 0 left") })
+            #expect(lines.contains { $0.contains("THROTTLED \(tally.throttled)") })
+            #expect(frame.line.contains("/s throttled"))
+            glance.lately = []
+            glance.errors = []
+            glance.budget = nil
+            #expect(LiveFrame(glance: glance, secondsMax: nil, limit: nil).lines(width: 30).count == lines.count)
+        }
+        #expect(LiveFrame.sparkline([0, 1, 2, 8], width: 3) == "▁▂█")
+    }
+}
