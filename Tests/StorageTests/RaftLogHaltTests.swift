@@ -60,6 +60,29 @@ import Testing
         #expect(result.value.flatMap(Self.error) == .halted)
         log.close()
     }
+
+    @Test("a group written twice in one submission goes on from the later end in the same batch")
+    func twiceInOneSubmission() async throws {
+        let log = try open()
+        let gate = Gate()
+        log.submit([LogWrite(group: group2, entries: commands(1...1, 1))]) { _ in gate.wait() }
+        // While the writer stands at the gate, both submissions wait, to be encoded together.
+        let (first, second) = (Collected(), Collected())
+        log.submit([
+            LogWrite(group: group1, entries: commands(1...10, 1)),
+            LogWrite(group: group1, entries: commands(11...20, 1)),
+        ]) { first.set($0) }
+        await withCheckedContinuation { waiting in
+            log.submit([LogWrite(group: group1, entries: commands(21...21, 1))]) {
+                second.set($0)
+                waiting.resume()
+            }
+            gate.open()
+        }
+        #expect(first.value.flatMap(Self.error) == nil && second.value.flatMap(Self.error) == nil)
+        #expect(try log.all(group1, from: 1) == commands(1...21, 1))
+        log.close()
+    }
 }
 
 /// The result of a submission that may be refused at once.

@@ -92,7 +92,7 @@ extension RecordTransaction {
     private func apply(_ transfer: QuotaTransfer) throws -> QuotaOutcome {
         let id = try makeDatabase(transfer.ledger).id
         var ledger = try LedgerState(id, in: db)
-        let own = Self.month(of: time)
+        let own = QuotaTransfer.month(of: time)
         // A node whose clock was far ahead began a month that is not to come.
         if time > 0, ledger.transferMonth > Self.next(own) { (ledger.transferMonth, ledger.transferBytes) = (own, 0) }
         if transfer.month > ledger.transferMonth, time <= 0 || transfer.month <= Self.next(own) {
@@ -104,16 +104,6 @@ extension RecordTransaction {
         }
         try write(ledger, nil, id)
         return .transfer(month: ledger.transferMonth, bytes: ledger.transferBytes)
-    }
-
-    /// The month of a time in milliseconds since 1970, in UTC, as 202611.
-    private static func month(of time: Int64) -> UInt64 {
-        // Days of years that begin in March, as leap days then come last; 719,468 days before 1970 is 1 March of year 0.
-        let days = max(time, 0) / 86_400_000 + 719_468
-        let (era, day) = (days / 146_097, days % 146_097)
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-        let month = (5 * (day - (365 * year + year / 4 - year / 100)) + 2) / 153
-        return UInt64((era * 400 + year + (month < 10 ? 0 : 1)) * 100 + (month < 10 ? month + 3 : month - 9))
     }
 
     private static func next(_ month: UInt64) -> UInt64 { month % 100 == 12 ? month + 89 : month + 1 }

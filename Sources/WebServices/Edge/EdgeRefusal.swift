@@ -1,4 +1,3 @@
-import Foundation
 import NIOHTTP1
 import RecordModel
 
@@ -52,7 +51,7 @@ struct EdgeRefusal: Hashable, Sendable {
 
     /// The head and body of the answer.
     func response(hasBody: Bool) -> (head: HTTPResponseHead, body: [UInt8]) {
-        let uuid = UUIDv7.generate(now: Int64(Date().timeIntervalSince1970 * 1_000))
+        let uuid = UUIDv7.generate(now: WallTime.now)
         let reply = Reply(error, status: status, uuid: uuid)
         var headers = HTTPHeaders([
             ("Content-Type", reply.contentType), ("Content-Length", String(reply.body.count)),

@@ -131,7 +131,7 @@ extension AdminRequest {
         if isPublic {
             let limit = directory.limits(of: database.container).transferBytesPerMonth(
                 users: directory.userCount(of: database.container))
-            let carried = context.usage.transfer(of: database, month: UsageMeter.month(of: context.now))
+            let carried = context.usage.transfer(of: database, month: QuotaTransfer.month(of: context.now))
             rules.append(
                 Rule(
                     name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,

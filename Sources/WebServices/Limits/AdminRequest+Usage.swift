@@ -86,7 +86,7 @@ extension AdminRequest {
         let database = DatabaseKey(
             container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)
         let ledger = try await context.ledger(of: database, by: deadline)
-        let month = UsageMeter.month(of: context.now)
+        let month = QuotaTransfer.month(of: context.now)
         let directory = context.node.directory.snapshot
         let limit = directory.limits(of: key.container).transferBytesPerMonth(
             users: directory.userCount(of: key.container))

@@ -27,7 +27,7 @@ final class AuditTrail: Sendable {
     private static let intervalMilliseconds: Int64 = 1_000
 
     private let state = Mutex(State())
-    private let loop = Mutex<Task<Void, Never>?>(nil)
+    private let work = RepeatedWork()
 
     /// Notes that somebody was refused something for lack of permission.
     func refused(_ origin: AuditOrigin, action: String, subject: String, count: Int = 1) {
@@ -47,19 +47,12 @@ final class AuditTrail: Sendable {
     }
 
     func start(_ context: WebContext) {
-        loop.withLock { loop in
-            loop = Task { [weak self] in
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: .milliseconds(Self.intervalMilliseconds))
-                    await self?.flush(context)
-                }
-            }
-        }
+        work.start(everyMilliseconds: Self.intervalMilliseconds) { [weak self] in await self?.flush(context) }
     }
 
     /// Ends the work beside the requests, after writing what waits.
     func stop(_ context: WebContext) async {
-        loop.withLock { $0.take() }?.cancel()
+        work.stop()
         await flush(context)
     }
 

@@ -1,7 +1,6 @@
 import Admission
 import Cluster
 import Directory
-import Foundation
 import Logging
 import PeerTransport
 import RaftCore
@@ -37,7 +36,7 @@ final class Coordinator: NodeServices {
         rates = RateExchange(node: node)
     }
 
-    private var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+    private var now: Int64 { WallTime.now }
 
     /// Answers other nodes and keeps shares and sessions up to date from here on.
     func start() {

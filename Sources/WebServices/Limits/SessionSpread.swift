@@ -1,7 +1,6 @@
 import Admission
 import Cluster
 import Directory
-import Foundation
 import Logging
 import PeerTransport
 import RaftCore
@@ -35,7 +34,7 @@ final class SessionSpread: Sendable {
         self.outboxes = Mutex(outboxes)
     }
 
-    private var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+    private var now: Int64 { WallTime.now }
 
     /// Milliseconds of the node's monotonic clock, which nobody sets.
     private var uptime: Int64 { Int64(MonotonicTime.current.nanoseconds / 1_000_000) }

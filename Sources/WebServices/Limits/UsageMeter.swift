@@ -1,5 +1,4 @@
 import Cluster
-import Foundation
 import RaftCore
 import RecordModel
 import RecordStore
@@ -29,7 +28,7 @@ final class UsageMeter: Sendable {
     /// Where requests wait that lack some of a database's quota.
     let allotments = AllotmentDesk()
     private let warned = Mutex<[DatabaseKey: (level: QuotaWarning, time: Int64)]>([:])
-    private let loop = Mutex<Task<Void, Never>?>(nil)
+    private let work = RepeatedWork()
 
     /// Counts the bytes of a request and its answer.
     func carried(_ bytes: Int, for database: DatabaseKey) {
@@ -85,19 +84,12 @@ final class UsageMeter: Sendable {
     }
 
     func start(_ context: WebContext) {
-        loop.withLock { loop in
-            loop = Task { [weak self] in
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: .milliseconds(Self.intervalMilliseconds))
-                    await self?.flush(context)
-                }
-            }
-        }
+        work.start(everyMilliseconds: Self.intervalMilliseconds) { [weak self] in await self?.flush(context) }
     }
 
     /// Ends the work beside the requests, after bringing what waits.
     func stop(_ context: WebContext) async {
-        loop.withLock { $0.take() }?.cancel()
+        work.stop()
         await flush(context)
     }
 
@@ -107,7 +99,7 @@ final class UsageMeter: Sendable {
             for database in waiting.keys { counts[database]?.waiting = 0 }
             return waiting
         }
-        let month = Self.month(of: context.now)
+        let month = QuotaTransfer.month(of: context.now)
         for (database, count) in waiting.sorted(by: { $0.key.container < $1.key.container }) {
             let command = QuotaCommand.addTransfer(
                 QuotaTransfer(ledger: database, month: month, bytes: UInt64(count.waiting)))
@@ -129,13 +121,5 @@ final class UsageMeter: Sendable {
                 // Counted or not: counting it twice would be worse than losing a second's traffic.
             }
         }
-    }
-
-    /// The month of a time in milliseconds since 1970, in UTC, as 202611.
-    static func month(of time: Int64) -> UInt64 {
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = .gmt
-        let parts = calendar.dateComponents([.year, .month], from: Date(timeIntervalSince1970: Double(time) / 1_000))
-        return UInt64((parts.year ?? 1970) * 100 + (parts.month ?? 1))
     }
 }

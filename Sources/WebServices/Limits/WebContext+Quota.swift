@@ -104,7 +104,7 @@ extension WebContext {
         let limit = directory.limits(of: database.container).transferBytesPerMonth(
             users: directory.userCount(of: database.container))
         guard limit != ContainerLimit.unlimited else { return }
-        let month = UsageMeter.month(of: now)
+        let month = QuotaTransfer.month(of: now)
         if !usage.knows(database, month: month) {
             usage.learn(database, try await ledger(of: database, by: deadline), month: month)
         }

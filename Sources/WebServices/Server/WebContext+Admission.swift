@@ -71,8 +71,7 @@ extension WebContext {
             ServiceError(
                 .throttled,
                 "too many requests from this address failed to authenticate; wait, and mend the token or key",
-                retryAfterSeconds: Double(identity.failedAuthentications.retryAfterMilliseconds(address, now: now))
-                    / 1_000))
+                retryAfterSeconds: identity.failedAuthentications.retryAfterSeconds(address, now: now)))
     }
 
     /// - Throws: `AUTHENTICATION_FAILED` where there is no such server-to-server key.

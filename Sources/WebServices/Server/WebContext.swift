@@ -2,7 +2,6 @@ package import Admission
 import Authorization
 package import Cluster
 import Directory
-import Foundation
 package import Logging
 import RaftCore
 import RecordModel
@@ -51,14 +50,11 @@ package final class WebContext: Sendable {
     }
 
     /// Milliseconds since 1970.
-    var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+    var now: Int64 { WallTime.now }
 
-    /// Has a command applied by the directory; this node may not know of it yet.
-    /// - Parameter origin: who asked, for the audit log; nil for what requests bring about by themselves.
-    func submit(
-        _ command: DirectoryCommand, origin: AuditOrigin? = nil, by deadline: Deadline
-    ) async throws(RequestFailure) -> DirectoryOutcome {
-        try await submit(DirectoryEntry(command, origin: origin), by: deadline)
+    /// Has a command applied by the directory that a request brings about by itself; this node may not know of it yet.
+    func submit(_ command: DirectoryCommand, by deadline: Deadline) async throws(RequestFailure) -> DirectoryOutcome {
+        try await submit(DirectoryEntry(command), by: deadline)
     }
 
     /// Has an entry applied by the directory; this node may not know of it yet.

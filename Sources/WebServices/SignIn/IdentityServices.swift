@@ -59,13 +59,7 @@ extension WebContext {
     /// Has the directory take an entry, and waits until this node knows. Other nodes may learn of it a moment later: for what they
     /// look up before they refuse anything by it.
     func enter(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) {
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
-        if case .refused(let error) = try unpacked(bytes, as: DirectoryOutcome.self) { throw RequestFailure(error) }
+        if case .refused(let error) = try await submit(entry, by: deadline) { throw RequestFailure(error) }
         try await refreshDirectory()
     }
 
