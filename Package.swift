@@ -25,9 +25,13 @@ extension Target.Dependency {
     static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
     static let hummingbird: Self = .product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore: Self = .product(name: "HummingbirdCore", package: "hummingbird")
+    static let hummingbirdHTTP2: Self = .product(name: "HummingbirdHTTP2", package: "hummingbird")
+    static let nioHTTPTypes: Self = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+    static let nioHTTP2: Self = .product(name: "NIOHTTP2", package: "swift-nio-http2")
     static let nioTLS: Self = .product(name: "NIOTLS", package: "swift-nio")
     static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
-    static let lifecycle: Self = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let lifecycle: Self = .product(
+        name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let unixSignals: Self = .product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let arguments: Self = .product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asyncHTTPClient: Self = .product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -36,7 +40,8 @@ extension Target.Dependency {
 
 /// A target of ours with its tests: `Sources/<name>` and `Tests/<name>Tests`.
 func module(
-    _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [], isTested: Bool = true
+    _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [],
+    isTested: Bool = true
 ) -> [Target] {
     var targets: [Target] = [
         .target(name: name, dependencies: dependencies, exclude: ["DESIGN.md"], swiftSettings: settings)
@@ -66,6 +71,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -82,8 +89,11 @@ let package = Package(
         module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
         module("Certificates", [.x509, .asn1, .crypto]),
         module(
-            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging], testing: ["Certificates"]),
-        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
+            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
+            testing: ["Certificates"]),
+        module(
+            "RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite],
+            testing: ["Storage"]),
         module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
         module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
         module(
@@ -94,51 +104,62 @@ let package = Package(
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ],
             testing: [
-                "Certificates", "TestSupport", "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes, .hummingbird,
+                "Certificates", "TestSupport", "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes,
+                .hummingbird,
                 .hummingbirdCore,
-                .lifecycle, .nioHTTP1, .nioSSL, .nioTLS,
+                .lifecycle, .nioHTTP1, .nioHTTP2, .nioSSL, .nioTLS,
             ]),
         module(
-            "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
+            "Admission",
+            ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport",
+                "RaftCore",
                 "RecordModel",
-                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
+                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
+                .hummingbirdCore, .hummingbirdHTTP2,
                 .lifecycle,
-                .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioTLS,
+                .logging, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),
         [
             .executableTarget(
                 name: "zonekeeper",
                 dependencies: [
-                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Storage",
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
+                    "Storage",
                     "WebServices",
-                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore,
+                    .nioHTTP1,
                     .nioPosix, .nioSSL, .nioTLS, .unixSignals,
                 ],
                 swiftSettings: settings),
             .testTarget(
                 name: "zonekeeperTests",
                 dependencies: [
-                    "zonekeeper", "Directory", "RecordModel", "Storage", .arguments, .asyncHTTPClient, .crypto,
+                    "zonekeeper", "Directory", "RecordModel", "Storage", .arguments, .asyncHTTPClient,
+                    .crypto,
                     .nioCore, .nioHTTP1, .nioPosix,
                 ],
                 swiftSettings: settings),
             .target(
                 name: "TestSupport",
                 dependencies: [
-                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "WebServices",
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
+                    "WebServices",
                     "zonekeeper", .asyncHTTPClient,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .testTarget(
                 name: "ConformanceTests",
-                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore],
+                dependencies: [
+                    "RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore,
+                ],
                 swiftSettings: settings),
             .testTarget(
-                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),
+                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"],
+                swiftSettings: settings),
             .testTarget(name: "LintTests", swiftSettings: settings),
             .executableTarget(
                 name: "store-benchmarks",

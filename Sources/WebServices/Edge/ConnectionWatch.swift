@@ -14,6 +14,8 @@ struct ConnectionWatch: Sendable, Equatable {
         case head
         /// The bytes that came in the window at hand, which began at `since`.
         case body(bytes: Int)
+        /// Requests side by side, each of which is watched by itself (HTTP/2).
+        case streams
         /// Nothing that comes in matters any more.
         case over
     }
@@ -66,8 +68,20 @@ struct ConnectionWatch: Sendable, Equatable {
         switch input {
         case .idle: enter(.head, now)
         case .body(let bytes): input = .body(bytes: bytes + count)
-        case .handshake, .head, .over: break
+        case .handshake, .head, .streams, .over: break
         }
+    }
+
+    /// Both sides speak HTTP/2 from here on.
+    mutating func multiplexed(now: NIODeadline) {
+        if input != .over { enter(.streams, now) }
+    }
+
+    mutating func streamBegan() { requestsOpen += 1 }
+
+    mutating func streamEnded(now: NIODeadline) {
+        requestsOpen -= 1
+        if input == .streams { since = now }
     }
 
     mutating func headEnded(now: NIODeadline) {
@@ -94,7 +108,7 @@ struct ConnectionWatch: Sendable, Equatable {
         switch input {
         case .handshake: return elapsed >= limits.handshakeTimeout ? .drop(.handshakeTimeout) : nil
         case .head: return elapsed >= limits.headersTimeout ? .refuse(.headersTimeout) : nil
-        case .idle:
+        case .idle, .streams:
             let isQuiet = requestsOpen == 0 && sight.unsentBytes == 0
             return isQuiet && elapsed >= limits.idleTimeout ? .drop(.idle) : nil
         case .body(let bytes):

@@ -1,8 +1,10 @@
 import HummingbirdCore
+import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import NIOTLS
 import PeerTransport
 import RecordModel
 import Synchronization
@@ -32,11 +34,22 @@ final class Edge: Sendable {
     }
 }
 
-/// The channel of one client's connection: TLS, the watch, HTTP/1.1, the rules, and then Hummingbird.
+/// The channel of one client's connection: TLS, the watch, HTTP/1.1 or HTTP/2 as both sides can, the rules, and then
+/// Hummingbird.
 struct EdgeChannel: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
+    /// A connection whose sides agree on a protocol during the handshake.
+    struct Value: ServerChildChannelValue {
+        let channel: any Channel
+        let spoken: EventLoopFuture<Spoken>
+    }
 
-    private let http: HTTP1Channel
+    enum Spoken: Sendable {
+        case http1(HTTP1Channel.Value)
+        case http2(HTTP2Channel.Value)
+    }
+
+    private let http1: HTTP1Channel
+    private let http2: HTTP2Channel
     private let edge: Edge
 
     init(responder: @escaping HTTPChannelHandler.Responder, edge: Edge) {
@@ -45,10 +58,15 @@ struct EdgeChannel: ServerChildChannel {
         decoder.maxHeaderFieldSize = bytesMax
         decoder.maxHeaderListSize = bytesMax
         decoder.maxHeaderFieldCount = edge.limits.headerFieldsMax
-        // Without an idle time-out of its own: the watch has it.
-        http = HTTP1Channel(
+        // Without idle time-outs of their own: the watch has them.
+        http1 = HTTP1Channel(
             responder: responder,
             configuration: HTTP1Channel.Configuration(idleTimeout: nil, httpDecoderConfiguration: decoder))
+        http2 = HTTP2Channel(
+            responder: responder,
+            configuration: HTTP2ChannelConfiguration(
+                streamConfiguration: HTTP1Channel.Configuration(
+                    additionalChannelHandlers: [StreamHandler(edge: edge)], idleTimeout: nil)))
         self.edge = edge
     }
 
@@ -56,20 +74,45 @@ struct EdgeChannel: ServerChildChannel {
         // All of it happens at once, on the loop: the connection does not begin before.
         channel.eventLoop.makeCompletedFuture {
             let tls = NIOSSLServerHandler(context: edge.certificates.context(now: .now()))
-            try channel.pipeline.syncOperations.addHandlers([tls, WatchHandler(edge: edge, tls: tls)])
-        }.flatMap {
-            http.setup(channel: channel, logger: logger)
-        }.flatMapThrowing { value in
-            let pipeline = channel.pipeline.syncOperations
-            let watcher = try pipeline.handler(type: WatchHandler.self)
-            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(RequestHandler(edge: edge, watcher: watcher), position: .after(decoder))
-            return value
-        }.flatMapError { error in
-            channel.close(promise: nil)
-            return channel.eventLoop.makeFailedFuture(error)
+            let watcher = WatchHandler(edge: edge, tls: tls)
+            let bound = NIOLoopBound(watcher, eventLoop: channel.eventLoop)
+            let negotiation = NIOTypedApplicationProtocolNegotiationHandler<Spoken> { result, channel in
+                if case .negotiated("h2") = result { return speakHTTP2(channel, bound.value, logger) }
+                return speakHTTP1(channel, bound.value, logger)
+            }
+            try channel.pipeline.syncOperations.addHandlers([tls, watcher, negotiation])
+            return Value(channel: channel, spoken: negotiation.protocolNegotiationResult)
         }
     }
 
-    func handle(value: Value, logger: Logger) async { await http.handle(value: value, logger: logger) }
+    private func speakHTTP1(
+        _ channel: any Channel, _ watcher: WatchHandler, _ logger: Logger
+    ) -> EventLoopFuture<Spoken> {
+        let bound = NIOLoopBound(watcher, eventLoop: channel.eventLoop)
+        return http1.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(RequestHandler(edge: edge, watcher: bound.value), position: .after(decoder))
+            return .http1(value)
+        }
+    }
+
+    private func speakHTTP2(
+        _ channel: any Channel, _ watcher: WatchHandler, _ logger: Logger
+    ) -> EventLoopFuture<Spoken> {
+        watcher.watch.multiplexed(now: .now())
+        return http2.setup(channel: channel, logger: logger).map { .http2($0) }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        do {
+            switch try await value.spoken.get() {
+            case .http1(let connection): await http1.handle(value: connection, logger: logger)
+            case .http2(let connection): await http2.handle(value: connection, logger: logger)
+            }
+        } catch {
+            logger.debug("a client's connection ended before it was one: \(error)")
+            value.channel.close(promise: nil)
+        }
+    }
 }

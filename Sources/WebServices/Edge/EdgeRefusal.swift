@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOHTTP1
 import RecordModel
 
@@ -49,22 +50,32 @@ struct EdgeRefusal: Hashable, Sendable {
                 retryAfterSeconds: 0))
     }
 
-    /// The head and body of the answer.
+    /// The head and body of the answer in HTTP/1.
     func response(hasBody: Bool) -> (head: HTTPResponseHead, body: [UInt8]) {
-        let uuid = UUIDv7.generate(now: WallTime.now)
-        let reply = Reply(error, status: status, uuid: uuid)
-        var headers = HTTPHeaders([
-            ("Content-Type", reply.contentType), ("Content-Length", String(reply.body.count)),
-            ("X-Apple-Request-UUID", uuid), ("Connection", "close"), ("Server", "zonekeeper"),
-            // Nothing in the answer is anyone's, so a page of any origin may read why it was refused.
-            ("Access-Control-Allow-Origin", "*"),
-            ("Access-Control-Expose-Headers", "X-Apple-Request-UUID,Retry-After"),
-        ])
-        if let seconds = reply.retryAfterSeconds {
-            headers.add(name: "Retry-After", value: String(Int64(seconds.rounded(.up))))
-        }
+        let (fields, body) = answer()
+        var headers = HTTPHeaders(fields.map { ($0.name.rawName, $0.value) })
+        headers.add(name: "Connection", value: "close")
         let head = HTTPResponseHead(
             version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
-        return (head, hasBody ? reply.body : [])
+        return (head, hasBody ? body : [])
+    }
+
+    /// The head and body of the answer in HTTP/2, where it ends no more than its stream.
+    func streamResponse(hasBody: Bool) -> (head: HTTPResponse, body: [UInt8]) {
+        let (fields, body) = answer()
+        return (HTTPResponse(status: .init(code: status), headerFields: fields), hasBody ? body : [])
+    }
+
+    private func answer() -> (fields: HTTPFields, body: [UInt8]) {
+        let uuid = UUIDv7.generate(now: WallTime.now)
+        let reply = Reply(error, status: status, uuid: uuid)
+        var fields: HTTPFields = [
+            .contentType: reply.contentType, .contentLength: String(reply.body.count), .server: "zonekeeper",
+            // Nothing in the answer is anyone's, so a page of any origin may read why it was refused.
+            .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "X-Apple-Request-UUID,Retry-After",
+        ]
+        if let name = HTTPField.Name("X-Apple-Request-UUID") { fields[name] = uuid }
+        if let seconds = reply.retryAfterSeconds { fields[.retryAfter] = String(Int64(seconds.rounded(.up))) }
+        return (fields, reply.body)
     }
 }

@@ -25,8 +25,6 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let watcher: WatchHandler
     private var phase = Phase.serving
     private var context: ChannelHandlerContext?
-    /// What every request is refused with.
-    private var standing: EdgeRefusal?
     /// Between a request's head and its end.
     private var isBodyComing = false
     /// Between an answer's head and its end.
@@ -59,8 +57,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             // What comes after the last request is not taken.
             guard !isLast else { return }
             isHeadMethod = head.method == .HEAD
-            if let refusal = standing ?? rules.refusal(of: head) {
-                if standing == nil { edge.counters.count(.badRequest) }
+            if let refusal = watcher.standing ?? rules.refusal(of: RequestMeasure(head)) {
+                if watcher.standing == nil { edge.counters.count(.badRequest) }
                 return refuse(refusal, isOpen: false)
             }
             guard watcher.watch.requestsOpen < edge.limits.pipelinedRequestsMax else {
@@ -99,9 +97,6 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     // MARK: Refusing
-
-    /// Answers every request with this.
-    func refuseAll(_ refusal: EdgeRefusal) { standing = refusal }
 
     /// Ends what comes too slowly.
     func isTooSlow(_ end: EdgeEnd) {

@@ -73,7 +73,7 @@ final class ServerCertificates: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuites = cipherSuites
         configuration.renegotiationSupport = .none
-        configuration.applicationProtocols = ["http/1.1"]
+        configuration.applicationProtocols = ["h2", "http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
         return configuration
     }

@@ -12,8 +12,10 @@ final class WatchHandler: ChannelDuplexHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = ByteBuffer
 
-    /// Answers what is refused.
+    /// Answers what is refused; nil while nothing can be answered, and in HTTP/2, whose streams answer by themselves.
     weak var requests: RequestHandler?
+    /// What every request of the connection is refused with.
+    private(set) var standing: EdgeRefusal?
     var watch: ConnectionWatch
     private let edge: Edge
     private let tls: NIOSSLServerHandler
@@ -50,7 +52,7 @@ final class WatchHandler: ChannelDuplexHandler {
         case .served: break
         case .told(let refusal):
             edge.overLimit(refusal)
-            requests?.refuseAll(refusal)
+            standing = refusal
         case .none:
             edge.counters.count(.overLimit)
             return drop(context)
@@ -93,6 +95,8 @@ final class WatchHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted = event as? TLSUserEvent { watch.handshakeCompleted(now: .now()) }
+        // Nobody else is there yet to hear that the node stops.
+        if event is ChannelShouldQuiesceEvent, watch.input == .handshake { return drop(context) }
         context.fireUserInboundEventTriggered(event)
         // Where half-closed connections are allowed, TLS that was told to close waits out its time even though the other
         // side's goodbye has come; nothing is left to wait for.
@@ -168,7 +172,7 @@ final class WatchHandler: ChannelDuplexHandler {
             context.read()
         case .refuse(let end):
             edge.counters.count(end)
-            requests?.isTooSlow(end)
+            if let requests { requests.isTooSlow(end) } else { drop(context) }
         }
         scheduleLook(context)
     }

@@ -1,0 +1,147 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTPTypes
+
+/// Stands at the head of one request of an HTTP/2 connection: refuses it by its head, and ends it when its body comes,
+/// or its answer is taken, too slowly. The other requests of the connection go on.
+final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private let edge: Edge
+    /// The connection's; nil once the request has ended.
+    private var connection: WatchHandler?
+    private var watch: ConnectionWatch
+    private var timer: Scheduled<Void>?
+    private var isReading = false
+    private var isHeadMethod = false
+    /// Between the answer's first and last part.
+    private var isResponding = false
+    /// The edge has answered: what the service or the client still says is not passed on.
+    private var isRefused = false
+    private var pendingBytes = 0
+    private var sentBytes = 0
+
+    init(edge: Edge) {
+        self.edge = edge
+        watch = ConnectionWatch(limits: edge.limits, now: .now())
+        watch.handshakeCompleted(now: .now())
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        connection = try? context.channel.parent?.pipeline.syncOperations.handler(type: WatchHandler.self)
+        connection?.watch.streamBegan()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    private func end() {
+        timer?.cancel()
+        timer = nil
+        connection?.watch.streamEnded(now: .now())
+        connection = nil
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isRefused else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let request):
+            isHeadMethod = request.method == .head
+            watch.headEnded(now: .now())
+            if let standing = connection?.standing { return refuse(context, standing) }
+            if let refusal = RequestRules(limits: edge.limits).refusal(of: RequestMeasure(request)) {
+                edge.counters.count(.badRequest)
+                return refuse(context, refusal)
+            }
+            scheduleLook(context)
+        case .body(let buffer):
+            watch.bytesArrived(buffer.readableBytes, now: .now())
+        case .end:
+            watch.requestEnded(now: .now())
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        isReading = true
+        context.read()
+    }
+
+    // MARK: Out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        // The service answers what was refused meanwhile. It has done its part.
+        guard !isRefused else { return promise?.succeed() ?? () }
+        switch unwrapOutboundIn(data) {
+        case .head: isResponding = true
+        case .body(let buffer): return write(context, data, buffer.readableBytes, promise)
+        case .end: break
+        }
+        context.write(data, promise: promise)
+    }
+
+    /// Writes a part of the answer's body, and counts it until the connection has taken it.
+    private func write(
+        _ context: ChannelHandlerContext, _ data: NIOAny, _ count: Int, _ promise: EventLoopPromise<Void>?
+    ) {
+        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
+        pendingBytes += count
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        taken.futureResult.whenComplete { _ in
+            bound.value.pendingBytes -= count
+            bound.value.sentBytes += count
+        }
+        context.write(data, promise: taken)
+    }
+
+    private func refuse(_ context: ChannelHandlerContext, _ refusal: EdgeRefusal) {
+        isRefused = true
+        watch.inputEnded()
+        guard !isResponding else { return context.close(promise: nil) }
+        let (head, body) = refusal.streamResponse(hasBody: !isHeadMethod)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        if !body.isEmpty { context.write(wrapOutboundOut(.body(ByteBuffer(bytes: body))), promise: nil) }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: written)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        written.futureResult.whenComplete { _ in bound.value.close(promise: nil) }
+    }
+
+    // MARK: The clock
+
+    private func scheduleLook(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: edge.limits.tick) { [weak self] in
+            self?.look(bound.value)
+        }
+    }
+
+    private func look(_ context: ChannelHandlerContext) {
+        let verdict = watch.looked(
+            ConnectionWatch.Sight(
+                now: .now(), isReading: isReading, unsentBytes: pendingBytes, sentBytes: sentBytes))
+        switch verdict {
+        case nil: return scheduleLook(context)
+        case .drop(let end):
+            edge.counters.count(end)
+            context.close(promise: nil)
+        case .refuse(let end):
+            edge.counters.count(end)
+            refuse(context, .slowBody(edge.limits.bytesPerSecondMin))
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import RecordModel
+import Testing
+
+@testable import WebServices
+
+extension ClusterSuites {
+    @Suite("HTTP/2 on the client port", .timeLimit(.minutes(1)))
+    struct HTTP2Tests {
+        @Test("a client that can is spoken to in HTTP/2, with many requests side by side on one connection")
+        func sideBySide() async throws {
+            try await EdgeUnderTest.run({ $0.connectionsMax = 1 }) { edge in
+                try await Self.withClient { client in
+                    try await withThrowingTaskGroup(of: String.self) { group in
+                        for count in 0..<40 {
+                            group.addTask {
+                                let request = Self.post(edge, [UInt8](repeating: 7, count: count * 5_000))
+                                let response = try await client.execute(request, timeout: .seconds(20))
+                                #expect(response.version == .http2 && response.status == .ok)
+                                return String(buffer: try await response.body.collect(upTo: 1 << 20))
+                            }
+                        }
+                        var answers: [String] = []
+                        for try await answer in group { answers.append(answer) }
+                        #expect(answers.sorted() == (0..<40).map { "127.0.0.1 \($0 * 5_000)" }.sorted())
+                    }
+                }
+                #expect(edge.server.counters[.overLimit] == 0)
+            }
+        }
+
+        @Test("the rules for heads hold, and end the request only")
+        func heads() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                let long = String(repeating: "x", count: 9_000)
+                let attacks: [(HTTPMethod, String, HTTPHeaders, UInt)] = [
+                    (.GET, "/" + long, [:], 414), (.TRACE, "/", [:], 405),
+                    (.GET, "/", HTTPHeaders((0..<200).map { ("f\($0)", "1") }), 431), (.GET, "/", [:], 200),
+                ]
+                for (method, uri, headers, status) in attacks {
+                    let answer = try await client.ask(method, uri, headers)
+                    #expect(answer.status == status, "\(uri.prefix(20)): \(answer)")
+                    guard status != 200 else { continue }
+                    #expect(try JSONParser.parse(answer.body)["serverErrorCode"]?.string == "BAD_REQUEST")
+                }
+                #expect(edge.server.counters[.badRequest] == 3)
+            }
+        }
+
+        @Test("a body that does not come ends its request, while others of the connection are answered")
+        func slowBody() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                async let slow = client.ask(.POST, "/", ["content-length": "9"], isEnding: false)
+                for _ in 0..<3 { #expect(try await client.ask(.GET, "/").status == 200) }
+                let answer = try await slow
+                #expect(answer.status == 408)
+                #expect(try JSONParser.parse(answer.body)["reason"]?.string?.contains("body") == true)
+                #expect(try await client.ask(.GET, "/").status == 200)
+                #expect(edge.server.counters[.slowBody] == 1)
+            }
+        }
+
+        @Test("who does not take an answer loses it, and the connection goes on")
+        func slowReader() async throws {
+            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+                let client = try await StreamClient(edge)
+                async let untaken = client.ask(.GET, "/large", isReading: false)
+                var ends = edge.writeEnds.makeAsyncIterator()
+                #expect(await ends.next() == "failed")
+                #expect(edge.server.counters[.slowReader] == 1)
+                let answer = try? await untaken
+                #expect(answer == nil)
+                #expect(try await client.ask(.GET, "/").status == 200)
+            }
+        }
+
+        @Test("a connection without a request ends, whatever frames come on it")
+        func idle() async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                #expect(try await client.ask(.GET, "/").status == 200)
+                try await client.untilClosed()
+                #expect(edge.server.counters[.idle] == 1)
+            }
+        }
+
+        @Test("a connection over the limit is told so in HTTP/2 too")
+        func overLimit() async throws {
+            try await EdgeUnderTest.run({ $0.connectionsMax = 1 }) { edge in
+                let held = try await StreamClient(edge)
+                #expect(try await held.ask(.GET, "/").status == 200)
+                let told = try await StreamClient(edge).ask(.GET, "/")
+                #expect(told.status == 503)
+                #expect(try JSONParser.parse(told.body)["serverErrorCode"]?.string == "TRY_AGAIN_LATER")
+            }
+        }
+
+        private static func post(_ edge: EdgeUnderTest, _ body: [UInt8]) -> HTTPClientRequest {
+            var request = HTTPClientRequest(url: "https://127.0.0.1:\(edge.port)/")
+            request.method = .POST
+            request.body = .bytes(body)
+            return request
+        }
+
+        private static func withClient(_ body: (HTTPClient) async throws -> Void) async throws {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.certificateVerification = .none
+            let client = HTTPClient(
+                eventLoopGroupProvider: .singleton, configuration: HTTPClient.Configuration(tlsConfiguration: tls))
+            do {
+                try await body(client)
+            } catch {
+                try await client.shutdown()
+                throw error
+            }
+            try await client.shutdown()
+        }
+    }
+}
+
+/// One HTTP/2 connection whose streams can misbehave.
+private struct StreamClient {
+    struct Answer: Sendable {
+        var status: UInt
+        var body: [UInt8]
+    }
+    struct Cut: Error {}
+
+    private let channel: any Channel
+    private let multiplexer: NIOHTTP2Handler.AsyncStreamMultiplexer<Void>
+
+    init(_ edge: EdgeUnderTest) async throws {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.certificateVerification = .none
+        tls.applicationProtocols = ["h2"]
+        let context = try NIOSSLContext(configuration: tls)
+        (channel, multiplexer) = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: edge.port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: nil))
+                    let multiplexer = try pipeline.configureAsyncHTTP2Pipeline(mode: .client) {
+                        $0.eventLoop.makeSucceededVoidFuture()
+                    }
+                    return (channel, multiplexer)
+                }
+            }
+    }
+
+    /// - Parameters:
+    ///   - isEnding: whether the request is sent to its end.
+    ///   - isReading: whether the answer is taken.
+    func ask(
+        _ method: HTTPMethod, _ uri: String, _ headers: HTTPHeaders = [:], isEnding: Bool = true, isReading: Bool = true
+    ) async throws -> Answer {
+        let stream = try await multiplexer.openStream { stream in
+            stream.setOption(.autoRead, value: isReading).flatMapThrowing {
+                try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https))
+                return try NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>(
+                    wrappingChannelSynchronously: stream)
+            }
+        }
+        var head = HTTPRequestHead(version: .http2, method: method, uri: uri, headers: headers)
+        head.headers.add(name: "host", value: "a")
+        let (request, isOver) = (head, isEnding)
+        return try await stream.executeThenClose { inbound, outbound in
+            try await outbound.write(.head(request))
+            if isOver { try await outbound.write(.end(nil)) }
+            guard isReading else {
+                try await stream.channel.closeFuture.get()
+                throw Cut()
+            }
+            var answer = Answer(status: 0, body: [])
+            for try await part in inbound {
+                switch part {
+                case .head(let head): answer.status = head.status.code
+                case .body(let buffer): answer.body += buffer.readableBytesView
+                case .end: return answer
+                }
+            }
+            throw Cut()
+        }
+    }
+
+    func untilClosed() async throws { try await channel.closeFuture.get() }
+}
