@@ -12,10 +12,8 @@ public struct Proposal: Hashable, Sendable {
 
 /// Why a proposal was refused. Nothing was appended, so proposing again is safe.
 public enum ProposalError: Error, Hashable, Sendable {
-    /// This replica does not lead. A retry helps, at `hint` if there is one.
+    /// This replica does not lead, or is handing over to `hint`. A retry helps, at `hint` if there is one.
     case notLeader(hint: ReplicaID?)
     /// Too much is proposed and not yet committed. A retry helps later.
     case overloaded(uncommittedBytes: Int, uncommittedBytesMax: Int)
-    /// This version cannot change a group's members. A retry does not help.
-    case configurationChangesUnsupported
 }

@@ -40,12 +40,13 @@ extension Raft {
         }
         guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }
         let wasReadable = canServeReads
-        // This term's uncommitted entries are all in memory.
-        uncommittedBytes -= log.cachedBytes(after: commitIndex, through: reached, ofTerm: term)
+        // Entries that are not committed leave memory no more once they are in it.
+        uncommittedBytes -= log.cachedBytes(after: commitIndex, through: reached)
         precondition(uncommittedBytes >= 0, "\(uncommittedBytes) bytes uncommitted")
         commitIndex = reached
         trim()
         if !wasReadable { startRound() }
+        advanceMembership()
     }
 
     /// Learns from the leader that everything up to `index` is committed.

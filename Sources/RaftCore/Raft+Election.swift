@@ -66,6 +66,7 @@ extension Raft {
         configuration.all.filter { $0 != id && configuration.isVoter($0) }
     }
 
-    /// Whether this replica may vote for anyone at all now.
-    var mayVote: Bool { now >= votesFrom && configuration.isVoter(id) }
+    /// Whether this replica may vote for anyone at all now. It need not be a voter by its own configuration: an entry that
+    /// it lacks may have made it one, and whose votes count is for the candidate to know (dissertation section 4.1).
+    var mayVote: Bool { now >= votesFrom }
 }

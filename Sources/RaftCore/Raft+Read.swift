@@ -1,7 +1,10 @@
 extension Raft {
-    /// Asks for an index that a linearizable read must wait for (ReadIndex, dissertation section 6.4).
+    /// Asks for an index that a linearizable read must wait for (dissertation section 6.4): by a round of heartbeats
+    /// (ReadIndex), or at once while `RaftSettings.lease` gives a lease.
     ///
     /// These or later effects hold a `ReadReady` or a `FailedRead` with this id, exactly one.
+    /// - Parameter now: with a lease, the clock as read *after* the request came in; an earlier reading could fall in a
+    ///   lease that is over by now.
     public mutating func read(_ id: UInt64, now: MonotonicTime) -> Effects {
         begin(now)
         guard role == .leader else {
@@ -12,7 +15,7 @@ extension Raft {
             output.failedReads.append(FailedRead(id: id, leader: leader, reason: .overloaded))
             return finish()
         }
-        if canServeReads && isOnlyVoter {
+        if canServeReads && (isOnlyVoter || isLeaseHeld) {
             output.reads.append(ReadReady(id: id, index: commitIndex))
             return finish()
         }
@@ -28,11 +31,13 @@ extension Raft {
     mutating func startRound() {
         precondition(role == .leader, "a \(role) sends heartbeats")
         round += 1
+        if let lease = settings.lease { rounds.begin(round, now: now, lease: lease) }
         if canServeReads { reads.begin(round: round, index: commitIndex) }
         for follower in followers {
             send(.heartbeatRequest(commit: min(commitIndex, follower.match), round: round), to: follower.id)
         }
         heartbeatDeadline = now.adding(milliseconds: settings.heartbeatIntervalMilliseconds)
+        askTarget()
         advanceReads()
     }
 

@@ -18,6 +18,10 @@ extension Raft {
         }
         followers = []
         uncommittedBytes = 0
+        rounds = HeartbeatRounds()
+        transfer = nil
+        leaving = []
+        isLeaseGivenUp = false
         resetElectionTimer()
     }
 
@@ -32,11 +36,10 @@ extension Raft {
         owedMatch = nil
         lastLeaderContact = nil
         round = 0
-        uncommittedBytes = 0
+        // What earlier leaders left counts, too: it stays in memory until it is committed.
+        uncommittedBytes = log.cachedBytes(after: commitIndex, through: log.last.index)
         precondition(followers.isEmpty && reads.count == 0, "a candidate with a leader's state")
-        for other in configuration.all where other != id {
-            followers.append(Progress(id: other, next: log.last.index.next, now: now))
-        }
+        updateFollowers()
         heartbeatDeadline = now.adding(milliseconds: settings.heartbeatIntervalMilliseconds)
         appendOwn([.empty])
     }
@@ -51,12 +54,16 @@ extension Raft {
         resetElectionTimer()
     }
 
-    /// Takes the configurations of new entries into force.
-    mutating func adoptConfigurations(of entries: [Entry]) {
+    /// Takes the configurations of new entries into force. Returns whether there were any.
+    @discardableResult
+    mutating func adoptConfigurations(of entries: [Entry]) -> Bool {
+        var hasNew = false
         for entry in entries {
             guard case .configuration(let configuration) = entry.payload else { continue }
             configurations.append(ConfigurationAt(index: entry.index, configuration: configuration))
+            hasNew = true
         }
+        return hasNew
     }
 
     /// Goes back to the configuration before `index`.

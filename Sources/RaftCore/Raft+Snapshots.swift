@@ -21,7 +21,7 @@ extension Raft {
         _ mark: SnapshotMark, from sender: ReplicaID, term senderTerm: Term, now: MonotonicTime
     ) -> Effects {
         begin(now)
-        guard isKnown(sender) else { return finish() }
+        guard sender != id else { return finish() }
         guard senderTerm >= term else {
             send(.heartbeatResponse(round: 0), to: sender)
             return finish()

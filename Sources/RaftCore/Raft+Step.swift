@@ -22,10 +22,16 @@ extension Raft {
             output.roleChange = current
             reportedRole = current
         }
-        output.wakeAt = role == .leader ? min(heartbeatDeadline, quorumDeadline) : electionDeadline
+        output.wakeAt = wakeTime
         checkInvariants()
         defer { output = Effects() }
         return output
+    }
+
+    private var wakeTime: MonotonicTime {
+        guard role == .leader else { return electionDeadline }
+        let deadline = min(heartbeatDeadline, quorumDeadline)
+        return transfer.map { min($0.deadline, deadline) } ?? deadline
     }
 
     /// Sends a message that binds this replica only as far as its term and vote do.
@@ -60,5 +66,11 @@ extension Raft {
         precondition((role == .leader) == (leader == id), "role \(role), leader \(String(describing: leader))")
         precondition(role == .leader || followers.isEmpty && reads.count == 0, "a \(role) with a leader's state")
         precondition(role == .follower || pendingInstall == nil, "a \(role) that installs a snapshot")
+        precondition(role == .leader || transfer == nil && !isLeaseGivenUp, "a \(role) that hands over")
+        let members = configuration
+        precondition(
+            role != .leader || members.isJoint
+                || followers.count + (members.contains(id) ? 1 : 0) == members.voters.count + members.learners.count,
+            "\(followers.count) followers in \(members)")
     }
 }

@@ -5,8 +5,9 @@ extension Raft {
         if role == .leader {
             if self.now >= quorumDeadline {
                 becomeFollower(term: term, leader: nil)
-            } else if self.now >= heartbeatDeadline {
-                startRound()
+            } else {
+                expireTransfer()
+                if self.now >= heartbeatDeadline { startRound() }
             }
         } else if self.now >= electionDeadline {
             if isPromotable {
@@ -33,8 +34,13 @@ extension Raft {
         electionDeadline = now.adding(nanoseconds: least + UInt64.random(in: 0..<least, using: &generator))
     }
 
-    /// Whether this replica may campaign.
-    var isPromotable: Bool { configuration.isVoter(id) && pendingInstall == nil }
+    /// Whether this replica may campaign: it votes in the configuration in force, or did before one that may never be
+    /// committed without it (dissertation section 4.2.2).
+    var isPromotable: Bool {
+        if pendingInstall != nil { return false }
+        let committed = configurations.lastIndex { $0.index <= commitIndex } ?? 0
+        return configurations[committed...].contains { $0.configuration.isVoter(id) }
+    }
 
     /// Whether a leader was heard less than the least election timeout ago, so that no other may be elected.
     var hasLiveLeader: Bool {

@@ -1,17 +1,73 @@
 extension Raft {
-    /// Asks a follower to take over (dissertation section 3.10). Nothing is asked unless this replica leads and the follower is
-    /// a voter that has the whole log; try again later then.
+    /// Hands over to another voter (dissertation section 3.10): proposals are refused, the target gets what it lacks, and is
+    /// then asked to campaign at once. `Effects.roleChange` tells when it is done. After `milliseconds` the leader gives
+    /// up and takes proposals again; an election timeout is long enough, and short enough for those who wait.
     ///
-    /// The shell should hold back proposals for an election timeout, or until another leads: with entries that the target lacks
-    /// it would lose its election, and the group would wait for another. Safety does not depend on it. The leader goes on until a greater term ends its reign, so a request that is lost costs nothing. A leader that reads
-    /// under a lease has to give it up first; there is none yet.
+    /// Safety does not depend on the target: it is elected as anyone else is. Only one request is under way at a time.
+    /// - Throws: `TransferError`, and then nothing has changed.
+    public mutating func transferLeadership(
+        to target: ReplicaID, within milliseconds: UInt64, now: MonotonicTime
+    ) throws(TransferError) -> Effects {
+        begin(now)
+        guard role == .leader else { throw .notLeader(hint: leader) }
+        if target == id { throw .alreadyLeads }
+        guard configuration.voters.contains(target), let follower = followers.first(where: { $0.id == target }) else {
+            throw .notVoter(target)
+        }
+        if let transfer { throw .underway(to: transfer.target) }
+        guard isCaughtUp(follower) else {
+            throw .notCaughtUp(target, missingEntries: log.last.index.rawValue - follower.match.rawValue)
+        }
+        transfer = Transfer(target: target, deadline: self.now.adding(milliseconds: milliseconds))
+        askTarget()
+        return finish()
+    }
+
+    /// Asks a follower to take over at once, or nobody: nothing is sent unless this replica leads and the follower is a
+    /// voter that has the whole log. Try again later then.
+    ///
+    /// Other than `transferLeadership(to:within:now:)` it refuses no proposals. The caller should hold them back for an election
+    /// timeout, or until another leads: with entries that the target lacks it would lose its election, and the group would wait
+    /// for another. Safety does not depend on it. The leader goes on until a greater term ends its reign, but without a lease.
     public mutating func transferLeadership(to target: ReplicaID, now: MonotonicTime) -> Effects {
         begin(now)
-        guard role == .leader, target != id, configuration.isVoter(target),
-            let follower = followers.first(where: { $0.id == target }), follower.state == .replicate,
-            follower.match == log.last.index
-        else { return finish() }
-        send(.timeoutNow, to: target)
+        if role == .leader, configuration.voters.contains(target), hasWholeLog(target) { askToTakeOver(target) }
         return finish()
+    }
+
+    /// Takes proposals again, if a hand-over is under way. The target may still take over if it has been asked already.
+    public mutating func cancelTransfer(now: MonotonicTime) -> Effects {
+        begin(now)
+        endTransfer()
+        return finish()
+    }
+
+    /// Asks the target as soon as it has everything; again with each round of heartbeats, because the request may be lost.
+    mutating func askTarget() {
+        guard let transfer, hasWholeLog(transfer.target) else { return }
+        askToTakeOver(transfer.target)
+    }
+
+    mutating func askToTakeOver(_ target: ReplicaID) {
+        precondition(role == .leader, "a \(role) hands over")
+        isLeaseGivenUp = true
+        send(.timeoutNow, to: target)
+    }
+
+    /// Gives up a hand-over whose time is over, or whose target is no longer to be a voter.
+    mutating func expireTransfer() {
+        guard let transfer else { return }
+        if now >= transfer.deadline || !configuration.voters.contains(transfer.target) { endTransfer() }
+    }
+
+    private mutating func endTransfer() {
+        guard transfer != nil else { return }
+        transfer = nil
+        // It waited, so that the target need not wait for it.
+        advanceMembership()
+    }
+
+    private func hasWholeLog(_ target: ReplicaID) -> Bool {
+        followers.contains { $0.id == target && $0.state == .replicate && $0.match == log.last.index }
     }
 }

@@ -1,13 +1,14 @@
 /// One replica of one Raft group, as a value: events in, effects out.
 ///
-/// It follows Ongaro's dissertation "Consensus: bridging theory and practice" (2014), with pre-vote (section 9.6),
-/// check-quorum (6.2), ReadIndex (6.4), pipelined appends (10.2.1) and joint configurations (4.3). Each mutating
-/// method is an event and returns what the shell has to do; `now` is passed in and must not go back (if it does, it
-/// counts as standing still). The same events always give the same effects.
+/// It follows Ongaro's dissertation "Consensus: bridging theory and practice" (2014), with leadership transfer (section
+/// 3.10), learners and joint configurations (4.2, 4.3), check-quorum (6.2), ReadIndex and leases (6.4), pre-vote (9.6)
+/// and pipelined appends (10.2.1). Each mutating method is an event and returns what the shell has to do; `now` is
+/// passed in and must not go back (if it does, it counts as standing still). The same events always give the same
+/// effects.
 ///
 /// Where it differs from the dissertation: a replica grants no vote for one maximum election timeout after its start,
 /// because it cannot know whom it promised to keep quiet; entries are applied only when they are durable on this
-/// replica too; messages from replicas outside the configuration in force are ignored (see `DESIGN.md`).
+/// replica too; members change by joint configurations only, also where one server would do (see `DESIGN.md`).
 ///
 /// A violated precondition means corruption or a shell that broke the contract: the replica must not go on.
 public struct Raft: Hashable, Sendable {
@@ -53,8 +54,16 @@ public struct Raft: Hashable, Sendable {
     var heartbeatDeadline = MonotonicTime.zero
     var round: UInt64 = 0
     var reads = PendingReads()
-    /// Bytes of this term's entries that are not committed.
+    /// Bytes of the entries in memory that are not committed.
     var uncommittedBytes = 0
+    /// The rounds of heartbeats whose answers may still prolong the lease.
+    var rounds = HeartbeatRounds()
+    var transfer: Transfer?
+    /// Replicas that the change under way removes. They are told when it is committed.
+    var leaving: [ReplicaID] = []
+    /// Whether another replica was asked to take over in this term. It may do so at any time from then on, and voters
+    /// will not wait out this leader, so there is no lease until the next term.
+    var isLeaseGivenUp = false
 
     var output = Effects()
     var reportedRole: RoleChange
@@ -109,6 +118,12 @@ public struct Raft: Hashable, Sendable {
     public var configuration: Configuration {
         precondition(!configurations.isEmpty, "no configuration")
         return configurations[configurations.count - 1].configuration
+    }
+
+    /// Whether the configuration in force is known to be committed. While it is not, or is joint, members are changing.
+    public var isConfigurationCommitted: Bool {
+        precondition(!configurations.isEmpty, "no configuration")
+        return configurations[configurations.count - 1].index <= commitIndex
     }
 
     /// Entries from memory: at least one if there is one, and no more than `bytesMax` bytes.

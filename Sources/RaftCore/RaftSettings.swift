@@ -12,13 +12,16 @@ public struct RaftSettings: Hashable, Sendable {
     public var inflightAppendsMax = 64
     /// The most bytes of entries under way to one follower; one append is always allowed.
     public var inflightBytesMax = 8 << 20
-    /// The most bytes proposed and not yet committed; beyond it proposals are refused. One proposal is always allowed.
+    /// The most bytes of entries in a leader's memory that are not committed, those of earlier leaders included; beyond
+    /// it proposals are refused. One proposal is always allowed.
     public var uncommittedBytesMax = 16 << 20
     /// Recent entries kept in memory. Entries that are not durable and committed are kept on top of it; entries that
     /// are not applied are kept up to four times of it.
     public var cacheBytesMax = 4 << 20
     /// The most reads waiting for their index; beyond it reads are refused.
     public var pendingReadsMax = 65536
+    /// Whether and how a leader serves reads under a lease; nil: every read waits for a round of heartbeats.
+    public var lease: LeaseSettings?
 
     public init() {}
 
@@ -36,6 +39,7 @@ public struct RaftSettings: Hashable, Sendable {
         precondition(appendBytesMax > 0 && probeBytesMax > 0, "appends of \(appendBytesMax), \(probeBytesMax) bytes")
         precondition(inflightAppendsMax > 0, "a window of \(inflightAppendsMax) appends")
         precondition(inflightBytesMax > 0, "a window of \(inflightBytesMax) bytes")
+        if let lease { lease.check(electionTimeoutMilliseconds: electionTimeoutMilliseconds) }
         precondition(cacheBytesMax >= 0 && uncommittedBytesMax > 0 && pendingReadsMax > 0, "limits must be positive")
     }
 }

@@ -11,6 +11,13 @@ public struct RaftStatus: Hashable, Sendable {
     public var appliedIndex: LogIndex
     public var uncommittedBytes: Int
     public var pendingReads: Int
+    /// The configuration in force, and whether it is known to be committed.
+    public var configuration: Configuration
+    public var isConfigurationCommitted: Bool
+    /// Until when reads need no round of heartbeats; nil without a lease.
+    public var leaseEnd: MonotonicTime?
+    /// Who is being asked to take over.
+    public var transferTarget: ReplicaID?
     /// The others of the group, sorted by id; empty unless this replica leads.
     public var followers: [Follower]
 
@@ -23,7 +30,10 @@ public struct RaftStatus: Hashable, Sendable {
         /// What it is sent next.
         public var next: LogIndex
         public var inflightAppends: Int
+        public var inflightBytes: Int
         public var lastHeard: MonotonicTime
+        /// Whether it keeps up, so that it may become a voter or take over.
+        public var isCaughtUp: Bool
     }
 }
 
@@ -43,11 +53,12 @@ extension Raft {
         RaftStatus(
             id: id, role: role, term: term, leader: leader, snapshot: log.snapshot, lastLog: log.last,
             durableIndex: log.durable, commitIndex: commitIndex, appliedIndex: appliedIndex,
-            uncommittedBytes: uncommittedBytes, pendingReads: reads.count,
+            uncommittedBytes: uncommittedBytes, pendingReads: reads.count, configuration: configuration,
+            isConfigurationCommitted: isConfigurationCommitted, leaseEnd: leaseEnd, transferTarget: transfer?.target,
             followers: followers.map {
                 RaftStatus.Follower(
                     id: $0.id, state: $0.state, match: $0.match, next: $0.next, inflightAppends: $0.inflights.count,
-                    lastHeard: $0.lastHeard)
+                    inflightBytes: $0.inflights.bytes, lastHeard: $0.lastHeard, isCaughtUp: isCaughtUp($0))
             })
     }
 }

@@ -155,7 +155,7 @@ struct QuietClaimTests {
         }
     }
 
-    @Test("A learner neither campaigns nor votes")
+    @Test("A learner does not campaign; asked for its vote it gives it, for it may be a voter without knowing it yet")
     func learner() {
         let configuration = Configuration(voters: [ReplicaID(1), ReplicaID(2)], learners: [ReplicaID(3)])
         var raft = Raft(
@@ -164,16 +164,27 @@ struct QuietClaimTests {
         let now = MonotonicTime(milliseconds: 60_000)
         #expect(raft.tick(now: now).sendNow.isEmpty && raft.role == .follower)
         let asked = raft.receive(message(1, 3, 1, .voteRequest(lastLog: .zero, isTransfer: false)), now: now)
-        #expect(!(asked.sendNow + asked.sendAfterPersist).contains { $0.body == .voteResponse(granted: true) })
+        #expect(asked.sendAfterPersist.map(\.body) == [.voteResponse(granted: true)])
     }
 
-    @Test("Strangers and messages for others are ignored")
+    @Test("Messages for others and answers of strangers are ignored")
     func strangers() {
         var (raft, now) = replica(1, term: 3)
         let before = raft
         let last = LogPosition(index: LogIndex(9), term: Term(9))
-        _ = raft.receive(message(4, 1, 9, .heartbeatRequest(commit: .zero, round: 1)), now: now)
+        _ = raft.receive(message(4, 1, 9, .heartbeatResponse(round: 1)), now: now)
+        _ = raft.receive(message(4, 1, 9, .voteResponse(granted: false)), now: now)
         _ = raft.receive(message(2, 3, 9, .voteRequest(lastLog: last, isTransfer: false)), now: now)
         #expect(raft.term == before.term && raft.leader == nil && raft.hardState == before.hardState)
+    }
+
+    @Test("A leader and a candidate outside of the configuration in force are accepted (section 4.1)")
+    func unknownLeader() {
+        var (raft, now) = replica(1, term: 3)
+        let last = LogPosition(index: LogIndex(9), term: Term(9))
+        let vote = raft.receive(message(4, 1, 9, .voteRequest(lastLog: last, isTransfer: false)), now: now)
+        #expect(vote.sendAfterPersist.map(\.body) == [.voteResponse(granted: true)])
+        _ = raft.receive(message(4, 1, 9, .heartbeatRequest(commit: .zero, round: 1)), now: now)
+        #expect(raft.leader == ReplicaID(4) && raft.term == Term(9))
     }
 }

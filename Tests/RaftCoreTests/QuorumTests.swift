@@ -1,5 +1,6 @@
-import RaftCore
 import Testing
+
+@testable import RaftCore
 
 /// The same arithmetic by trying every subset: slow, and plainly the definition.
 private enum NaiveQuorum {
@@ -58,6 +59,48 @@ struct QuorumTests {
                 Quorum.election(configuration) { votes[$0] } == NaiveQuorum.election(configuration, votes),
                 "round \(round)")
         }
+    }
+
+    /// The heart of section 4.3: no two decisions are taken by majorities that do not meet, from before a change to after it.
+    @Test("Majorities of a configuration, of the joint one and of its successor meet, pair by pair, over every subset")
+    func majoritiesMeet() {
+        var generator = SplitMix64(seed: 43)
+        for round in 0..<300 {
+            func some() -> [ReplicaID] {
+                (0..<Int.random(in: 1...4, using: &generator)).map { _ in
+                    ReplicaID(UInt64.random(in: 1...6, using: &generator))
+                }
+            }
+            let old = Configuration(voters: some(), learners: some())
+            let new = Configuration(voters: some(), learners: some())
+            let joint = old.joint(with: new)
+            #expect(joint.withoutOutgoing == new)
+            #expect(Set(joint.all) == Set(old.voters + new.all))
+            for (left, right) in [(old, joint), (joint, joint), (joint, new)] {
+                #expect(!canBothDecide(left, right), "round \(round): \(left) and \(right)")
+            }
+        }
+        // Without the joint step they need not meet, which the same check sees.
+        let three = Configuration(voters: [ReplicaID(1), ReplicaID(2), ReplicaID(3)])
+        let others = Configuration(voters: [ReplicaID(3), ReplicaID(4), ReplicaID(5)])
+        #expect(canBothDecide(three, others))
+    }
+
+    /// Whether some replicas are a majority of one and all others one of the other.
+    private func canBothDecide(_ left: Configuration, _ right: Configuration) -> Bool {
+        (0..<(1 << 6)).contains { subset in
+            func isIn(_ id: ReplicaID) -> Bool { subset & (1 << (id.rawValue - 1)) != 0 }
+            return Quorum.isMajority(left, where: isIn) && Quorum.isMajority(right) { !isIn($0) }
+        }
+    }
+
+    @Test("A demoted voter is an outgoing voter and a learner at once, and survives the wire so")
+    func demoted() throws {
+        let old = Configuration(voters: [ReplicaID(1), ReplicaID(2)])
+        let joint = old.joint(with: Configuration(voters: [ReplicaID(1)], learners: [ReplicaID(2)]))
+        #expect(joint.isVoter(ReplicaID(2)) && joint.learners == [ReplicaID(2)] && joint.all.count == 2)
+        let mark = SnapshotMark(position: .zero, configuration: joint)
+        #expect(try SnapshotMark(serialized: mark.serialized()) == mark)
     }
 
     @Test("Without voters nothing is ever decided")

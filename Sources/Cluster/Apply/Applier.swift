@@ -33,7 +33,6 @@ extension ReplicaError {
         switch error {
         case .notLeader(let hint): self = .notLeader(hint: hint)
         case .overloaded: self = .overloaded
-        case .configurationChangesUnsupported: self = .failed("configuration changes are not built yet")
         }
     }
 }

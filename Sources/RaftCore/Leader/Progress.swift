@@ -19,10 +19,14 @@ struct Progress: Hashable, Sendable {
     /// When `match` last grew, or the first append of an empty window went out.
     private(set) var lastProgress: MonotonicTime
     /// The latest round of heartbeats that it answered.
-    var confirmedRound: UInt64 = 0
+    private(set) var confirmedRound: UInt64 = 0
+    /// When the latest round that it answered, of those that count for the lease, was sent.
+    private(set) var confirmedAt: MonotonicTime?
+    private(set) var catchUp: CatchUp
 
     init(id: ReplicaID, next: LogIndex, now: MonotonicTime) {
         precondition(next > .zero, "next index \(next)")
+        catchUp = CatchUp(target: next.previous, now: now)
         self.id = id
         self.next = next
         lastHeard = now
@@ -54,9 +58,18 @@ struct Progress: Hashable, Sendable {
         }
     }
 
-    /// Notes what the follower has. Returns whether that is more than was known.
-    mutating func acknowledged(_ index: LogIndex, now: MonotonicTime) -> Bool {
+    /// Notes that the follower answered a round of heartbeats.
+    /// - Parameter sentAt: when the round was sent; nil if it is too old to matter.
+    mutating func confirmed(_ round: UInt64, sentAt: MonotonicTime?) {
+        guard round > confirmedRound else { return }
+        confirmedRound = round
+        if let sentAt { confirmedAt = sentAt }
+    }
+
+    /// Notes what the follower has of a log that ends at `last`. Returns whether that is more than was known.
+    mutating func acknowledged(_ index: LogIndex, last: LogIndex, now: MonotonicTime) -> Bool {
         inflights.acknowledge(through: index)
+        catchUp.acknowledged(index, last: last, now: now)
         guard index > match else { return false }
         match = index
         if next <= index {

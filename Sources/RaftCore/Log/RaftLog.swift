@@ -79,14 +79,14 @@ struct RaftLog: Hashable, Sendable {
         return Array(cache[start..<end])
     }
 
-    /// The size of a range's entries of one term, as far as they are in memory.
-    func cachedBytes(after: LogIndex, through: LogIndex, ofTerm term: Term) -> Int {
+    /// The size of a range's entries, as far as they are in memory.
+    func cachedBytes(after: LogIndex, through: LogIndex) -> Int {
         let from = max(after.next, cacheFirst)
         guard from <= through else { return 0 }
         let start = Int(from.rawValue - cacheFirst.rawValue)
         let end = Int(through.rawValue - cacheFirst.rawValue)
         precondition(end < cache.count, "entries through \(through) of a log that ends at \(last)")
-        return cache[start...end].reduce(0) { $0 + ($1.term == term ? $1.sizeBytes : 0) }
+        return cache[start...end].reduce(0) { $0 + $1.sizeBytes }
     }
 
     /// Puts entries at the end. They are not durable yet.

@@ -12,7 +12,7 @@ extension Raft {
     private mutating func accepted(_ match: LogIndex, by offset: Int) {
         precondition(
             match <= log.last.index, "\(followers[offset].id) has \(match), but the leader's log ends at \(log.last)")
-        let isNews = followers[offset].acknowledged(match, now: now)
+        let isNews = followers[offset].acknowledged(match, last: log.last.index, now: now)
         switch followers[offset].state {
         case .probe:
             // An older answer says nothing about where the logs agree now.
@@ -23,8 +23,12 @@ extension Raft {
         case .replicate:
             break
         }
+        let follower = followers[offset].id
         if isNews { advanceCommit() }
+        // A commit may end this reign, or change who follows.
+        guard role == .leader, let offset = followers.firstIndex(where: { $0.id == follower }) else { return }
         replicate(to: offset)
+        if follower == transfer?.target { askTarget() }
     }
 
     private mutating func rejected(previous: LogIndex, hint: LogPosition, by offset: Int) {

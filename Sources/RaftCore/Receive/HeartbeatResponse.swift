@@ -4,7 +4,7 @@ extension Raft {
         guard role == .leader, let offset = followers.firstIndex(where: { $0.id == message.from }) else { return }
         precondition(answered <= round, "\(message.from) answers round \(answered), the latest is \(round)")
         followers[offset].lastHeard = now
-        followers[offset].confirmedRound = max(followers[offset].confirmedRound, answered)
+        followers[offset].confirmed(answered, sentAt: rounds.sentAt(answered))
         followers[offset].resume()
         if isStalled(followers[offset]) {
             followers[offset].becomeProbe(next: followers[offset].match.next)

@@ -1,9 +1,9 @@
 extension Raft {
-    /// A message came from another replica. One from a replica outside of the configuration, or meant for another
-    /// replica, is ignored, and so is one that no replica could have sent.
+    /// A message came from another replica. One meant for another replica is ignored, and so is one that no replica could
+    /// have sent, or an answer of a replica outside of the configuration in force.
     public mutating func receive(_ message: Message, now: MonotonicTime) -> Effects {
         begin(now)
-        if message.to == id, isKnown(message.from), message.term > .zero {
+        if message.to == id, message.from != id, counts(message), message.term > .zero {
             if message.term > term {
                 receiveLater(message)
             } else if message.term < term {
@@ -15,11 +15,16 @@ extension Raft {
         return finish()
     }
 
-    /// Whether messages of the replica count. One that has no voters yet takes anyone's.
-    func isKnown(_ replica: ReplicaID) -> Bool {
-        if replica == id { return false }
-        return configuration.isVoter(replica) || configuration.learners.contains(replica)
-            || configuration.voters.isEmpty
+    /// Whether the message counts here. What others ask does whoever they are: this replica may lack the entry that made
+    /// them members, and must accept their lead and vote for them all the same (dissertation section 4.1). Answers of
+    /// those who are no members do not: a replica that was removed may have gone on to a later term.
+    private func counts(_ message: Message) -> Bool {
+        switch message.body {
+        case .preVoteRequest, .voteRequest, .appendRequest, .heartbeatRequest, .timeoutNow:
+            return true
+        case .preVoteResponse, .voteResponse, .appendResponse, .heartbeatResponse:
+            return configuration.contains(message.from) || configuration.voters.isEmpty
+        }
     }
 
     /// A message of a later term: this replica is behind, unless the message only asks or must be kept out.

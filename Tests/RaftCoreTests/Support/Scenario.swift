@@ -26,7 +26,7 @@ struct Scenario {
         let first = numbers.first ?? 0
         let offset = cluster.offset(ReplicaID(first))
         switch words.first {
-        case "cluster": start(voters: Int(first), learners: numbers.count > 1 ? Int(numbers[1]) : 0)
+        case "cluster": start(words, voters: Int(first), learners: numbers.count > 1 ? Int(numbers[1]) : 0)
         case "advance": cluster.now = cluster.now.adding(milliseconds: first)
         case "tick": try cluster.event(offset) { $0.tick(now: $1) }
         case "elect": try cluster.elect(first, without: numbers.dropFirst().map { ReplicaID($0) })
@@ -42,6 +42,12 @@ struct Scenario {
         case "compact": cluster.nodes[offset].compact(through: LogIndex(numbers[1]))
         case "disconnect": try cluster.event(offset) { $0.peerDisconnected(ReplicaID(numbers[1]), now: $1) }
         case "hand": hand(numbers)
+        case "join": cluster.join(first)
+        case "change": try change(words)
+        case "transfer": try transfer(numbers)
+        case "cancel": try cluster.event(offset) { $0.cancelTransfer(now: $1) }
+        case "members": return cluster.nodes.map(members)
+        case "lease": return [lease(of: cluster[first])]
         case "messages": return cluster.messages.map(describe)
         case "status": return cluster.nodes.flatMap(status)
         default: throw Violation("unknown command: \(words.joined(separator: " "))")
@@ -49,9 +55,52 @@ struct Scenario {
         return words.contains("quietly") ? [] : cluster.notes
     }
 
-    private mutating func start(voters: Int, learners: Int) {
-        cluster = TestCluster(voters: voters, learners: learners)
+    private mutating func start(_ words: [String], voters: Int, learners: Int) {
+        var settings = RaftSettings()
+        if words.contains("lease") { settings.lease = LeaseSettings(promiseMilliseconds: 1000) }
+        cluster = TestCluster(voters: voters, learners: learners, settings: settings)
         cluster.notes = []
+    }
+
+    /// `change 1 voters 2 3 learners 4`
+    private mutating func change(_ words: [String]) throws {
+        let lists = words.split(separator: "voters", maxSplits: 1)[1].split(
+            separator: "learners", omittingEmptySubsequences: false)
+        let numbers = lists.map { $0.compactMap(UInt64.init) }
+        let id = UInt64(words[1]) ?? 0
+        do {
+            try cluster.change(id, voters: numbers[0], learners: numbers.count > 1 ? numbers[1] : [])
+        } catch let error as ConfigurationChangeError {
+            cluster.notes.append("\(id) refused: \(error)")
+        }
+    }
+
+    /// `transfer 1 2 500`: 1 hands over to 2 within 500 ms.
+    private mutating func transfer(_ numbers: [UInt64]) throws {
+        do {
+            try cluster.event(cluster.offset(ReplicaID(numbers[0]))) {
+                try $0.transferLeadership(to: ReplicaID(numbers[1]), within: numbers[2], now: $1)
+            }
+        } catch let error as TransferError {
+            cluster.notes.append("\(numbers[0]) refused: \(error)")
+        }
+    }
+
+    private func members(_ node: TestNode) -> String {
+        guard let raft = node.raft else { return "\(node.id) is down" }
+        let configuration = raft.configuration
+        func list(_ ids: [ReplicaID]) -> String {
+            ids.isEmpty ? "-" : ids.map(\.description).joined(separator: ",")
+        }
+        let isCommitted = raft.isConfigurationCommitted ? "committed" : "not committed"
+        let outgoing = configuration.isJoint ? " outgoing \(list(configuration.outgoing))" : ""
+        return "\(node.id) voters \(list(configuration.voters))\(outgoing) learners \(list(configuration.learners)), "
+            + isCommitted
+    }
+
+    private func lease(of node: TestNode) -> String {
+        guard let end = node.raft?.status.leaseEnd else { return "\(node.id) has no lease" }
+        return "\(node.id) has a lease to \(end), now is \(cluster.now)"
     }
 
     private mutating func deliver(from: UInt64, to: UInt64) throws {

@@ -207,6 +207,20 @@ struct TestCluster {
         return first
     }
 
+    /// Has the replica lead a change from the configuration it has in force to this one.
+    mutating func change(_ id: UInt64, voters: [UInt64], learners: [UInt64] = []) throws {
+        let target = Configuration(voters: voters.map { ReplicaID($0) }, learners: learners.map { ReplicaID($0) })
+        try event(offset(ReplicaID(id))) {
+            try $0.propose(configuration: target, replacing: $0.configuration, now: $1).effects
+        }
+    }
+
+    /// Starts a replica that knows nothing of the group yet.
+    mutating func join(_ id: UInt64) {
+        nodes.append(TestNode(id: ReplicaID(id), configuration: Configuration(voters: [])))
+        start(nodes.count - 1)
+    }
+
     mutating func read(_ id: UInt64, _ read: UInt64) throws {
         checker.readInvoked(read)
         try event(offset(ReplicaID(id))) { $0.read(read, now: $1) }
