@@ -30,8 +30,7 @@ extension Target.Dependency {
     static let nioHTTP2: Self = .product(name: "NIOHTTP2", package: "swift-nio-http2")
     static let nioTLS: Self = .product(name: "NIOTLS", package: "swift-nio")
     static let httpTypes: Self = .product(name: "HTTPTypes", package: "swift-http-types")
-    static let lifecycle: Self = .product(
-        name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let lifecycle: Self = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let unixSignals: Self = .product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let arguments: Self = .product(name: "ArgumentParser", package: "swift-argument-parser")
     static let asyncHTTPClient: Self = .product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -40,8 +39,7 @@ extension Target.Dependency {
 
 /// A target of ours with its tests: `Sources/<name>` and `Tests/<name>Tests`.
 func module(
-    _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [],
-    isTested: Bool = true
+    _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [], isTested: Bool = true
 ) -> [Target] {
     var targets: [Target] = [
         .target(name: name, dependencies: dependencies, exclude: ["DESIGN.md"], swiftSettings: settings)
@@ -60,6 +58,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "zonekeeper", targets: ["zonekeeper"]),
+        .library(name: "CloudKit", targets: ["CloudKit", "CoreLocation", "OSLog"]),
         .library(name: "RaftCore", targets: ["RaftCore"]),
     ],
     dependencies: [
@@ -89,11 +88,8 @@ let package = Package(
         module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
         module("Certificates", [.x509, .asn1, .crypto]),
         module(
-            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
-            testing: ["Certificates"]),
-        module(
-            "RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite],
-            testing: ["Storage"]),
+            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging], testing: ["Certificates"]),
+        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
         module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
         module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
         module(
@@ -104,41 +100,57 @@ let package = Package(
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ],
             testing: [
-                "Certificates", "TestSupport", "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes,
-                .hummingbird,
+                "Certificates", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore", "WebServices", "zonekeeper",
+                .asyncHTTPClient, .httpTypes, .hummingbird,
                 .hummingbirdCore,
                 .lifecycle, .nioHTTP1, .nioHTTP2, .nioSSL, .nioTLS,
             ]),
         module(
-            "Admission",
-            ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
+            "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport",
-                "RaftCore",
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
                 "RecordModel",
-                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
-                .hummingbirdCore, .hummingbirdHTTP2,
+                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
+                .hummingbirdHTTP2,
                 .lifecycle,
                 .logging, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),
+        module(
+            "ServiceClient",
+            ["RecordModel", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL],
+            testing: ["TestSupport"]),
+        module("UbiquitousKeyValueStore", ["RecordModel", "ServiceClient", "Wire"], testing: ["TestSupport"]),
+        module(
+            "CloudKit", ["CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore"],
+            testing: ["TestSupport", "OSLog", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
         [
+            .target(name: "CoreLocation", exclude: ["DESIGN.md"], swiftSettings: settings),
+            .target(name: "OSLog", dependencies: [.logging], exclude: ["DESIGN.md"], swiftSettings: settings),
+            .executableTarget(
+                name: "seed-apps",
+                dependencies: [
+                    "CloudKit", "CoreLocation", "OSLog", .arguments, .asyncHTTPClient, .nioCore, .nioHTTP1, .nioSSL,
+                ],
+                path: "Tests/SeedApps", exclude: ["README.md"], resources: [.copy("Schemas")],
+                // Code written for Apple's systems, as it is: Swift 5, and `import os` where they have their Logger.
+                swiftSettings: [.swiftLanguageMode(.v5), .unsafeFlags(["-module-alias", "os=OSLog"])]),
             .executableTarget(
                 name: "zonekeeper",
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
-                    "Storage",
-                    "WebServices",
-                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore,
-                    .nioHTTP1,
+                    "ServiceClient",
+                    "Storage", "WebServices",
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
                     .nioPosix, .nioSSL, .nioTLS, .unixSignals,
                 ],
                 swiftSettings: settings),
             .testTarget(
                 name: "zonekeeperTests",
                 dependencies: [
-                    "zonekeeper", "Directory", "RecordModel", "Storage", .arguments, .asyncHTTPClient,
+                    "zonekeeper", "Directory", "RecordModel", "ServiceClient", "Storage", "TestSupport", .arguments,
+                    .asyncHTTPClient,
                     .crypto,
                     .nioCore, .nioHTTP1, .nioPosix,
                 ],
@@ -146,21 +158,20 @@ let package = Package(
             .target(
                 name: "TestSupport",
                 dependencies: [
-                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
-                    "WebServices",
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "WebServices",
                     "zonekeeper", .asyncHTTPClient,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .testTarget(
                 name: "ConformanceTests",
-                dependencies: [
-                    "RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore,
-                ],
+                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore],
                 swiftSettings: settings),
             .testTarget(
-                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"],
-                swiftSettings: settings),
+                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),
             .testTarget(name: "LintTests", swiftSettings: settings),
+            .executableTarget(
+                name: "sdk-benchmarks", dependencies: ["CloudKit", .arguments, .asyncHTTPClient, .nioCore, .nioSSL],
+                path: "Benchmarks/SDK", swiftSettings: settings),
             .executableTarget(
                 name: "store-benchmarks",
                 dependencies: [

@@ -43,3 +43,17 @@ need_swift() {
 
 # The system libraries that the package is built on.
 build_packages=(libsqlite3-dev libssl-dev)
+
+# Runs a command that creates something; that it is there already is no failure.
+unless_exists() {
+    local said
+    if said=$("$@" 2>&1); then
+        say "$said"
+    elif [[ $said != *'error: EXISTS'* ]]; then
+        printf '%s\n' "$said" >&2
+        exit 1
+    fi
+}
+
+# 32 random bytes, in hexadecimal.
+random_secret() { head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n'; }

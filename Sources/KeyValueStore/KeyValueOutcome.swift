@@ -64,6 +64,26 @@ package struct KeyValueRefusal: Hashable, Sendable {
         case idempotencyKeyTooOld = 10
         /// A value nested too deep.
         case valueDepth = 11
+
+        /// As clients see it in errors and in `usage`.
+        package var name: String {
+            switch self {
+            case .keys: "keys"
+            case .storeBytes: "storeBytes"
+            case .valueBytes: "valueBytes"
+            case .keyBytes: "keyBytes"
+            case .valueMembers: "valueMembers"
+            case .writes: "writes"
+            case .duplicateKey: "writesOfKey"
+            case .name: "nameBytes"
+            case .idempotencyKeyReused: "idempotencyKeyReused"
+            case .idempotencyKeyTooOld: "idempotencyKeyTooOld"
+            case .valueDepth: "valueDepth"
+            }
+        }
+
+        /// Whether it is an amount that a batch has too much of.
+        package var isLimit: Bool { self != .idempotencyKeyReused && self != .idempotencyKeyTooOld }
     }
 
     package var rule: Rule

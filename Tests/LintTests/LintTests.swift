@@ -47,8 +47,11 @@ struct LintTests {
     @Test("targets depend downwards only")
     func layers() throws {
         let layers: [[String]] = [
-            ["Wire"], ["RaftCore", "RecordModel"], ["Authorization", "Certificates"], ["Storage", "PeerTransport"],
-            ["RecordStore", "KeyValueStore", "Directory"], ["Cluster"], ["Admission"], ["WebServices"], ["zonekeeper"],
+            ["Wire"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
+            ["Authorization", "Certificates", "ServiceClient"],
+            ["Storage", "PeerTransport", "UbiquitousKeyValueStore"],
+            ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["WebServices"],
+            ["zonekeeper"],
         ]
         for (level, targets) in layers.enumerated() {
             let above = Set(layers[level...].flatMap(\.self))

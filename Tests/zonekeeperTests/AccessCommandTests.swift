@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import RecordModel
+import ServiceClient
+import TestSupport
 import Testing
 
 @testable import zonekeeper

@@ -2,6 +2,8 @@ import ArgumentParser
 import Directory
 import NIOHTTP1
 import RecordModel
+import ServiceClient
+import TestSupport
 import Testing
 
 @testable import zonekeeper

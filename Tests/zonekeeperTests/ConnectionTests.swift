@@ -2,6 +2,8 @@ import ArgumentParser
 import AsyncHTTPClient
 import Foundation
 import RecordModel
+import ServiceClient
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -95,10 +97,10 @@ struct ConnectionTests {
             }
             // A file that is gone fails what needs it, and nothing else.
             let gone = try settings("--key-file", folder + "/none")
-            #expect(throws: CommandFailure.self) { try gone.serverKey?.read() }
+            #expect(throws: ServiceClientError.self) { try gone.serverKey?.read() }
             try FileManager.default.removeItem(atPath: session)
             let signedOut = try settings()
-            #expect(throws: CommandFailure.self) { try signedOut.session?.token() }
+            #expect(throws: ServiceClientError.self) { try signedOut.session?.token() }
             let keyOnly = ["ZONEKEEPER_KEY_FILE": path, "ZONEKEEPER_KEY_ID": "ab"]
             let http = try ServiceClient.http(authority: nil)
             let connection = Connection(

@@ -2,6 +2,8 @@ import ArgumentParser
 import Crypto
 import Foundation
 import RecordModel
+import ServiceClient
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -90,7 +92,7 @@ struct ServerKeyTests {
     func refused() async throws {
         let path = "k.pem"
         func message(_ text: String, id: String? = "1") -> String? {
-            #expect(throws: CommandFailure.self) { try ServerKeyFile(text: text, id: id, path: path) }?.message
+            #expect(throws: ServiceClientError.self) { try ServerKeyFile(text: text, id: id, path: path) }?.message
         }
         #expect(message("hello")?.contains("holds no private key") == true)
         #expect(message(OpenSSL.samplePrivateKey, id: nil)?.contains("--key-id") == true)

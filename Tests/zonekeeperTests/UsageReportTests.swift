@@ -1,5 +1,7 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
+import TestSupport
 import Testing
 
 @testable import zonekeeper

@@ -15,9 +15,15 @@ package final class DirectoryMachine: StateMachine {
 
     private let state = Mutex(State())
     private let vault: FieldVault
+    private let changed: @Sendable () -> Void
 
-    /// - Parameter vault: is told the containers' keys.
-    package init(vault: FieldVault) { self.vault = vault }
+    /// - Parameters:
+    ///   - vault: is told the containers' keys.
+    ///   - changed: called once `snapshot` says something new.
+    package init(vault: FieldVault, changed: @escaping @Sendable () -> Void = {}) {
+        self.vault = vault
+        self.changed = changed
+    }
 
     /// What this node knows of the directory; other nodes may be a little ahead.
     package var snapshot: DirectorySnapshot { state.withLock(\.snapshot) }
@@ -49,6 +55,7 @@ package final class DirectoryMachine: StateMachine {
         for change in pending { snapshot.take(change) }
         vault.update(snapshot)
         state.withLock { $0 = State(snapshot: snapshot) }
+        changed()
     }
 
     package func didRollBack() { state.withLock { $0.pending = [] } }
@@ -57,6 +64,7 @@ package final class DirectoryMachine: StateMachine {
         let snapshot = try DirectoryTables.snapshot(of: db)
         vault.update(snapshot)
         state.withLock { $0 = State(snapshot: snapshot) }
+        changed()
     }
 
     /// Answers a `DirectoryRead`. That of the position, which no bytes at all ask for, says that everything committed before it was

@@ -17,22 +17,41 @@ enum KeyValueAnswers {
                 Self.write(page.entries, to: &writer)
                 if let next = page.next { writer.member("after", next) }
                 writer.key("usage")
-                writer.object { writer in
-                    writer.member("keys", integer: Int64(usage.keys))
-                    writer.member("bytes", integer: Int64(usage.bytes))
-                }
+                writer.object { usage.write(to: &$0) }
+            }
+        case .usage:
+            let usage = try KeyValueTables.usage(of: store, in: db)
+            writer.object { writer in
+                usage.write(to: &writer)
+                writer.key("limits")
+                writer.object { Self.write(.standard, to: &$0) }
             }
         case .changes(let since, let limit):
             switch try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) {
             case .invalidToken:
                 return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
             case .expired(let reason):
-                return .refused(
-                    ServiceError(.badRequest, "the syncToken has expired: \(reason). Start again without one"))
-            case .page(let page): writer.object { Self.write(page, to: &$0) }
+                var answer = ShardAnswer([])
+                answer.expiry = reason
+                return .found(answer)
+            case .page(let page):
+                writer.object { Self.write(page, to: &$0) }
+                var answer = ShardAnswer(writer.bytes, cursor: Array(page.token.utf8), hasMore: page.isMoreComing)
+                answer.changes = page.changes.count
+                return .found(answer)
             }
         }
         return .found(ShardAnswer(writer.bytes))
+    }
+
+    /// By the names that refusals have.
+    private static func write(_ limits: KeyValueLimits, to writer: inout JSONWriter) {
+        let amounts: [(KeyValueRefusal.Rule, Int)] = [
+            (.keys, limits.keysMax), (.storeBytes, limits.storeBytesMax), (.valueBytes, limits.valueBytesMax),
+            (.keyBytes, limits.keyBytesMax), (.valueMembers, limits.valueMembersMax),
+            (.valueDepth, PropertyValue.depthMax), (.writes, limits.writesMax),
+        ]
+        for (rule, amount) in amounts { writer.member(rule.name, integer: Int64(amount)) }
     }
 
     private static func write(_ entries: [KeyValueEntry], to writer: inout JSONWriter) {

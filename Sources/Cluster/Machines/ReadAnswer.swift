@@ -1,3 +1,4 @@
+package import KeyValueStore
 package import RecordModel
 package import Wire
 
@@ -21,6 +22,10 @@ package struct ShardAnswer: Hashable, Sendable {
     package var explanation: [UInt8]?
     /// How many items the caller was refused for lack of permission.
     package var denials = 0
+    /// How many changes a page of a key-value store's feed has.
+    package var changes = 0
+    /// Why a key-value store's feed cannot be followed from the token that was sent; then there is nothing else.
+    package var expiry: KeyValueTokenExpiry?
 
     package init(_ bytes: [UInt8], cursor: [UInt8]? = nil, hasMore: Bool = false) {
         self.bytes = bytes
@@ -38,6 +43,8 @@ extension ReadAnswer: WireCodable {
             if answer.hasMore { writer.field(5, true) }
             if let explanation = answer.explanation { writer.field(6, explanation) }
             if answer.denials > 0 { writer.field(7, UInt64(answer.denials)) }
+            if answer.changes > 0 { writer.field(8, UInt64(answer.changes)) }
+            if let expiry = answer.expiry { writer.field(9, expiry.rawValue) }
         case .refused(let error): writer.field(3) { error.encode(to: &$0) }
         case .needsSchema(let installed): writer.field(4, installed)
         }
@@ -55,6 +62,12 @@ extension ReadAnswer: WireCodable {
             case 5: found?.hasMore = try reader.bool()
             case 6: found?.explanation = try reader.array()
             case 7: found?.denials = Int(clamping: try reader.unsigned())
+            case 8: found?.changes = Int(clamping: try reader.unsigned())
+            case 9:
+                guard let expiry = KeyValueTokenExpiry(rawValue: try reader.string()) else {
+                    throw .invalidValue(field: 9)
+                }
+                found?.expiry = expiry
             default: try reader.skip()
             }
         }

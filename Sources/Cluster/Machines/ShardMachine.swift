@@ -1,6 +1,6 @@
 package import Directory
 package import GRDB
-import KeyValueStore
+package import KeyValueStore
 import RecordModel
 import RecordStore
 import Synchronization
@@ -18,12 +18,30 @@ package final class ShardMachine: StateMachine {
         /// What the open transaction will leave.
         var pendingJobs: Bool?
         var pendingDue: Bool?
+        /// The key-value stores that the open transaction wrote to, in order and perhaps several times.
+        var pendingStores: [StoreKey] = []
+        /// Whether the open transaction began new incarnations of all stores.
+        var pendingAll = false
+        /// Whether a transaction that was to be undone may have been kept: then its commands are not applied again.
+        var isUnsure = false
+    }
+
+    /// The key-value stores that a transaction changed.
+    package enum StoreChange: Hashable, Sendable {
+        case stores([StoreKey])
+        /// Perhaps all of them.
+        case all
     }
 
     private let state = Mutex(State())
     private let vault: FieldVault
+    private let storesChanged: @Sendable (StoreChange) -> Void
 
-    package init(vault: FieldVault) { self.vault = vault }
+    /// - Parameter storesChanged: called once changes of key-value stores are in the database.
+    package init(vault: FieldVault, storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }) {
+        self.vault = vault
+        self.storesChanged = storesChanged
+    }
 
     package func createTables(in db: Database) throws {
         try RecordTables.create(in: db)
@@ -63,24 +81,34 @@ package final class ShardMachine: StateMachine {
             let outcome = try transaction.apply(command)
             if case .maintained(let hasMore) = outcome { isDue = hasMore }
             return outcome.encoded()
-        case .keyValue(let command): return try KeyValueTables.apply(command, in: db).encoded()
+        case .keyValue(let command):
+            let outcome = try KeyValueTables.apply(command, in: db)
+            if case .applied = outcome { state.withLock { $0.pendingStores.append(command.store) } }
+            return outcome.encoded()
         case .startIncarnation(let incarnation):
             // It changes rows that an open transaction holds copies of.
             try transaction.finish()
             try RecordTables.startNewIncarnation(incarnation, in: db)
             transaction = try tables.begin(in: db)
             _ = try KeyValueTables.startNewIncarnation(incarnation, in: db)
+            state.withLock { $0.pendingAll = true }
             return []
         }
     }
 
     package func didCommit() {
-        state.withLock { state in
+        let (stores, isAll) = state.withLock { state in
             state.hasJobs = state.pendingJobs ?? state.hasJobs
             state.isDue = state.pendingDue ?? state.isDue
             state.pendingJobs = nil
             state.pendingDue = nil
+            defer { (state.pendingStores, state.pendingAll, state.isUnsure) = ([], false, false) }
+            return (state.pendingStores, state.pendingAll || state.isUnsure)
         }
+        if isAll { return storesChanged(.all) }
+        guard !stores.isEmpty else { return }
+        var seen: Set<StoreKey> = []
+        storesChanged(.stores(stores.filter { seen.insert($0).inserted }))
     }
 
     package func didRollBack() {
@@ -88,6 +116,8 @@ package final class ShardMachine: StateMachine {
             state.tables = RecordTables()
             state.pendingJobs = nil
             state.pendingDue = nil
+            state.isUnsure = state.isUnsure || state.pendingAll || !state.pendingStores.isEmpty
+            (state.pendingStores, state.pendingAll) = ([], false)
         }
     }
 
@@ -95,6 +125,7 @@ package final class ShardMachine: StateMachine {
         let tables = RecordTables()
         let hasJobs = try tables.hasWork(now: .min, in: db)
         state.withLock { $0 = State(tables: tables, hasJobs: hasJobs) }
+        storesChanged(.all)
     }
 
     package func maintenance(now: Int64) -> [UInt8]? {

@@ -158,6 +158,7 @@ extension ShardRead.KeyValueRead: WireCodable {
         case .changes(let since, let limit):
             if let since { writer.field(4, since) }
             writer.field(5, UInt64(limit))
+        case .usage: writer.field(6, true)
         }
     }
 
@@ -174,6 +175,7 @@ extension ShardRead.KeyValueRead: WireCodable {
                 read = .list(after: after.isEmpty ? nil : after)
             case 4: since = try reader.string()
             case 5: read = .changes(since: since, limit: Int(truncatingIfNeeded: try reader.unsigned()))
+            case 6: read = try reader.bool() ? .usage : nil
             default: try reader.skip()
             }
         }

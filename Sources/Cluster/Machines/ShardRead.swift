@@ -62,7 +62,9 @@ package enum ShardRead: Sendable {
     package enum KeyValueRead: Hashable, Sendable {
         case get(keys: [String])
         case list(after: String?)
+        /// The answer also has the page's token as its cursor, and how many changes it has.
         case changes(since: String?, limit: Int)
+        case usage
     }
 }
 

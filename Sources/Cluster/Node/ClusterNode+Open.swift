@@ -15,6 +15,7 @@ struct NodeParts {
     var map: ClusterMap
     var directory: DirectoryMachine
     var vault: FieldVault
+    var changes: ChangeBell
     var lane: Lane
     var log: RaftLog
     var transport: PeerTransport
@@ -53,12 +54,14 @@ extension ClusterNode {
             }
         }
         let vault = FieldVault(clusterKey: settings.encryptionKey)
-        let directory = DirectoryMachine(vault: vault)
+        let changes = ChangeBell()
+        let directory = DirectoryMachine(vault: vault) { changes.ring(.directory) }
         var appliers: [Applier] = []
         for (number, group) in map.groups.enumerated() {
             let id = ReplicaID(node: settings.nodeID)
             guard map.initialConfiguration(of: group).all.contains(id) else { continue }
-            let machine: any StateMachine = group == .directory ? directory : ShardMachine(vault: vault)
+            let machine: any StateMachine =
+                group == .directory ? directory : shardMachine(of: group, vault: vault, changes: changes)
             let opening = ReplicaOpening(
                 group: group, machine: machine, map: map, settings: settings, log: log,
                 recovered: recovered[group] ?? RecoveredGroup(), logger: logger)
@@ -75,9 +78,9 @@ extension ClusterNode {
         let checkpointer = Checkpointer(appliers: appliers, log: log, settings: settings.checkpoint, logger: logger)
         let node = ClusterNode(
             parts: NodeParts(
-                settings: settings, identity: identity, map: map, directory: directory, vault: vault, lane: lane,
-                log: log,
-                transport: transport, workers: workers, appliers: appliers, checkpointer: checkpointer,
+                settings: settings, identity: identity, map: map, directory: directory, vault: vault, changes: changes,
+                lane: lane, log: log, transport: transport, workers: workers, appliers: appliers,
+                checkpointer: checkpointer,
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
         try await eventLoop.submit {
             lane.catchUp = { [weak node] completion in
@@ -85,6 +88,15 @@ extension ClusterNode {
             }
         }.get()
         return node
+    }
+
+    private static func shardMachine(of group: GroupID, vault: FieldVault, changes: ChangeBell) -> ShardMachine {
+        ShardMachine(vault: vault) { change in
+            switch change {
+            case .stores(let stores): changes.ring(.stores(stores, in: group))
+            case .all: changes.ring(.everyStore(in: group))
+            }
+        }
     }
 
     private static func prepareFolder(_ path: String) throws {

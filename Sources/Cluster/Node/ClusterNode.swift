@@ -21,6 +21,8 @@ package final class ClusterNode: Sendable {
     /// Seals and opens encrypted fields.
     package let vault: FieldVault
     package let router: Router
+    /// Rings for what apply changes on this node.
+    package let changes: ChangeBell
     let lane: Lane
     let log: RaftLog
     let transport: PeerTransport
@@ -41,6 +43,7 @@ package final class ClusterNode: Sendable {
         map = parts.map
         directory = parts.directory
         vault = parts.vault
+        changes = parts.changes
         lane = parts.lane
         log = parts.log
         transport = parts.transport
@@ -96,6 +99,9 @@ package final class ClusterNode: Sendable {
 
     /// The node that leads each group, as far as this one knows.
     package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
+
+    /// Whether this node holds a replica of a group, and so rings for what the group applies.
+    package func holdsReplica(of group: GroupID) -> Bool { appliers.contains { $0.group == group } }
 
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {

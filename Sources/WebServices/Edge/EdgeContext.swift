@@ -7,9 +7,12 @@ package struct EdgeContext: RequestContext {
     /// The address at the other end of the connection, without port; IPv4 in its own form also where the socket is an
     /// IPv6 one. Headers that proxies set are not believed: anyone can send them.
     package var remoteAddress: String?
+    /// Tells where the client goes away.
+    var departure: Departure?
 
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
+        departure = Departure(of: source.channel)
         remoteAddress = Self.text(of: source.channel.remoteAddress)
     }
 

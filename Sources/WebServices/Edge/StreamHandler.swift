@@ -87,11 +87,14 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
         // The service answers what was refused meanwhile. It has done its part.
         guard !isRefused else { return promise?.succeed() ?? () }
         switch unwrapOutboundIn(data) {
-        case .head: isResponding = true
-        case .body(let buffer): return write(context, data, buffer.readableBytes, promise)
-        case .end: break
+        case .head(var head):
+            isResponding = true
+            // What is said of a connection has no place in HTTP/2, and would cost the client its answer.
+            head.headerFields[.connection] = nil
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body(let buffer): write(context, data, buffer.readableBytes, promise)
+        case .end: context.write(data, promise: promise)
         }
-        context.write(data, promise: promise)
     }
 
     /// Writes a part of the answer's body, and counts it until the connection has taken it.
@@ -108,9 +111,12 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(data, promise: taken)
     }
 
+    /// Answers, and ends the request soon, whether or not the client takes the answer.
     private func refuse(_ context: ChannelHandlerContext, _ refusal: EdgeRefusal) {
         isRefused = true
         watch.inputEnded()
+        // The service may be waiting for a body, and hold what came of it.
+        context.fireErrorCaught(ChannelError.inputClosed)
         guard !isResponding else { return context.close(promise: nil) }
         let (head, body) = refusal.streamResponse(hasBody: !isHeadMethod)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
@@ -119,6 +125,10 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: written)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         written.futureResult.whenComplete { _ in bound.value.close(promise: nil) }
+        timer?.cancel()
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: edge.limits.lingerTimeout) {
+            bound.value.close(promise: nil)
+        }
     }
 
     // MARK: The clock

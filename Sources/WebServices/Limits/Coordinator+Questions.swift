@@ -9,6 +9,8 @@ extension Coordinator {
         /// What a signature is, which was verified; where it is new it counts as used from then on. Who lost the answer asks again with the
         /// same nonce.
         case signature(RequestSignature, nonce: UInt64)
+        /// Which key-value stores of the group changed since a mark that an earlier answer had.
+        case stores(since: StoreJournal.Mark?)
     }
 
     /// The leader's answer about a signature.
@@ -18,7 +20,8 @@ extension Coordinator {
 }
 
 extension Coordinator.Question {
-    /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce.
+    /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that stores are asked for, 7 and 8
+    /// the mark.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .rates(let reports): for report in reports { writer.field(1) { report.encode(to: &$0) } }
@@ -27,6 +30,11 @@ extension Coordinator.Question {
             writer.field(3, signature.date)
             writer.field(4, Base64.encode(signature.signature))
             writer.field(5, nonce)
+        case .stores(let mark):
+            writer.field(6, true)
+            guard let mark else { return }
+            writer.field(7, mark.journal)
+            writer.field(8, mark.count)
         }
     }
 
@@ -34,13 +42,22 @@ extension Coordinator.Question {
         var reports: [RateReport] = []
         var parts: [Int: String] = [:]
         var nonce: UInt64 = 0
+        var isOfStores = false
+        var mark: StoreJournal.Mark?
         while let field = try reader.nextField() {
             switch field {
             case 1: reports.append(try reader.message())
             case 2...4: parts[field] = try reader.string()
             case 5: nonce = try reader.unsigned()
+            case 6: isOfStores = try reader.bool()
+            case 7: mark = StoreJournal.Mark(journal: try reader.unsigned(), count: 0)
+            case 8: mark?.count = try reader.unsigned()
             default: try reader.skip()
             }
+        }
+        if isOfStores {
+            self = .stores(since: mark)
+            return
         }
         guard !parts.isEmpty else {
             self = .rates(reports)

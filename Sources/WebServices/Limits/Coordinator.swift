@@ -9,7 +9,7 @@ import Synchronization
 import Wire
 
 /// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth tokens that
-/// were replaced, requests that failed.
+/// were replaced, key-value stores that changed, requests that failed.
 final class Coordinator: NodeServices {
     let rates: RateExchange
     let rotation: SessionRotation
@@ -17,6 +17,7 @@ final class Coordinator: NodeServices {
     private let logger: Logger
     private let signatures = SignatureMemory()
     private let sessions: SessionSpread
+    private let watches: WatchHub
     /// What other nodes told and was not looked at yet. What finds no place is lost, as a message is.
     private let heard = AsyncStream.makeStream(
         of: (message: [UInt8], node: NodeID).self, bufferingPolicy: .bufferingOldest(1_000))
@@ -28,8 +29,9 @@ final class Coordinator: NodeServices {
     /// How long a signature is waited for whose date is still to come.
     private static let aheadMillisecondsMax: Int64 = 2_000
 
-    init(node: ClusterNode, rotation: SessionRotation, logger: Logger) {
+    init(node: ClusterNode, rotation: SessionRotation, watches: WatchHub, logger: Logger) {
         self.node = node
+        self.watches = watches
         self.rotation = rotation
         self.logger = logger
         sessions = SessionSpread(node: node, rotation: rotation, logger: logger)
@@ -65,6 +67,7 @@ final class Coordinator: NodeServices {
             let verdict = signatures.admit(
                 signature, nonce: nonce, as: leadership, isAlone: node.map.nodes.count == 1, now: now)
             return SignatureAnswer(verdict: verdict).encoded()
+        case .stores(let mark)?: return watches.news(of: leadership.group, since: mark).encoded()
         case nil: return []
         }
     }

@@ -1,33 +1,6 @@
 import RecordModel
 
 extension OpenAPIDocument {
-    static let keyValueOperations: [APIOperation] = {
-        func operation(_ action: String, _ summary: String, _ name: String) -> APIOperation {
-            var operation = APIOperation(
-                .post, "/kv/1/{container}/{environment}/\(action)", tag: "Preferences", summary)
-            operation.parameters = [
-                APIParameter("container", .path, .text, "The container."),
-                APIParameter("environment", .path, environmentShape, "Which of the container's two stores."),
-            ]
-            operation.access = .clients
-            operation.request = .json(.reference("KeyValues\(name)Request"), isRequired: name == "Get" || name == "Set")
-            operation.answers =
-                [APIAnswer(200, "Done.", .reference("KeyValues\(name)Response"))]
-                + APIAnswer.failures([400, 401, 403, 404, 413, 421, 429, 500, 501, 503])
-            return operation
-        }
-        var set = operation("set", "Write and delete preferences", "Set")
-        set.parameters.append(APIParameter("Idempotency-Key", .header, .string(format: "uuid"), "A UUID of version 7."))
-        set.answers.append(APIAnswer(409, "CONFLICT", .reference("KeyValuesConflict")))
-        var watch = operation("watch", "Not built yet", "Changes")
-        watch.tag = "Later"
-        watch.answers.removeAll { $0.status == 200 }
-        return [
-            watch, operation("get", "Read preferences", "Get"), operation("list", "Read all preferences", "List"), set,
-            operation("changes", "Follow preferences", "Changes"),
-        ]
-    }()
-
     static let healthOperations: [APIOperation] = {
         func operation(_ path: String, _ summary: String, _ shape: Shape, _ failures: [Int]) -> APIOperation {
             var operation = APIOperation(.get, path, tag: "Health", summary)

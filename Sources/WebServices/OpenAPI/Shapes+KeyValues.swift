@@ -82,6 +82,49 @@ extension OpenAPIDocument {
                 .need("syncToken", .text), .need("moreComing", .boolean),
             ])
         ),
+        (
+            "KeyValuesWatchRequest", "",
+            .request([
+                .may("syncToken", .text.orNull, "Without one the answer comes at once."),
+                .may(
+                    "timeout", .integer(minimum: 0).orNull,
+                    "Seconds; \(KeyValues.watchSecondsMax) by default, and at most."),
+                .may("resultsLimit", .integer(minimum: 1)),
+            ])
+        ),
+        (
+            "KeyValuesUsage", "",
+            .answer([
+                .need("keys", .integer()), .need("bytes", .integer()),
+                .need("limits", .answer(limits), "What the store is held to, by the names that errors use."),
+            ])
+        ),
+        (
+            "KeyValuesError",
+            "A request that failed as a whole, with the limit that it met or what became of its token.",
+            .answer(requestErrorMembers + details)
+        ),
+        (
+            "KeyValuesStreamEnd", "The data of the last event of a stream.",
+            .answer(
+                [
+                    .need("serverErrorCode", .reference("ErrorCode")), .need("reason", .text),
+                    .may("retryAfter", .number),
+                ] + details)
+        ),
+    ]
+
+    private static let limits: [ShapeMember] =
+        ["keys", "storeBytes", "valueBytes", "keyBytes", "valueMembers", "valueDepth", "writes"]
+        .map { .need($0, .integer(minimum: 0)) }
+
+    private static let details: [ShapeMember] = [
+        .may(
+            "limit", .text, "The limit that was met, such as `keys`, `storeBytes`, `valueBytes`, `keyBytes`, `watches`."
+        ),
+        .may("actual", .integer(), "What the request would have led to."), .may("max", .integer()),
+        .may("key", .text, "The key at fault, where it is one key's fault."),
+        .may("syncTokenExpired", .texts("restored", "tooOld", "ahead"), "Why the token cannot be followed."),
     ]
 
     private static let typed: [Shape] = [

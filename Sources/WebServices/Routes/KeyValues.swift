@@ -1,9 +1,10 @@
+import Admission
 import Cluster
 import KeyValueStore
 import RaftCore
 import RecordModel
 
-/// `/kv/1/{container}/{environment}/get|set|list|changes`: a user's preferences.
+/// `/kv/1/{container}/{environment}/get|set|list|changes|usage|watch`: a user's preferences.
 struct KeyValues {
     var context: WebContext
     var store: StoreKey
@@ -12,6 +13,22 @@ struct KeyValues {
     var idempotencyKey: String?
     /// The request's own, for its errors.
     var uuid: String
+    /// What `watch` needs to know of the request beside its body.
+    var watching: Watching
+
+    /// The request of a `watch`.
+    struct Watching: Sendable {
+        var credentials: Credentials
+        var target: Target
+        /// Whether it came with GET, and so asks for a stream.
+        var isStream: Bool
+        /// Where a stream goes on: the header of a browser that comes again, else the parameter.
+        var token: String?
+        /// The parameter `resultsLimit`.
+        var limit: String?
+        /// Tells where the client goes away.
+        var departure: Departure?
+    }
 
     private var group: GroupID {
         let database = DatabaseKey(
@@ -19,23 +36,71 @@ struct KeyValues {
         return context.node.map.group(of: ZoneKey(database: database, name: "_keyValueStore"))
     }
 
-    func respond(to action: String) async throws(RequestFailure) -> Reply {
+    func respond(to action: KeyValueAction) async throws(RequestFailure) -> Reply {
         let json = try parsed()
         switch action {
-        case "get": return try await read(.get(keys: try keys(json)))
-        case "list": return try await read(.list(after: json["after"]?.string))
-        case "changes":
-            let limit: Int
-            switch json["resultsLimit"] {
-            case nil, .null?: limit = KeyValueTables.pageMax
-            case .integer(let number)? where number > 0: limit = Int(min(number, Int64(KeyValueTables.pageMax)))
-            default: throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        case .get: return try await read(.get(keys: try keys(json)))
+        case .list: return try await read(.list(after: json["after"]?.string))
+        case .usage: return try await read(.usage)
+        case .changes:
+            let answer = try await Self.page(
+                of: store, since: try syncToken(json), limit: try limit(json), from: group, in: context, by: deadline)
+            return Reply(body: answer.bytes)
+        case .set: return try await set(json)
+        case .watch: return try await watch(json)
+        }
+    }
+
+    /// A page of a store's feed.
+    /// - Throws: `BAD_REQUEST` for a token that cannot be followed, with why.
+    static func page(
+        of store: StoreKey, since token: String?, limit: Int, from group: GroupID, in context: WebContext,
+        by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        let answer = try await found(
+            context.read(.keyValue(store, .changes(since: token, limit: limit)), from: group, by: deadline))
+        if let expiry = answer.expiry { throw RequestFailure(expiry) }
+        return answer
+    }
+
+    private func watch(_ json: JSONValue) async throws(RequestFailure) -> Reply {
+        var watch = KeyValueWatch(
+            context: context, store: store, group: group, credentials: watching.credentials, target: watching.target,
+            uuid: uuid, departure: watching.departure)
+        guard watching.isStream else {
+            watch.limit = try limit(json)
+            let seconds: UInt64
+            switch json["timeout"] {
+            case nil, .null?: seconds = Self.watchSecondsMax
+            case .integer(let number)? where number >= 0: seconds = min(UInt64(number), Self.watchSecondsMax)
+            default:
+                throw RequestFailure(
+                    .badRequest, "timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
             }
-            return try await read(
-                .changes(since: json["syncToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }, limit: limit))
-        case "set": return try await set(json)
-        case "watch": throw .notBuilt("watching preferences")
-        default: throw RequestFailure(.notFound, "no action '\(action)': there are get, set, list and changes")
+            return try await watch.longPoll(since: try syncToken(json), seconds: seconds)
+        }
+        let given = watching.limit.map { text in Int64(text).map { JSONValue.integer($0) } ?? .string(text) }
+        watch.limit = try limit(.object(given.map { [JSONValue.Member("resultsLimit", $0)] } ?? []))
+        return try await KeyValueStream.reply(watch, since: watching.token)
+    }
+
+    /// How long a long poll waits at most, in seconds.
+    static let watchSecondsMax: UInt64 = 30
+
+    private func limit(_ json: JSONValue) throws(RequestFailure) -> Int {
+        switch json["resultsLimit"] {
+        case nil, .null?: return KeyValueTables.pageMax
+        case .integer(let number)? where number > 0: return Int(min(number, Int64(KeyValueTables.pageMax)))
+        default: throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        }
+    }
+
+    /// The token that a body has; one that is no text would be taken for none, and all would be read anew.
+    private func syncToken(_ json: JSONValue) throws(RequestFailure) -> String? {
+        switch json["syncToken"] {
+        case nil, .null?: return nil
+        case .string(let token)?: return token.isEmpty ? nil : token
+        default: throw RequestFailure(.badRequest, "syncToken: a text is expected")
         }
     }
 
@@ -62,8 +127,12 @@ struct KeyValues {
     }
 
     private func read(_ read: ShardRead.KeyValueRead) async throws(RequestFailure) -> Reply {
-        switch try await context.read(.keyValue(store, read), from: group, by: deadline) {
-        case .found(let answer): return Reply(body: answer.bytes)
+        Reply(body: try await Self.found(context.read(.keyValue(store, read), from: group, by: deadline)).bytes)
+    }
+
+    private static func found(_ answer: ReadAnswer) throws(RequestFailure) -> ShardAnswer {
+        switch answer {
+        case .found(let answer): return answer
         case .refused(let error): throw RequestFailure(error)
         case .needsSchema: throw RequestFailure(.internalError, "preferences need no schema")
         }
@@ -127,13 +196,10 @@ struct KeyValues {
                     }
                 }
                 writer.key("usage")
-                writer.object { writer in
-                    writer.member("keys", integer: Int64(usage.keys))
-                    writer.member("bytes", integer: Int64(usage.bytes))
-                }
+                writer.object { usage.write(to: &$0) }
             }
         case .refused(let refusal):
-            throw RequestFailure(refusal.isQuotaViolation ? .quotaExceeded : .badRequest, refusal.description)
+            throw RequestFailure(refusal)
         case .conflict(let conflicts):
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
             return Reply(error, uuid: uuid) { writer in

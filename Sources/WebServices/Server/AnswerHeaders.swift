@@ -57,7 +57,7 @@ struct AnswerHeaders: Sendable {
         }
         if headers[.accessControlAllowOrigin] != nil {
             headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
-            headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key"
+            headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key, Last-Event-ID"
             headers[.accessControlExposeHeaders] =
                 "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After,RateLimit,RateLimit-Policy"
         }
@@ -71,7 +71,7 @@ struct AnswerHeaders: Sendable {
         }
         return Response(
             status: HTTPResponse.Status(code: reply.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
+            body: reply.stream.map { ResponseBody($0) } ?? ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
     }
 
     // A valid header name, so the optional is never nil.

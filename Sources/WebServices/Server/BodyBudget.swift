@@ -49,7 +49,8 @@ final class BodyBudget: Sendable {
     /// Gives back what a body took.
     func release(_ count: Int) { held.subtract(count, ordering: .relaxed) }
 
-    private func take(_ count: Int) -> Bool {
+    /// Counts bytes that the node holds; `release` must follow. False, and nothing is counted, where it holds as many as it may.
+    func take(_ count: Int) -> Bool {
         if held.add(count, ordering: .relaxed).newValue <= bytesMax { return true }
         release(count)
         return false

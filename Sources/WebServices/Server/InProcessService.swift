@@ -30,6 +30,31 @@ package struct InProcessService: Sendable {
     package init(context: WebContext) { responder = WebResponder(context: context) }
 
     package func answer(_ request: Request) async throws -> Answer {
+        let response = await respond(to: request)
+        let writer = Collector()
+        try await response.body.write(writer)
+        return Answer(
+            status: Int(response.status.code),
+            headers: response.headers.map { ($0.name.rawName, $0.value) }, body: await writer.bytes.value)
+    }
+
+    /// An answer that comes in parts, for as long as it goes on.
+    /// - Parameters:
+    ///   - head: is given the answer without its body.
+    ///   - part: is given each part of the body; what it throws ends the answer, as a client does that goes away.
+    package func answer(
+        _ request: Request, head: @Sendable (Answer) async -> Void,
+        part: @escaping @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        let response = await respond(to: request)
+        await head(
+            Answer(
+                status: Int(response.status.code),
+                headers: response.headers.map { ($0.name.rawName, $0.value) }, body: []))
+        try await response.body.write(Taker(part: part))
+    }
+
+    private func respond(to request: Request) async -> Response {
         var head = HTTPRequest(
             method: HTTPRequest.Method(request.method) ?? .get, scheme: "https", authority: "localhost",
             path: request.target)
@@ -37,12 +62,14 @@ package struct InProcessService: Sendable {
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
         let body = RequestBody(buffer: ByteBuffer(bytes: request.body))
-        let response = await responder.answer(Hummingbird.Request(head: head, body: body), address: nil)
-        let writer = Collector()
-        try await response.body.write(writer)
-        return Answer(
-            status: Int(response.status.code),
-            headers: response.headers.map { ($0.name.rawName, $0.value) }, body: await writer.bytes.value)
+        return await responder.answer(Hummingbird.Request(head: head, body: body), address: nil)
+    }
+
+    /// Hands over what the body writes.
+    private struct Taker: ResponseBodyWriter {
+        let part: @Sendable ([UInt8]) async throws -> Void
+        mutating func write(_ buffer: ByteBuffer) async throws { try await part(Array(buffer.readableBytesView)) }
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 
     /// Keeps what the body writes.

@@ -8,6 +8,7 @@ import Synchronization
 package final class Metrics: Sendable {
     private let requests = Mutex<[Key: Int]>([:])
     private let edge = Mutex<EdgeCounters?>(nil)
+    private let watches = Mutex<WatchHub?>(nil)
 
     private struct Key: Hashable {
         var route: String
@@ -16,6 +17,9 @@ package final class Metrics: Sendable {
 
     /// Shows what a server's edge counts, too.
     func follow(_ counters: EdgeCounters) { edge.withLock { $0 = counters } }
+
+    /// Shows those who wait for preferences to change, too.
+    func follow(_ hub: WatchHub) { watches.withLock { $0 = hub } }
 
     func count(route: String, status: Int) {
         requests.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
@@ -39,6 +43,7 @@ package final class Metrics: Sendable {
             lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
         }
         lines += edge.withLock(\.self)?.lines ?? []
+        lines += watches.withLock(\.self)?.lines ?? []
         return lines.joined(separator: "\n") + "\n"
     }
 

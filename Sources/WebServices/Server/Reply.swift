@@ -1,4 +1,5 @@
 import Directory
+import Hummingbird
 import RecordModel
 
 /// An answer on its way to the client.
@@ -12,6 +13,10 @@ struct Reply: Sendable {
     var isBodyUnread = false
     /// More headers, in this order.
     var headers: [(name: String, value: String)] = []
+    /// Writes the body as long as it goes on, in place of `body`.
+    var stream: Stream?
+
+    typealias Stream = @Sendable (inout any ResponseBodyWriter) async throws -> Void
 
     init(status: Int = 200, body: [UInt8], contentType: String = "application/json; charset=UTF-8") {
         self.status = status
@@ -43,6 +48,8 @@ struct RequestFailure: Error {
     var isBodyUnread = false
     /// The API token whose user is to sign in; the answer says where.
     var signIn: Token?
+    /// More of it, for programs.
+    var details: FailureDetails?
 
     init(_ error: ServiceError, status: Int? = nil) {
         self.error = error

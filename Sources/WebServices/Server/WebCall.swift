@@ -12,9 +12,12 @@ struct WebCall: Sendable {
     var uuid: String
     /// The client's, where it is known.
     var address: String?
+    /// Tells where the client goes away; nil for requests of this process.
+    var departure: Departure?
 
     // All are valid header names, so the optionals are never nil.
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
+    private static let lastEventIDHeader = HTTPField.Name("Last-Event-ID")!
     private static let keyID = HTTPField.Name(RequestSignature.keyIDHeader)!
     private static let signedDate = HTTPField.Name(RequestSignature.dateHeader)!
     private static let signature = HTTPField.Name(RequestSignature.signatureHeader)!
@@ -59,6 +62,9 @@ struct WebCall: Sendable {
         guard let header = request.headers[.authorization], header.hasPrefix("Bearer ") else { return nil }
         return header.dropFirst("Bearer ".count)
     }
+
+    /// The token of the last event that a browser had before it comes again; nil where there is none.
+    var lastEventID: String? { request.headers[Self.lastEventIDHeader].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// Whether a copy of the request would do something again.
     var mayChangeData: Bool { url.segments.last == "modify" || url.segments.last == "set" }

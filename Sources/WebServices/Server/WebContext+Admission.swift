@@ -115,9 +115,14 @@ extension WebContext {
             )
         case .accepted(let isNewest):
             if isNewest { coordinator.didUse(use) }
-            let issued = SessionRotation.nextIssue(after: use.issued, now: now)
-            return identity.signer?.token(sessionID: use.sessionID, issued: issued)
+            return newToken(of: use)
         }
+    }
+
+    /// A web auth token of a session that is as new as this moment.
+    func newToken(of use: SessionUse) -> String? {
+        let issued = SessionRotation.nextIssue(after: use.issued, now: now)
+        return identity.signer?.token(sessionID: use.sessionID, issued: issued)
     }
 
     /// Makes sure that a signed request which changes something is not a copy of an earlier one.

@@ -21,6 +21,10 @@ package final class WebContext: Sendable {
     let gate: FairGate
     let bodies = BodyBudget(bytesMax: 256 << 20)
     let userRecords = KnownUserRecords()
+    let watches: WatchHub
+    private let follower: StoreFollower
+    /// How many watches look at their stores at once: a change of leaders makes all of them look.
+    let looks = FairGate(limit: WatchHub.looksMax, queueMax: WatchHub.queuedLooksMax)
 
     /// - Parameter logger: for requests that failed, and for what nodes tell of them.
     package init(
@@ -30,19 +34,28 @@ package final class WebContext: Sendable {
         self.administrator = administrator
         metrics = Metrics()
         identity = IdentityServices(encryptionKey: node.settings.encryptionKey)
-        coordinator = Coordinator(node: node, rotation: identity.rotation, logger: logger)
+        watches = WatchHub(watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
+        follower = StoreFollower(node: node, hub: watches)
+        coordinator = Coordinator(node: node, rotation: identity.rotation, watches: watches, logger: logger)
         gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
     }
 
     /// Begins what goes on beside the requests; the node is started.
     package func start() {
+        // First: what changes before is in the first look of any watch.
+        node.changes.listen { [weak watches] in watches?.hear($0) }
         coordinator.start()
+        watches.start()
+        follower.start()
+        metrics.follow(watches)
         usage.start(self)
         audit.start(self)
     }
 
     /// Ends it; no more requests come.
     package func stop() async {
+        follower.stop()
+        watches.stop()
         await usage.stop(self)
         await audit.stop(self)
         coordinator.stop()
@@ -158,6 +171,10 @@ package struct EdgeSettings: Sendable {
     package var concurrentRequestsMax = 1_024
     /// Requests of one container that may wait for their turn.
     package var queuedRequestsMax = 1_024
+    /// Watches of preferences at once; never more than three quarters of the connections that the node takes.
+    package var watchesMax = 3_072
+    /// Watches at once of one user's preferences in a container's environment.
+    package var watchesPerUserMax = 32
 
     package init() {}
 }

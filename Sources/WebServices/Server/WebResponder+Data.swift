@@ -17,31 +17,53 @@ extension WebResponder {
         var origin: AuditOrigin
     }
 
+    /// What a request is for.
+    private struct Errand {
+        var target: Target
+        /// Which of the container's rates it spends.
+        var rate: RateKind
+        /// What it does and to what, as the audit log names them.
+        var action: String
+        var subject: String
+        /// Whether it waits for something to happen: then it takes no place among the requests that the node works on, has a small body
+        /// that counts until it is read, and gets the session's new token of the moment in which it is answered.
+        var isWatch = false
+
+        var bodyBytesMax: Int { isWatch ? 4 << 10 : Limits.requestBodyBytesMax }
+    }
+
     func keyValues(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let url = call.url
         guard url.segments.count == 5, url.segments[1] == "1" else {
             throw RequestFailure(
-                .notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes}")
+                .notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
         }
         let environment = try AdminRequest.environment(url.segments[3])
         let target = Target(container: url.segments[2], environment: environment, needsUser: true)
-        let subject = "preferences of \(target.container) (\(environment.rawValue))"
-        return try await enter(call, to: target, .keyValues, action: "kv/\(url.segments[4])", subject, &headers) {
-            entry throws(RequestFailure) in
+        let action = try KeyValueAction(url.segments[4], method: call.request.method.rawValue)
+        var errand = Errand(
+            target: target, rate: .keyValues, action: "kv/\(action.rawValue)",
+            subject: "preferences of \(target.container) (\(environment.rawValue))")
+        errand.isWatch = action == .watch
+        return try await enter(call, errand, &headers) { entry throws(RequestFailure) in
             let store = StoreKey(
                 container: target.container, environment: environment, user: entry.admitted.caller.user ?? "")
             return try await KeyValues(
                 context: context, store: store, deadline: entry.deadline, body: entry.body,
-                idempotencyKey: call.request.headers[WebCall.idempotencyKey], uuid: call.uuid
-            ).respond(to: url.segments[4])
+                idempotencyKey: call.request.headers[WebCall.idempotencyKey], uuid: call.uuid,
+                watching: KeyValues.Watching(
+                    credentials: call.credentials, target: target, isStream: call.request.method == .get,
+                    token: call.lastEventID ?? call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 },
+                    limit: call.url["resultsLimit"], departure: call.departure)
+            ).respond(to: action)
         }
     }
 
     func database(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let (target, scope, action) = try Self.parse(call)
         let subject = "\(scope.rawValue) database of \(target.container) (\(target.environment.rawValue))"
-        return try await enter(call, to: target, .requests, action: action.rawValue, subject, &headers) {
-            entry throws(RequestFailure) in
+        let errand = Errand(target: target, rate: .requests, action: action.rawValue, subject: subject)
+        return try await enter(call, errand, &headers) { entry throws(RequestFailure) in
             let caller = entry.admitted.caller
             let key = DatabaseKey(
                 container: target.container, environment: target.environment, scope: scope,
@@ -93,15 +115,16 @@ extension WebResponder {
 
     /// Lets a request in and has it worked on, and tells the audit log where it was refused for what its sender may not.
     private func enter(
-        _ call: WebCall, to target: Target, _ kind: RateKind, action: String, _ subject: String,
-        _ headers: inout AnswerHeaders, _ work: (Entry) async throws(RequestFailure) -> Reply
+        _ call: WebCall, _ errand: Errand, _ headers: inout AnswerHeaders,
+        _ work: (Entry) async throws(RequestFailure) -> Reply
     ) async throws(RequestFailure) -> Reply {
         var actor = "anonymous"
         do throws(RequestFailure) {
-            return try await letIn(call, to: target, kind, &headers, &actor, work)
+            return try await letIn(call, errand, &headers, &actor, work)
         } catch {
             if error.error.code == .accessDenied {
-                context.audit.refused(call.origin(of: actor, now: context.now), action: action, subject: subject)
+                context.audit.refused(
+                    call.origin(of: actor, now: context.now), action: errand.action, subject: errand.subject)
             }
             throw error
         }
@@ -110,24 +133,34 @@ extension WebResponder {
     /// The body is read before anything is decided, so that a decision is about the moment in which the request is worked on; but
     /// nobody's whose credential is not known.
     private func letIn(
-        _ call: WebCall, to target: Target, _ kind: RateKind, _ headers: inout AnswerHeaders, _ actor: inout String,
+        _ call: WebCall, _ errand: Errand, _ headers: inout AnswerHeaders, _ actor: inout String,
         _ work: (Entry) async throws(RequestFailure) -> Reply
     ) async throws(RequestFailure) -> Reply {
-        let key = RateKey(container: target.container, kind: kind)
+        let target = errand.target
+        let key = RateKey(container: target.container, kind: errand.rate)
         let sender = try await foresee(call, to: target)
         headers.add("RateLimit-Policy", context.ratePolicy(key))
-        let body = try await context.bodies.read(call.request, bytesMax: Limits.requestBodyBytesMax)
-        defer { context.bodies.release(body.count) }
+        let body = try await context.bodies.read(call.request, bytesMax: errand.bodyBytesMax)
+        var held = body.count
+        defer { context.bodies.release(held) }
         let deadline = context.node.deadline()
         let admitted = try await identify(call, sender, to: target, body: body)
         actor = self.actor(admitted)
         headers.allow(admitted.apiToken)
-        if let session = admitted.session, let token = try context.rotate(session) {
-            headers.add("X-Apple-CloudKit-Web-Auth-Token", token)
+        let token = try admitted.session.flatMap { session throws(RequestFailure) in try context.rotate(session) }
+        defer {
+            // One that was made before a wait would be older than those that came of other requests meanwhile.
+            let newest = errand.isWatch ? admitted.session.flatMap { context.newToken(of: $0) } : token
+            if let newest { headers.add("X-Apple-CloudKit-Web-Auth-Token", newest) }
         }
         if !admitted.caller.isAdministrator { try await context.spend(key, headers: &headers) }
-        try await context.enter(container: target.container)
-        defer { context.gate.leave(container: target.container) }
+        if errand.isWatch {
+            context.bodies.release(held)
+            held = 0
+        } else {
+            try await context.enter(container: target.container)
+        }
+        defer { if !errand.isWatch { context.gate.leave(container: target.container) } }
         if case .key(let signature) = sender, call.mayChangeData {
             try await context.requireNew(signature, container: target.container, by: deadline)
         }

@@ -17,15 +17,15 @@ struct WebResponder: HTTPResponder {
 
     @Sendable
     func respond(to request: Request, context: EdgeContext) async throws -> Response {
-        await answer(request, address: context.remoteAddress)
+        await answer(request, address: context.remoteAddress, departure: context.departure)
     }
 
     /// - Parameter address: the client's, where it is known.
-    func answer(_ request: Request, address: String?) async -> Response {
+    func answer(_ request: Request, address: String?, departure: Departure? = nil) async -> Response {
         let uuid = UUIDv7.generate(now: context.now)
         let url = RequestURL(target: request.head.path ?? "/")
         let trace = RequestTrace(id: uuid)
-        let call = WebCall(request: request, url: url, uuid: uuid, address: address)
+        let call = WebCall(request: request, url: url, uuid: uuid, address: address, departure: departure)
         var headers = AnswerHeaders(request, url: url)
         var reply: Reply
         let result = await RequestTrace.$current.withValue(trace) { () async -> Result<Reply, RequestFailure> in
@@ -55,6 +55,7 @@ struct WebResponder: HTTPResponder {
         let redirectURL = failure.signIn.flatMap { context.redirectURL(for: $0, origin: call.origin) }
         var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
             if let redirectURL { writer.member("redirectURL", redirectURL) }
+            failure.details?.write(to: &writer)
         }
         reply.isBodyUnread = failure.isBodyUnread
         return reply
@@ -65,7 +66,7 @@ struct WebResponder: HTTPResponder {
         switch url.segments.first {
         case "database" where url.segments.count >= 7:
             known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
-        case "kv": "kv"
+        case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
         case "admin": "admin"
         case "health": "health"
         default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"

@@ -30,6 +30,8 @@ package struct WebServer: Service {
     /// What the edge did.
     package let counters = EdgeCounters()
     private let serve: @Sendable () async throws -> Void
+    /// Ends what would keep its connection for as long as the client likes.
+    private var onStop: @Sendable () -> Void = {}
 
     /// - Parameter onListening: called once the port takes connections.
     /// - Throws: when the certificate or its key cannot be read.
@@ -41,6 +43,9 @@ package struct WebServer: Service {
             await onListening()
         }
         context.metrics.follow(counters)
+        context.watches.fit(
+            toConnections: settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit()).connectionsMax)
+        onStop = { [watches = context.watches] in watches.close() }
     }
 
     /// Serves what any responder answers.
@@ -68,5 +73,11 @@ package struct WebServer: Service {
         serve = { try await application.run() }
     }
 
-    package func run() async throws { try await serve() }
+    package func run() async throws {
+        try await withGracefulShutdownHandler {
+            try await serve()
+        } onGracefulShutdown: {
+            onStop()
+        }
+    }
 }

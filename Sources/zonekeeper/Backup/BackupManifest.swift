@@ -1,4 +1,5 @@
 import RecordModel
+import ServiceClient
 
 /// What a backup holds: the file `manifest.json` in its folder, written last.
 struct BackupManifest: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import RecordModel
+import ServiceClient
 import Storage
 
 /// Puts a backup back as the data of a cluster that has none.

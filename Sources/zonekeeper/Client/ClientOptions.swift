@@ -1,6 +1,7 @@
 import ArgumentParser
 import AsyncHTTPClient
 import Foundation
+import ServiceClient
 
 /// How commands reach a cluster, who speaks, and how long they go on.
 struct ClientOptions: ParsableArguments {
@@ -53,7 +54,9 @@ struct ClientOptions: ParsableArguments {
         }
         if connection.webAuthToken == nil, let path = webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
             settings.webAuthToken = nil
-            settings.session = WebAuthTokenSource(path: path)
+            settings.session = WebAuthTokenSource(path: path) {
+                Console.note("warning: the session's new token is not kept: \($0.message)")
+            }
         } else {
             settings.session = settings.webAuthToken.map { WebAuthTokenSource($0) }
         }
@@ -63,7 +66,7 @@ struct ClientOptions: ParsableArguments {
     /// Runs `body` with a connection, which is closed afterwards.
     func withConnection<Value>(_ body: (Connection) async throws -> Value) async throws -> Value {
         let settings = try resolved()
-        let secret = try settings.administratorTokenFile.flatMap { path throws(CommandFailure) -> String? in
+        let secret = try settings.administratorTokenFile.flatMap { path throws(ServiceClientError) -> String? in
             // A file that is there by default is no reason to fail for a command that does not need it.
             self.connection.adminTokenFile == nil && !Paths.exists(path) ? nil : try SecretFile.read(path)
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import NIOHTTP1
 import RecordModel
+import ServiceClient
 
 /// A cluster as one caller reaches it.
 struct Connection: Sendable {
@@ -106,6 +107,8 @@ struct Connection: Sendable {
             return try await client.send(request)
         } catch let error as ServiceUnreachable {
             throw CommandFailure(error.description, isOutcomeUnknown: error.isOutcomeUnknown)
+        } catch let error as ServiceClientError {
+            throw CommandFailure(error)
         }
     }
 
@@ -140,12 +143,5 @@ struct Connection: Sendable {
         var request = request
         if let seconds = settings.patienceSeconds { request.patienceSeconds = seconds }
         return request
-    }
-}
-
-extension JSONValue {
-    /// An object of the members that have a value.
-    static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
-        .object(members.compactMap { key, value in value.map { Member(key, $0) } })
     }
 }

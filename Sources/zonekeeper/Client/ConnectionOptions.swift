@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ServiceClient
 
 /// Where a cluster is, and who asks: options, each with an environment variable that counts where it is left out.
 struct ConnectionOptions: ParsableArguments {

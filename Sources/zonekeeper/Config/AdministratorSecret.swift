@@ -1,5 +1,5 @@
 import Foundation
-import Storage
+import ServiceClient
 
 /// The file with the administrator's token: 32 random bytes as hexadecimal digits, for its owner's eyes only.
 enum AdministratorSecret {
@@ -24,24 +24,11 @@ enum AdministratorSecret {
 
     /// The token in a file.
     static func read(_ path: String) throws(CommandFailure) -> String {
-        let secret = try SecretFile.read(path)
+        let secret = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
         guard secret.utf8.count >= 32 else {
             throw CommandFailure("\(path) holds no administrator's token: 32 or more characters are expected")
         }
         return secret
-    }
-}
-
-/// A file that holds one secret on one line.
-enum SecretFile {
-    static func read(_ path: String) throws(CommandFailure) -> String {
-        do throws(DiskError) {
-            let bytes = try readWholeFile(at: path)
-            let text = String(decoding: bytes, as: UTF8.self)
-            return text.trimmingCharacters(in: .whitespacesAndNewlines)
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error.reason)")
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import RecordModel
+import ServiceClient
 
 extension LocalCluster {
     /// Asks every node of the configuration, all at once.

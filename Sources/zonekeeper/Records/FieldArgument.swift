@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`, `place:LOCATION=42.5,1.5`,
 /// `owner:DELETE_SELF=other-record`, `extra:JSON={"value": 1}`; `title=` is the empty string and `title:NULL=` clears the field.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// A filter on the command line: `code = AD`, `population >= 1000`, `timeZone BEGINS_WITH Europe/`, `code IN AD,FR`,
 /// `coordinates NEAR 42.5,1.5,100km`, `comment CONTAINS_ALL_TOKENS north sea`, `* CONTAINS_ANY_TOKENS island`.

@@ -1,4 +1,5 @@
 import RecordModel
+import ServiceClient
 
 /// Sends the lines of a file to a cluster as records, in batches.
 struct RecordImport {

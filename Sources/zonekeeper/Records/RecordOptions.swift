@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// Which records a command is about: whose, and in which zone.
 struct RecordOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import RecordModel
+import ServiceClient
 
 /// The places of the time zone database, as fields of `Place` records.
 enum SamplePlaces {

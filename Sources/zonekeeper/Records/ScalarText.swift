@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// Values of a stated type, as they are written on the command line.
 enum ScalarText {

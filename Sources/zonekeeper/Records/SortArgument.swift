@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// A place on the earth and maybe a radius: `42.5,1.5` or `42.5,1.5,100km`; metres where the radius has no unit.
 struct CircleArgument: Hashable {

@@ -28,6 +28,47 @@ extension ClusterSuites {
             #expect(try kv("set", String(repeating: "é", count: 32), "x").status == 0)
         }
 
+        @Test("preferences are exported and imported with their types; what would change can be seen before")
+        func preferenceFiles() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            func kv(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+                try ServerProcess.run(["kv"] + arguments, environment: cluster.environment)
+            }
+            let json = cluster.folder + "/p.json"
+            let plist = cluster.folder + "/p.plist"
+            let values = """
+                {"values": {"flag": true, "one": 1, "ratio": {"value": 1, "type": "DOUBLE"}, "text": "a <b> & c",
+                 "when": {"value": 1700000000000, "type": "TIMESTAMP"}, "bytes": {"value": "AAH/", "type": "BYTES"},
+                 "list": {"value": [1, "x", {"value": {"k": false}, "type": "DICTIONARY"}], "type": "ARRAY"}}}
+                """
+            try values.write(toFile: json, atomically: true, encoding: .utf8)
+            #expect(try kv("set", "stays", "here").status == 0)
+            let dry = try kv("import", json, "--dry-run")
+            #expect(dry.status == 0 && dry.output.contains("7 new, 0 changed, 0 deleted, 0 unchanged"), "\(dry)")
+            #expect(try kv("list").output.contains("1 keys"))
+            #expect(try kv("import", json).output.contains("imported: 7 new"))
+            let first = try kv("export")
+            #expect(try kv("export", json).status == 0)
+            #expect(try kv("export", plist, "--format", "plist").status == 0)
+            #expect(try String(contentsOfFile: plist, encoding: .utf8).contains("<true/>"))
+            for file in [json, plist] {
+                #expect(try kv("import", file).output.contains("0 new, 0 changed, 0 deleted, 8 unchanged"), "\(file)")
+            }
+            #expect(try kv("delete", "one", "list").status == 0)
+            #expect(try kv("set", "more", "x").status == 0)
+            let replaced = try kv("import", plist, "--replace")
+            #expect(replaced.output.contains("2 new, 0 changed, 1 deleted, 6 unchanged"), "\(replaced)")
+            #expect(try kv("export").output == first.output)
+            let usage = try kv("usage")
+            #expect(usage.status == 0 && usage.output.contains("1,024"), "\(usage)")
+            let token = try kv("changes").output.split(separator: " ").last.map { $0.dropLast() } ?? ""
+            let watch = try kv("watch", "--since", String(token), "--timeout", "1")
+            #expect(watch.status == 0 && watch.output.contains("token"), "\(watch)")
+            #expect(try kv("watch", "--since", "nonsense").status == 1)
+        }
+
         @Test("a backup of the stopped cluster is restored, with new incarnations")
         func backup() async throws {
             let cluster = try ProcessCluster()

@@ -81,6 +81,25 @@ extension ClusterSuites {
             }
         }
 
+        @Test("a refusal that is not taken ends its request all the same")
+        func untakenRefusal() async throws {
+            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+                let client = try await StreamClient(edge, windowBytes: 0)
+                let head = try? await client.ask(.TRACE, "/")
+                let body = try? await client.ask(.POST, "/", ["content-length": "9"], isEnding: false)
+                #expect(head == nil && body == nil)
+                #expect(edge.server.counters[.badRequest] == 1 && edge.server.counters[.slowBody] == 1)
+            }
+        }
+
+        @Test("an answer that speaks of the connection arrives without that")
+        func connectionField() async throws {
+            try await EdgeUnderTest.run { edge in
+                let answer = try await StreamClient(edge).ask(.GET, "/closing")
+                #expect(answer.status == 200)
+            }
+        }
+
         @Test("a connection without a request ends, whatever frames come on it")
         func idle() async throws {
             try await EdgeUnderTest.run { edge in
@@ -136,7 +155,8 @@ private struct StreamClient {
     private let channel: any Channel
     private let multiplexer: NIOHTTP2Handler.AsyncStreamMultiplexer<Void>
 
-    init(_ edge: EdgeUnderTest) async throws {
+    /// - Parameter windowBytes: how much of each answer is taken unasked.
+    init(_ edge: EdgeUnderTest, windowBytes: Int = 65_535) async throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.certificateVerification = .none
         tls.applicationProtocols = ["h2"]
@@ -146,7 +166,13 @@ private struct StreamClient {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: nil))
-                    let multiplexer = try pipeline.configureAsyncHTTP2Pipeline(mode: .client) {
+                    var configuration = NIOHTTP2Handler.Configuration()
+                    configuration.connection.initialSettings = [
+                        HTTP2Setting(parameter: .initialWindowSize, value: windowBytes)
+                    ]
+                    let multiplexer = try pipeline.configureAsyncHTTP2Pipeline(
+                        mode: .client, configuration: configuration
+                    ) {
                         $0.eventLoop.makeSucceededVoidFuture()
                     }
                     return (channel, multiplexer)

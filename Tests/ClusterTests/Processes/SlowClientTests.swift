@@ -384,7 +384,8 @@ struct EchoResponder: HTTPResponder {
             return Response(status: .ok, headers: [:], body: body)
         }
         let body = try await request.body.collect(upTo: 1 << 20)
+        let headers: HTTPFields = request.head.path == "/closing" ? [.connection: "close"] : [:]
         let text = "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
-        return Response(status: .ok, headers: [:], body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 }

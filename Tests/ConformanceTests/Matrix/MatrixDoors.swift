@@ -144,7 +144,7 @@ extension Matrix {
         private mutating func preferenceDoors(_ caller: Caller) async throws {
             let wanted: Set<String> = [privateRefusal(caller.who) ?? ""]
             let requests: [(String, JSONValue)] = [
-                ("get", ["keys": ["theme"]]), ("list", [:]), ("changes", [:]),
+                ("get", ["keys": ["theme"]]), ("list", [:]), ("changes", [:]), ("usage", [:]), ("watch", [:]),
                 ("set", ["writes": [["key": "theme", "value": "dark"]]]), ("get", ["keys": ["theme"]]),
             ]
             for (action, body) in requests { try await knock(caller, preferences(action), body, wanted: wanted) }

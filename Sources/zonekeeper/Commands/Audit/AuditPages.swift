@@ -1,5 +1,6 @@
 import Directory
 import RecordModel
+import ServiceClient
 
 /// A page of the audit log.
 struct AuditAnswer {

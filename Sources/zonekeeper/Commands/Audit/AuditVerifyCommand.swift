@@ -1,6 +1,7 @@
 import ArgumentParser
 import Directory
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper audit verify`
 struct AuditVerifyCommand: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Certificates
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper certs status`
 struct CertsStatusCommand: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper container list`
 struct ContainerListCommand: AsyncParsableCommand {

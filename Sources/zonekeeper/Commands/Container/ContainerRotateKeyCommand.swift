@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper container rotate-key`
 struct ContainerRotateKeyCommand: AsyncParsableCommand {

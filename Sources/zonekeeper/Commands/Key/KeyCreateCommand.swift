@@ -2,6 +2,7 @@ import ArgumentParser
 import Crypto
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper key create`
 struct KeyCreateCommand: AsyncParsableCommand {
@@ -47,7 +48,9 @@ struct KeyCreateCommand: AsyncParsableCommand {
                 return try report(try await register(text, in: container, on: connection), container)
             }
             let key = P256.Signing.PrivateKey()
-            try PrivateFile.create(output, key.pemRepresentation + "\n")
+            try CommandFailure.orElse { () throws(ServiceClientError) in
+                try PrivateFile.create(output, key.pemRepresentation + "\n")
+            }
             let response: ServiceResponse
             do {
                 response = try await register(key.publicKey.pemRepresentation, in: container, on: connection)
@@ -61,7 +64,7 @@ struct KeyCreateCommand: AsyncParsableCommand {
                 throw failure
             }
             let id = try response.json().text("id")
-            do throws(CommandFailure) {
+            do throws(ServiceClientError) {
                 try PrivateFile.replace(output, with: ServerKeyFile(id: id, key: key).text)
             } catch {
                 throw CommandFailure("\(error.message); the key is registered: use it with --key-id \(id)")
@@ -96,7 +99,7 @@ struct KeyCreateCommand: AsyncParsableCommand {
     /// The PEM of the file, looked at before it is sent: a private key must not leave this machine.
     private func publicKeyText() throws -> String {
         let path = publicKey ?? ""
-        let text = try SecretFile.read(path)
+        let text = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
         if text.contains("PRIVATE KEY-----") {
             throw CommandFailure("\(path) holds a private key, which was not sent; name the public key's file")
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper key list`
 struct KeyListCommand: AsyncParsableCommand {

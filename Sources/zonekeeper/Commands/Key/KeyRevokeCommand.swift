@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceClient
 
 /// `zonekeeper key revoke`
 struct KeyRevokeCommand: AsyncParsableCommand {

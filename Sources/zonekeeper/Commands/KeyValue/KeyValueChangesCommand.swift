@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper kv changes`
 struct KeyValueChangesCommand: AsyncParsableCommand {
@@ -14,17 +15,7 @@ struct KeyValueChangesCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withConnection { connection in
-            var changes: [JSONValue] = []
-            var token = since
-            var isMoreComing = true
-            while isMoreComing {
-                let response = try await connection.send(
-                    try connection.preferencesRequest("changes", .members(["syncToken": token.map { .string($0) }]))
-                ).checked().json()
-                changes += response["changes"]?.array ?? []
-                token = response["syncToken"]?.string
-                isMoreComing = response["moreComing"] == .bool(true)
-            }
+            let (changes, token) = try await connection.preferenceChanges(since: since)
             if options.json {
                 return Console.print(
                     JSONValue.members(["changes": .array(changes), "syncToken": token.map { .string($0) }]).serialized()

@@ -8,7 +8,8 @@ struct KeyValueCommand: AsyncParsableCommand {
         abstract: "Keep a user's preferences: small values by key, in sync on all devices.",
         subcommands: [
             KeyValueGetCommand.self, KeyValueSetCommand.self, KeyValueDeleteCommand.self, KeyValueListCommand.self,
-            KeyValueChangesCommand.self,
+            KeyValueChangesCommand.self, KeyValueWatchCommand.self, KeyValueUsageCommand.self,
+            KeyValueExportCommand.self, KeyValueImportCommand.self,
         ])
 }
 

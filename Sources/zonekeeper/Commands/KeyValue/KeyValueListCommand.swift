@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper kv list`
 struct KeyValueListCommand: AsyncParsableCommand {
@@ -10,17 +11,7 @@ struct KeyValueListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withConnection { connection in
-            var entries: [JSONValue] = []
-            var usage: JSONValue = .null
-            var after: String?
-            repeat {
-                let response = try await connection.send(
-                    try connection.preferencesRequest("list", .members(["after": after.map { .string($0) }]))
-                ).checked().json()
-                entries += response["values"]?.array ?? []
-                usage = response["usage"] ?? .null
-                after = response["after"]?.string
-            } while after != nil
+            let (entries, usage) = try await connection.preferences()
             if options.json {
                 return Console.print(JSONValue.members(["values": .array(entries), "usage": usage]).serialized())
             }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper limits explain`
 struct LimitsExplainCommand: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper provider add`
 struct ProviderAddCommand: AsyncParsableCommand {
@@ -54,7 +55,7 @@ struct ProviderAddCommand: AsyncParsableCommand {
 
     func run() async throws {
         let secret = try clientSecretFile.map { path throws(CommandFailure) in
-            let secret = try SecretFile.read(path)
+            let secret = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
             guard !secret.isEmpty else { throw CommandFailure("\(path) holds no secret") }
             return secret
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceClient
 
 /// `zonekeeper provider remove`
 struct ProviderRemoveCommand: AsyncParsableCommand {

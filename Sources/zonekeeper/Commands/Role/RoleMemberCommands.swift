@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// Which role, and whose.
 struct RoleMemberArguments: ParsableArguments {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceClient
 import Storage
 
 /// `zonekeeper schema export`

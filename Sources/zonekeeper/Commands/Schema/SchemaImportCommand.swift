@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 import Storage
 
 /// `zonekeeper schema import`

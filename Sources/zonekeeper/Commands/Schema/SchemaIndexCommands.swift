@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// What an index is on: the arguments of `schema add-index` and `schema remove-index`.
 struct IndexArguments: ParsableArguments {

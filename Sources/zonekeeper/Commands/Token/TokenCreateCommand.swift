@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper token create`
 struct TokenCreateCommand: AsyncParsableCommand {
@@ -84,7 +85,9 @@ struct TokenCreateCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let secret = try secretFile.map { path throws(CommandFailure) in try SecretFile.read(path) }
+        let secret = try secretFile.map { path throws(CommandFailure) in
+            try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
+        }
         try await options.withConnection { connection in
             let body = JSONValue.members([
                 "kind": .string(kind.rawValue), "container": .string(try connection.container()),

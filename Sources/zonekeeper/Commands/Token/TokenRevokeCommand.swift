@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceClient
 
 /// `zonekeeper token revoke`
 struct TokenRevokeCommand: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper usage`
 struct UsageCommand: AsyncParsableCommand {

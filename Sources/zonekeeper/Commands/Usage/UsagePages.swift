@@ -1,4 +1,5 @@
 import RecordModel
+import ServiceClient
 
 /// Pages of a container's usage, put together to what one page would be that has room for all.
 ///

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// Who a user is at an identity provider: both or none.
 struct IdentityOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceClient
 
 /// `zonekeeper user delete`
 struct UserDeleteCommand: AsyncParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
 
 /// `zonekeeper user sign-in`
 struct UserSignInCommand: AsyncParsableCommand {
@@ -43,7 +44,11 @@ struct UserSignInCommand: AsyncParsableCommand {
             guard let token = json["ckWebAuthToken"]?.string, !token.isEmpty else {
                 throw CommandFailure("the answer has no token in it. Is this a Zonekeeper node?")
             }
-            if let tokenFile { try PrivateFile.replace(tokenFile, with: token + "\n") }
+            if let tokenFile {
+                try CommandFailure.orElse { () throws(ServiceClientError) in
+                    try PrivateFile.replace(tokenFile, with: token + "\n")
+                }
+            }
             if options.json { return Console.print(response.body) }
             print("user    \(json.text("userRecordName"))")
             print("expires \(json.time("expires"))")

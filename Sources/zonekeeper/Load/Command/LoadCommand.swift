@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ServiceClient
 
 /// `zonekeeper load`
 struct LoadCommand: AsyncParsableCommand {
@@ -175,7 +176,8 @@ struct LoadCommand: AsyncParsableCommand {
                 "--web-auth-token is missing, and a load writes as a user; make one with `zonekeeper token create --session "
                     + "--user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN or ZONEKEEPER_WEB_AUTH_TOKEN_FILE")
         }
-        let secret = try resolved.administratorTokenFile.map { path throws(CommandFailure) in try SecretFile.read(path)
+        let secret = try resolved.administratorTokenFile.map { path throws(ServiceClientError) in
+            try SecretFile.read(path)
         }
         return LoadTokens(apiToken: apiToken, webAuthToken: session, administrator: secret)
     }

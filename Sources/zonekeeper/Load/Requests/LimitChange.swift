@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import RecordModel
+import ServiceClient
 
 /// Sets a container's rate limit for a run, and puts back what was there.
 ///

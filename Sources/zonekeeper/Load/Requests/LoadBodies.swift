@@ -1,3 +1,5 @@
+import ServiceClient
+
 /// The body of one request that can be sent.
 struct LoadBody: Hashable, Sendable {
     var bytes: [UInt8]

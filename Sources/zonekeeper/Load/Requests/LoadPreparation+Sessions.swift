@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import RecordModel
+import ServiceClient
 
 /// The users of a run, and a session for each, which is revoked when the run is over.
 extension LoadPreparation {

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import RecordModel
+import ServiceClient
 
 /// Brings a cluster to where a run can start: nodes answer, the users, the record type and the zones are there, and so are the
 /// records that the run works on.

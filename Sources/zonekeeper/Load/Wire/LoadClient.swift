@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import ServiceClient
 
 /// Who the requests of a run come from.
 struct LoadTokens: Hashable, Sendable {

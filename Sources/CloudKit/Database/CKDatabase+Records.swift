@@ -1,0 +1,111 @@
+extension CKDatabase {
+    // MARK: Queries
+
+    /// The records that match a query, sorted as it says.
+    /// - Parameters:
+    ///   - zoneID: nil for every zone of the private database.
+    ///   - desiredKeys: the fields to fetch; nil for all.
+    ///   - resultsLimit: the most records; usually as many as the server gives at once.
+    /// - Returns: the records, and a cursor where there are more.
+    public func records(
+        matching query: CKQuery, inZoneWith zoneID: CKRecordZone.ID? = nil, desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults
+    ) async throws -> (
+        matchResults: [(CKRecord.ID, Result<CKRecord, any Error>)], queryCursor: CKQueryOperation.Cursor?
+    ) {
+        guard let call = try service.call(query, in: zoneID) else { return ([], nil) }
+        return try await records(call, desiredKeys, resultsLimit)
+    }
+
+    /// The records that match the query of a cursor, from where it is on.
+    public func records(
+        continuingMatchFrom queryCursor: CKQueryOperation.Cursor, desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults
+    ) async throws -> (
+        matchResults: [(CKRecord.ID, Result<CKRecord, any Error>)], queryCursor: CKQueryOperation.Cursor?
+    ) {
+        try await records(queryCursor.call, desiredKeys, resultsLimit)
+    }
+
+    private func records(
+        _ call: QueryCall, _ desiredKeys: [String]?, _ limit: Int
+    ) async throws -> ([(CKRecord.ID, Result<CKRecord, any Error>)], CKQueryOperation.Cursor?) {
+        var found: [RecordResult] = []
+        let next = try await service.query(call, desiredKeys: desiredKeys, limit: limit) { found += $0 }
+        return (found, next.map { CKQueryCursor($0) })
+    }
+
+    // MARK: Single records
+
+    /// A record.
+    /// - Throws: `unknownItem` where there is none.
+    public func record(for recordID: CKRecord.ID) async throws -> CKRecord { try await service.record(recordID) }
+
+    /// Saves a record: the instance itself takes the server's state over, and is returned.
+    /// - Throws: `serverRecordChanged` where the server has another version, with all three versions.
+    @discardableResult
+    public func save(_ record: CKRecord) async throws -> CKRecord {
+        let call = ModifyCall(saves: [record], deletes: [])
+        guard case .saved(_, let result)? = try await results(of: call).first else {
+            throw CKError.unreadable("record")
+        }
+        return try result.get()
+    }
+
+    /// Deletes a record, whatever its version.
+    @discardableResult
+    public func deleteRecord(withID recordID: CKRecord.ID) async throws -> CKRecord.ID {
+        let call = ModifyCall(saves: [], deletes: [recordID])
+        guard case .deleted(_, let result)? = try await results(of: call).first else {
+            throw CKError.unreadable("record")
+        }
+        try result.get()
+        return recordID
+    }
+
+    // MARK: Several records
+
+    /// Records by their IDs, each with its record or error.
+    public func records(
+        for ids: [CKRecord.ID], desiredKeys: [CKRecord.FieldKey]? = nil
+    ) async throws -> [CKRecord.ID: Result<CKRecord, any Error>] {
+        var found: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
+        try await service.fetch(ids, desiredKeys: desiredKeys) { results in
+            for (id, result) in results { found[id] = result }
+        }
+        return found
+    }
+
+    /// Saves and deletes records, at most 400.
+    /// - Parameters:
+    ///   - savePolicy: what to do where the server has another version of a record.
+    ///   - atomically: whether the records of each custom zone are saved and deleted wholly or not at all; elsewhere
+    ///     each stands alone. At most 200 of one zone can go so, where CloudKit has 400: more fail with
+    ///     `limitExceeded`.
+    /// - Throws: where nothing was done; errors of single records are in the results.
+    @discardableResult
+    public func modifyRecords(
+        saving recordsToSave: [CKRecord], deleting recordIDsToDelete: [CKRecord.ID],
+        savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged, atomically: Bool = true
+    ) async throws -> (
+        saveResults: [CKRecord.ID: Result<CKRecord, any Error>], deleteResults: [CKRecord.ID: Result<Void, any Error>]
+    ) {
+        let call = ModifyCall(
+            saves: recordsToSave, deletes: recordIDsToDelete, policy: savePolicy, isAtomic: atomically)
+        var saved: [CKRecord.ID: Result<CKRecord, any Error>] = [:]
+        var deleted: [CKRecord.ID: Result<Void, any Error>] = [:]
+        for result in try await results(of: call) {
+            switch result {
+            case .saved(let id, let result): saved[id] = result
+            case .deleted(let id, let result): deleted[id] = result
+            }
+        }
+        return (saved, deleted)
+    }
+
+    private func results(of call: ModifyCall) async throws(CKError) -> [ModifyResult] {
+        var all: [ModifyResult] = []
+        try await service.modify(call) { all += $0 }
+        return all
+    }
+}

@@ -1,0 +1,57 @@
+extension CKDatabase {
+    /// A zone.
+    /// - Throws: `zoneNotFound` where there is none.
+    public func recordZone(for recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone {
+        guard let result = try await service.zones([recordZoneID]).first else { throw CKError.unreadable("zone") }
+        return try result.1.get()
+    }
+
+    /// Zones by their IDs, each with its zone or error.
+    public func recordZones(
+        for ids: [CKRecordZone.ID]
+    ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
+        Dictionary(try await service.zones(ids)) { first, _ in first }
+    }
+
+    /// All zones of the database, the default one among them.
+    public func allRecordZones() async throws -> [CKRecordZone] { try await service.allZones() }
+
+    /// Makes a zone; one that is there stays as it is.
+    @discardableResult
+    public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
+        guard case .saved(_, let result)? = try await service.modifyZones(saving: [zone], deleting: []).first else {
+            throw CKError.unreadable("zone")
+        }
+        return try result.get()
+    }
+
+    /// Deletes a zone with all that is in it.
+    /// - Throws: `zoneNotFound` where there is none.
+    @discardableResult
+    public func deleteRecordZone(withID recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
+        let results = try await service.modifyZones(saving: [], deleting: [recordZoneID])
+        guard case .deleted(_, let result)? = results.first else { throw CKError.unreadable("zone") }
+        try result.get()
+        return recordZoneID
+    }
+
+    /// Makes and deletes zones.
+    /// - Throws: where nothing was done; errors of single zones are in the results.
+    @discardableResult
+    public func modifyRecordZones(
+        saving recordZonesToSave: [CKRecordZone], deleting recordZoneIDsToDelete: [CKRecordZone.ID]
+    ) async throws -> (
+        saveResults: [CKRecordZone.ID: Result<CKRecordZone, any Error>],
+        deleteResults: [CKRecordZone.ID: Result<Void, any Error>]
+    ) {
+        var saved: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
+        var deleted: [CKRecordZone.ID: Result<Void, any Error>] = [:]
+        for result in try await service.modifyZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete) {
+            switch result {
+            case .saved(let id, let result): saved[id] = result
+            case .deleted(let id, let result): deleted[id] = result
+            }
+        }
+        return (saved, deleted)
+    }
+}

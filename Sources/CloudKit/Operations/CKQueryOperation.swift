@@ -1,0 +1,81 @@
+import Foundation
+
+/// Finds records by a query, page by page.
+public class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// A place in the results of a query.
+    public typealias Cursor = CKQueryCursor
+
+    /// As many records as the server gives at once.
+    public static let maximumResults: Int = 0
+
+    /// What to look for.
+    @CKGuarded public var query: CKQuery? = nil
+    /// Where to go on, instead of a query.
+    @CKGuarded public var cursor: CKQueryOperation.Cursor? = nil
+    /// The zone to look in; nil for every zone of the private database.
+    @CKGuarded public var zoneID: CKRecordZone.ID? = nil
+    /// How many records to fetch at most.
+    @CKGuarded public var resultsLimit: Int = CKQueryOperation.maximumResults
+    /// The fields to fetch; nil for all.
+    @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
+    /// Called for each record, while the operation runs.
+    @preconcurrency @CKGuarded
+    public var recordMatchedBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    /// Called once, at the end, with a cursor where there is more.
+    @preconcurrency @CKGuarded
+    public var queryResultBlock: (@Sendable (Result<CKQueryOperation.Cursor?, any Error>) -> Void)? = nil
+    /// Called for each record; the older form of `recordMatchedBlock`.
+    @preconcurrency @CKGuarded public var recordFetchedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    /// Called once, at the end; the older form of `queryResultBlock`.
+    @preconcurrency @CKGuarded
+    public var queryCompletionBlock: (@Sendable (CKQueryOperation.Cursor?, (any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that looks for the records of a query.
+    public convenience init(query: CKQuery) {
+        self.init()
+        self.query = query
+    }
+
+    /// An operation that goes on where another one ended.
+    public convenience init(cursor: CKQueryOperation.Cursor) {
+        self.init()
+        self.cursor = cursor
+    }
+
+    override func execute() async {
+        let result: Result<CKQueryOperation.Cursor?, any Error>
+        do throws(CKError) {
+            let service = service
+            var next: QueryCall?
+            if let call = try call(service) {
+                next = try await service.query(call, desiredKeys: desiredKeys, limit: resultsLimit) { results in
+                    await Callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
+                }
+            }
+            result = .success(next.map { CKQueryCursor($0) })
+        } catch {
+            result = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            queryResultBlock?(result)
+            queryCompletionBlock?((try? result.get()) ?? nil, result.failure)
+        }
+    }
+
+    private func call(_ service: DatabaseService) throws(CKError) -> QueryCall? {
+        try checkCancellation()
+        if let cursor { return cursor.call }
+        guard let query else {
+            throw CKError(.invalidArguments, reason: "a CKQueryOperation needs a query or a cursor")
+        }
+        return try service.call(query, in: zoneID)
+    }
+
+    private func tell(_ id: CKRecord.ID, _ result: Result<CKRecord, any Error>) {
+        recordMatchedBlock?(id, result)
+        if case .success(let record) = result { recordFetchedBlock?(record) }
+    }
+}

@@ -1,0 +1,110 @@
+import RecordModel
+
+/// One condition as `records/query` takes it.
+struct WebFilter: Sendable, Equatable {
+    /// The server's name of the field; nil, with tokens only, is every searchable field.
+    var field: String?
+    var comparator: RecordModel.Comparator
+    var value: PredicateValue
+    /// Metres, with `near` and only there.
+    var distanceMetres: Double?
+
+    /// The JSON, `{comparator, fieldName, fieldValue, distance}`, for a search of `zone`; nil is every zone.
+    func json(zone: CKRecordZone.ID?) -> JSONValue {
+        var members = [JSONValue.Member("comparator", .string(comparator.rawValue))]
+        if let field { members.append(JSONValue.Member("fieldName", .string(field))) }
+        members.append(JSONValue.Member("fieldValue", value.webForm(zone: zone)))
+        if let distanceMetres { members.append(JSONValue.Member("distance", .number(distanceMetres))) }
+        return .object(members)
+    }
+}
+
+extension RecordModel.Comparator {
+    /// The comparator that holds where this one does not; nil where there is none.
+    var negated: RecordModel.Comparator? {
+        switch self {
+        case .equals: .notEquals
+        case .notEquals: .equals
+        case .lessThan: .greaterThanOrEquals
+        case .lessThanOrEquals: .greaterThan
+        case .greaterThan: .lessThanOrEquals
+        case .greaterThanOrEquals: .lessThan
+        case .in: .notIn
+        case .notIn: .in
+        case .beginsWith: .notBeginsWith
+        case .notBeginsWith: .beginsWith
+        case .listContains: .notListContains
+        case .notListContains: .listContains
+        case .listContainsAll: .notListContainsAll
+        case .notListContainsAll: .listContainsAll
+        case .listContainsAny: .notListContainsAny
+        case .notListContainsAny: .listContainsAny
+        case .listMemberBeginsWith: .notListMemberBeginsWith
+        case .notListMemberBeginsWith: .listMemberBeginsWith
+        case .near, .containsAllTokens, .containsAnyTokens: nil
+        }
+    }
+}
+
+extension PredicateValue {
+    /// `{value, type}`.
+    ///
+    /// Numbers state no type: `rating > 4` is meant for a DOUBLE as for an INT64, and the server knows which it is. So
+    /// does it for an empty list.
+    ///
+    /// A reference states its zone where that is not the one searched, which the server refuses. In a search of all
+    /// zones it goes by its record name: references stay within their zone, and the server keeps those without one.
+    func webForm(zone: CKRecordZone.ID? = nil) -> JSONValue {
+        var members = [JSONValue.Member("value", json(zone))]
+        if let webType { members.append(JSONValue.Member("type", .string(webType))) }
+        return .object(members)
+    }
+
+    /// The web type of a value; of a list that of its first member, as lists hold one type here.
+    private var webType: String? {
+        switch self {
+        case .null, .integer, .double: nil
+        case .string: "STRING"
+        case .date: "TIMESTAMP"
+        case .data: "BYTES"
+        case .location: "LOCATION"
+        case .reference: "REFERENCE"
+        case .list(let members): members.first?.webType.map { $0 + "_LIST" }
+        }
+    }
+
+    private func json(_ zone: CKRecordZone.ID?) -> JSONValue {
+        switch self {
+        case .null: .null
+        case .string(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .double(let number): .number(number)
+        case .date(let milliseconds): .integer(milliseconds)
+        case .data(let data): .string(Base64.encode([UInt8](data)))
+        case .location(let latitude, let longitude):
+            .object([
+                JSONValue.Member("latitude", .number(latitude)), JSONValue.Member("longitude", .number(longitude)),
+            ])
+        case .reference(let recordName, let zoneName, let ownerName):
+            Self.reference(recordName, CKRecordZone.ID(zoneName: zoneName, ownerName: ownerName), searched: zone)
+        case .list(let members): .array(members.map { $0.json(zone) })
+        }
+    }
+
+    private static func reference(
+        _ recordName: String, _ zone: CKRecordZone.ID, searched: CKRecordZone.ID?
+    ) -> JSONValue {
+        var members = [JSONValue.Member("recordName", .string(recordName))]
+        if let searched, searched != zone {
+            members.append(
+                JSONValue.Member(
+                    "zoneID",
+                    .object([
+                        JSONValue.Member("zoneName", .string(zone.zoneName)),
+                        JSONValue.Member("ownerRecordName", .string(zone.ownerName)),
+                    ])))
+        }
+        members.append(JSONValue.Member("action", .string("NONE")))
+        return .object(members)
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+
+/// What the server says of a record beside its values.
+struct SystemFields: Sendable, Equatable {
+    /// The version that the server has; nil for a record that was never saved.
+    var changeTag: String?
+    var created: Stamp?
+    var modified: Stamp?
+    var parent: CKReference?
+    var share: CKReference?
+
+    init(
+        changeTag: String? = nil, created: Stamp? = nil, modified: Stamp? = nil, parent: CKReference? = nil,
+        share: CKReference? = nil
+    ) {
+        self.changeTag = changeTag
+        self.created = created
+        self.modified = modified
+        self.parent = parent
+        self.share = share
+    }
+
+    /// Who did something, and when.
+    struct Stamp: Sendable, Equatable {
+        var date: Date
+        /// Nil where the server does not say.
+        var user: CKRecordID?
+
+        init(date: Date, user: CKRecordID? = nil) {
+            self.date = date
+            self.user = user
+        }
+    }
+}
+
+/// A record as the server has it: its system fields and all of its values.
+struct ServerState: Sendable, Equatable {
+    var system: SystemFields
+    var values: [String: RecordValue]
+    /// Which of the values are encrypted.
+    var encryptedKeys: Set<String>
+
+    init(system: SystemFields, values: [String: RecordValue], encryptedKeys: Set<String> = []) {
+        self.system = system
+        self.values = values
+        self.encryptedKeys = encryptedKeys
+    }
+}
+
+/// All that can change in a record. A value: the record keeps one behind its lock.
+///
+/// Every edit gets a number, so that a save clears exactly the edits it sent and keeps those made while it was under
+/// way, even where they set a key back to the value that was sent.
+struct RecordState: Sendable {
+    private(set) var system: SystemFields
+    private(set) var values: [String: RecordValue]
+    private(set) var encryptedKeys: Set<String>
+    /// The record as last known from the server, for the ancestor in a conflict; nil where it never was there.
+    private(set) var base: ServerState?
+    /// The number of the last edit of each key that was set or removed since the record was loaded or saved.
+    private(set) var edits: [String: UInt64] = [:]
+    private(set) var parentEdit: UInt64?
+    private var lastEdit: UInt64 = 0
+
+    /// A record that was never saved.
+    init() {
+        system = SystemFields()
+        values = [:]
+        encryptedKeys = []
+        base = nil
+    }
+
+    /// A record from the server.
+    init(_ server: ServerState) {
+        system = server.system
+        values = server.values
+        encryptedKeys = server.encryptedKeys
+        base = server
+    }
+
+    /// A record from an archive, with the edits that were not saved.
+    init(_ current: ServerState, base: ServerState?, changedKeys: [String], isParentChanged: Bool) {
+        self.init(current)
+        self.base = base
+        for key in changedKeys { noteEdit(key) }
+        if isParentChanged { parentEdit = nextEdit() }
+    }
+
+    /// The keys that were set or removed, sorted.
+    var changedKeys: [String] { edits.keys.sorted() }
+
+    /// Sets a key's value in one of the two forms, or removes it; a key has only one of them.
+    mutating func set(_ value: RecordValue?, forKey key: String, isEncrypted: Bool) {
+        if value == nil, values[key] != nil, encryptedKeys.contains(key) != isEncrypted { return }
+        values[key] = value
+        if isEncrypted, value != nil { encryptedKeys.insert(key) } else { encryptedKeys.remove(key) }
+        noteEdit(key)
+    }
+
+    /// Whether an edited key is encrypted: one that was removed as it was before.
+    func isEncrypted(changed key: String) -> Bool {
+        encryptedKeys.contains(key) || (values[key] == nil && base?.encryptedKeys.contains(key) == true)
+    }
+
+    /// The value of a key in one of the two forms.
+    func value(forKey key: String, isEncrypted: Bool) -> RecordValue? {
+        encryptedKeys.contains(key) == isEncrypted ? values[key] : nil
+    }
+
+    mutating func setParent(_ parent: CKReference?) {
+        system.parent = parent
+        parentEdit = nextEdit()
+    }
+
+    /// Names the share that the record is the root of.
+    mutating func setShare(_ share: CKReference) { system.share = share }
+
+    /// Takes over what the server has after a save of `sent`, an earlier state of this record. Keys that were edited
+    /// since then keep their value here and stay changed.
+    ///
+    /// Answers of saves that were under way together may come in any order: of an answer that is older than what is
+    /// known, by the date of its modification, only what was sent counts as saved.
+    mutating func saved(as server: ServerState, sent: RecordState) {
+        let later = edits.filter { key, edit in edit != sent.edits[key] }
+        let laterParent = parentEdit == sent.parentEdit ? nil : parentEdit
+        if !isNewer(than: server.system) {
+            let (mine, parent, encrypted) = (values, system.parent, encryptedKeys)
+            values = server.values
+            encryptedKeys = server.encryptedKeys
+            system = server.system
+            base = server
+            for key in later.keys {
+                values[key] = mine[key]
+                if encrypted.contains(key) { encryptedKeys.insert(key) } else { encryptedKeys.remove(key) }
+            }
+            if laterParent != nil { system.parent = parent }
+        }
+        edits = later
+        parentEdit = laterParent
+    }
+
+    private func isNewer(than other: SystemFields) -> Bool {
+        guard let mine = system.modified?.date, let theirs = other.modified?.date else { return false }
+        return mine > theirs
+    }
+
+    private mutating func noteEdit(_ key: String) { edits[key] = nextEdit() }
+
+    private mutating func nextEdit() -> UInt64 {
+        lastEdit += 1
+        return lastEdit
+    }
+}

@@ -1,0 +1,126 @@
+import RecordModel
+import ServiceClient
+
+/// How what goes wrong on the way to the server, and there, becomes a `CKError`.
+struct ErrorMapping: Sendable {
+    /// The container that was asked.
+    var container: String?
+    /// Whether nobody is signed in: what is not permitted then needs a user.
+    var isAnonymous = false
+
+    /// The error of a request that failed as a whole.
+    func error(_ error: any Error) -> CKError {
+        switch error {
+        case let error as CKError: error
+        case let failure as ServiceFailure: self.error(of: failure)
+        case let unreachable as ServiceUnreachable:
+            // What was sent and not answered may have been done; else there is no way to the cluster.
+            CKError(
+                unreachable.wasSent ? .networkFailure : .networkUnavailable, reason: unreachable.description,
+                details: CKErrorDetails(containerID: container))
+        case let error as ServiceClientError:
+            CKError(
+                error.subject == .session ? .notAuthenticated : .badContainer, reason: error.message,
+                details: CKErrorDetails(containerID: container))
+        case is CancellationError: Self.cancelled
+        default:
+            CKError(.internalError, reason: "\(error)", details: CKErrorDetails(containerID: container))
+        }
+    }
+
+    /// What a cancelled task or operation ends with.
+    static var cancelled: CKError {
+        CKError(.operationCancelled, reason: "the operation was cancelled; what it had sent may have been done")
+    }
+
+    private func error(of failure: ServiceFailure) -> CKError {
+        var code =
+            code(failure.code, reason: failure.reason)
+            ?? (failure.status >= 500 ? .serviceUnavailable : .internalError)
+        if failure.status == 501 { code = .serverRejectedRequest }
+        return CKError(
+            code, reason: failure.reason,
+            details: CKErrorDetails(
+                serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
+                requestUUID: failure.uuid, containerID: container, retryAfterSeconds: failure.retryAfterSeconds))
+    }
+
+    /// The details of an item's error; the item has a `serverErrorCode`.
+    func details(ofItem json: JSONValue) -> CKErrorDetails {
+        var retryAfter: Double?
+        switch json["retryAfter"] {
+        case .integer(let seconds)?: retryAfter = Double(seconds)
+        case .number(let seconds)?: retryAfter = seconds
+        default: break
+        }
+        return CKErrorDetails(
+            serverMessage: json["reason"]?.string, serverCode: json["serverErrorCode"]?.string,
+            requestUUID: json["uuid"]?.string, containerID: container, retryAfterSeconds: retryAfter)
+    }
+
+    /// The error of one record or zone of an answer; nil where it did not fail.
+    func item(_ json: JSONValue) -> CKError? {
+        guard let code = json["serverErrorCode"]?.string else { return nil }
+        let reason = json["reason"]?.string ?? "no reason given"
+        let mapped = code == "TRY_AGAIN_LATER" ? .zoneBusy : self.code(code, reason: reason) ?? .internalError
+        return CKError(mapped, reason: reason, details: details(ofItem: json))
+    }
+
+    private func code(_ serverCode: String, reason: String) -> CKError.Code? {
+        let code = Self.code(serverCode, reason: reason)
+        return isAnonymous && code == .permissionFailure ? .notAuthenticated : code
+    }
+
+    /// CloudKit's code for one of the server's; nil for one that nobody knows.
+    /// - Parameter reason: tells apart what has one code on the wire and several in the framework.
+    static func code(_ serverCode: String, reason: String) -> CKError.Code? {
+        switch ErrorCode(rawValue: serverCode) {
+        case .accessDenied: .permissionFailure
+        case .atomicError: .batchRequestFailed
+        case .authenticationFailed, .authenticationRequired: .notAuthenticated
+        case .badRequest: badRequest(reason)
+        case .conflict, .exists: .serverRecordChanged
+        case .internalError: .internalError
+        case .notFound: reason.hasPrefix("no container ") ? .badContainer : .unknownItem
+        case .quotaExceeded: .quotaExceeded
+        case .throttled: .requestRateLimited
+        case .tryAgainLater: .serviceUnavailable
+        case .validatingReferenceError: .referenceViolation
+        case .zoneNotFound: .zoneNotFound
+        case nil: nil
+        }
+    }
+
+    private static func badRequest(_ reason: String) -> CKError.Code {
+        if reason.hasPrefix("Unknown sync continuation type") || reason.hasPrefix("client knowledge differs") {
+            return .changeTokenExpired
+        }
+        if reason.hasPrefix("record type not found") { return .unknownItem }
+        let isTooMuch = ["send them in several requests", " bytes, at most", "send less in one request"].contains {
+            reason.contains($0)
+        }
+        return isTooMuch ? .limitExceeded : .invalidArguments
+    }
+}
+
+extension CKError {
+    /// Whether it says nothing about single items: the cluster could not be asked, or does not listen to the caller.
+    var isOfWholeRequest: Bool {
+        switch code {
+        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .notAuthenticated,
+            .badContainer, .operationCancelled, .internalError:
+            true
+        default: false
+        }
+    }
+
+    /// An answer that is none of a node.
+    static func unreadable(_ what: String) -> CKError {
+        CKError(.internalError, reason: "the answer has no \(what) in it. Is this a Zonekeeper node?")
+    }
+
+    /// What CloudKit has and the server does not have yet.
+    static func notBuilt(_ what: String) -> CKError {
+        CKError(.serverRejectedRequest, reason: "the server does not have \(what) yet")
+    }
+}

@@ -1,0 +1,171 @@
+public import Foundation
+import Synchronization
+
+/// A record that says with whom a hierarchy of records, or a whole zone, is shared.
+///
+/// Save it together with its root record in one modification. The server does not have sharing yet: the save fails and
+/// says so.
+// @unchecked as its superclass is: what it adds lies behind a lock.
+public class CKShare: CKRecord, @unchecked Sendable {
+    private let sharing: Mutex<Sharing>
+
+    private struct Sharing: Sendable {
+        /// One of the participants, who stays.
+        let owner: CKShareParticipant
+        var participants: [CKShareParticipant]
+        var publicPermission = ParticipantPermission.none
+        var url: URL?
+
+        /// A share of the user who asks.
+        init() {
+            let identity = CKUserIdentity(
+                userRecordID: CKRecord.ID(recordName: CKCurrentUserDefaultName), hasiCloudAccount: true)
+            owner = CKShareParticipant(
+                userIdentity: identity, role: .owner, permission: .readWrite, acceptanceStatus: .accepted)
+            participants = [owner]
+        }
+
+        /// Nil where nobody owns the share.
+        init?(participants: [CKShareParticipant], publicPermission: ParticipantPermission, url: URL?) {
+            guard let owner = participants.first(where: { $0.role == .owner }) else { return nil }
+            self.owner = owner
+            self.participants = participants
+            self.publicPermission = publicPermission
+            self.url = url
+        }
+
+        /// The same with participants of its own.
+        func copy() -> Sharing {
+            let copies = participants.map { $0.copy() as? CKShareParticipant ?? $0 }
+            return Sharing(participants: copies, publicPermission: publicPermission, url: url) ?? self
+        }
+    }
+
+    /// Shares a record and all that have it as parent, under a name made up here. The record's `share` names it.
+    public convenience init(rootRecord: CKRecord) {
+        let name = "Share-\(UUID().uuidString)"
+        self.init(
+            rootRecord: rootRecord, shareID: CKRecord.ID(recordName: name, zoneID: rootRecord.recordID.zoneID))
+    }
+
+    /// Shares a record and all that have it as parent. The record's `share` names the share.
+    public init(rootRecord: CKRecord, shareID: CKRecord.ID) {
+        sharing = Mutex(Sharing())
+        super.init(type: SystemType.share, id: shareID, state: RecordState())
+        rootRecord.update { $0.setShare(CKReference(recordID: shareID, action: .none)) }
+    }
+
+    /// Shares a zone with all its records.
+    public init(recordZoneID: CKRecordZone.ID) {
+        sharing = Mutex(Sharing())
+        let id = CKRecord.ID(recordName: CKRecordNameZoneWideShare, zoneID: recordZoneID)
+        super.init(type: SystemType.share, id: id, state: RecordState())
+    }
+
+    private init(copying share: CKShare) {
+        sharing = Mutex(share.content.copy())
+        super.init(type: share.recordType, id: share.recordID, state: share.current)
+    }
+
+    // MARK: Who takes part
+
+    /// Everyone who takes part and whom the user may see, the owner among them.
+    public var participants: [CKShare.Participant] { content.participants }
+
+    /// Who shares.
+    public var owner: CKShare.Participant { content.owner }
+
+    /// The user who asks; nil where the user does not take part.
+    public var currentUserParticipant: CKShare.Participant? {
+        content.participants.first { $0.userIdentity.userRecordID?.recordName == CKCurrentUserDefaultName }
+    }
+
+    /// What everyone who has the share's address may do; none at first, and then only who was invited may.
+    ///
+    /// Setting it to something else drops the participants who have not accepted yet, setting it back to none drops all
+    /// but the owner, as the server does.
+    public var publicPermission: CKShare.ParticipantPermission {
+        get { content.publicPermission }
+        set {
+            sharing.withLock { sharing in
+                guard sharing.publicPermission != newValue else { return }
+                sharing.publicPermission = newValue
+                sharing.participants.removeAll { participant in
+                    participant !== sharing.owner && (newValue == .none || participant.acceptanceStatus == .pending)
+                }
+            }
+        }
+    }
+
+    /// The share's address, to invite by; nil before it was saved.
+    public var url: URL? { content.url }
+
+    /// Lets a user take part. One with the same identity gets the new one's role and permission instead.
+    public func addParticipant(_ participant: CKShare.Participant) {
+        sharing.withLock { sharing in
+            let place = sharing.participants.firstIndex { $0.userIdentity == participant.userIdentity }
+            guard let place else { return sharing.participants.append(participant) }
+            if sharing.participants[place] !== sharing.owner { sharing.participants[place].role = participant.role }
+            sharing.participants[place].permission = participant.permission
+        }
+    }
+
+    /// Ends a participation; the owner stays.
+    public func removeParticipant(_ participant: CKShare.Participant) {
+        sharing.withLock { sharing in
+            sharing.participants.removeAll {
+                $0 !== sharing.owner && $0.participantID == participant.participantID
+            }
+        }
+    }
+
+    private var content: Sharing { sharing.withLock { $0 } }
+
+    // MARK: Copying and coding
+
+    /// A share of its own, with participants of its own.
+    public override func copy(with zone: NSZone? = nil) -> Any { CKShare(copying: self) }
+
+    public override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        encodeSharing(with: coder)
+    }
+
+    /// Archives participants, permission and address too.
+    public override func encodeSystemFields(with coder: NSCoder) {
+        super.encodeSystemFields(with: coder)
+        encodeSharing(with: coder)
+    }
+
+    private func encodeSharing(with coder: NSCoder) {
+        let content = content
+        coder.encode(NSArray(array: content.participants), forKey: "Participants")
+        coder.encode(Int64(content.publicPermission.rawValue), forKey: "PublicPermission")
+        coder.write(content.url?.absoluteString, "URL")
+    }
+
+    /// Nil where the archive holds no share.
+    public required init?(coder: NSCoder) {
+        let key = "Participants"
+        guard coder.containsValue(forKey: key),
+            let participants = coder.decodeObject(of: [NSArray.self, CKShareParticipant.self], forKey: key)
+                as? [CKShareParticipant],
+            let content = Sharing(
+                participants: participants,
+                publicPermission: ParticipantPermission(rawValue: coder.integer("PublicPermission")) ?? .none,
+                url: coder.text("URL").flatMap { URL(string: $0) })
+        else { return nil }
+        sharing = Mutex(content)
+        super.init(coder: coder)
+    }
+
+    /// The names of the fields that say what a share looks like to those who are invited.
+    public enum SystemFieldKey {
+        /// Its title, text.
+        public static let title: CKRecord.FieldKey = "cloudkit.title"
+        /// A small picture, bytes.
+        public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
+        /// The kind of what is shared, text such as `com.example.recipe`.
+        public static let shareType: CKRecord.FieldKey = "cloudkit.type"
+    }
+}

@@ -1,0 +1,146 @@
+public import Foundation
+
+/// Who a user is, as far as the server says. Immutable.
+public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// What an identity is looked up by.
+    public typealias LookupInfo = CKUserIdentityLookupInfo
+
+    /// The user's record; nil where the user is not known here.
+    public let userRecordID: CKRecord.ID?
+    /// What the identity was looked up by; nil where it was not.
+    public let lookupInfo: CKUserIdentity.LookupInfo?
+    /// The user's name, where the user lets it be seen.
+    public let nameComponents: PersonNameComponents?
+    /// Whether the user has an account.
+    public let hasiCloudAccount: Bool
+
+    /// Identities come from the server.
+    init(
+        userRecordID: CKRecord.ID?, lookupInfo: LookupInfo? = nil, nameComponents: PersonNameComponents? = nil,
+        hasiCloudAccount: Bool
+    ) {
+        self.userRecordID = userRecordID
+        self.lookupInfo = lookupInfo
+        self.nameComponents = nameComponents
+        self.hasiCloudAccount = hasiCloudAccount
+    }
+
+    /// Cards of an address book: there is none here.
+    @available(*, deprecated, message: "There is no address book")
+    public var contactIdentifiers: [String] { [] }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKUserIdentity else { return false }
+        return userRecordID == other.userRecordID && lookupInfo == other.lookupInfo
+            && nameComponents == other.nameComponents && hasiCloudAccount == other.hasiCloudAccount
+    }
+
+    public override var hash: Int { userRecordID?.hash ?? lookupInfo?.hash ?? 0 }
+
+    /// The record name only: names and addresses are the user's.
+    public override var description: String { "<CKUserIdentity: \(userRecordID?.recordName ?? "not known")>" }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        coder.write(userRecordID, "UserRecordID")
+        coder.write(lookupInfo, "LookupInfo")
+        coder.write(codable: nameComponents, "NameComponents")
+        coder.encode(hasiCloudAccount, forKey: "HasAccount")
+    }
+
+    /// Nil where the archive holds no identity.
+    public convenience init?(coder: NSCoder) {
+        guard coder.containsValue(forKey: "HasAccount") else { return nil }
+        self.init(
+            userRecordID: coder.object(CKRecordID.self, "UserRecordID"),
+            lookupInfo: coder.object(CKUserIdentityLookupInfo.self, "LookupInfo"),
+            nameComponents: coder.codable(PersonNameComponents.self, "NameComponents"),
+            hasiCloudAccount: coder.decodeBool(forKey: "HasAccount"))
+    }
+}
+
+/// What an identity is looked up by, one of three: `CKUserIdentity.LookupInfo`.
+///
+/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
+/// nested classes. Immutable; equal by value.
+public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// An address of electronic mail.
+    public let emailAddress: String?
+    /// A telephone number.
+    public let phoneNumber: String?
+    /// The user's record.
+    public let userRecordID: CKRecord.ID?
+
+    /// Looks up by address.
+    public convenience init(emailAddress: String) {
+        self.init(emailAddress: emailAddress, phoneNumber: nil, userRecordID: nil)
+    }
+
+    /// Looks up by telephone number.
+    public convenience init(phoneNumber: String) {
+        self.init(emailAddress: nil, phoneNumber: phoneNumber, userRecordID: nil)
+    }
+
+    /// Looks up by the user's record.
+    public convenience init(userRecordID: CKRecord.ID) {
+        self.init(emailAddress: nil, phoneNumber: nil, userRecordID: userRecordID)
+    }
+
+    private init(emailAddress: String?, phoneNumber: String?, userRecordID: CKRecord.ID?) {
+        self.emailAddress = emailAddress
+        self.phoneNumber = phoneNumber
+        self.userRecordID = userRecordID
+    }
+
+    /// One for each address, in order.
+    public class func lookupInfos(withEmails emails: [String]) -> [CKUserIdentity.LookupInfo] {
+        emails.map { CKUserIdentityLookupInfo(emailAddress: $0) }
+    }
+
+    /// One for each telephone number, in order.
+    public class func lookupInfos(withPhoneNumbers phoneNumbers: [String]) -> [CKUserIdentity.LookupInfo] {
+        phoneNumbers.map { CKUserIdentityLookupInfo(phoneNumber: $0) }
+    }
+
+    /// One for each user's record, in order.
+    public class func lookupInfos(with recordIDs: [CKRecord.ID]) -> [CKUserIdentity.LookupInfo] {
+        recordIDs.map { CKUserIdentityLookupInfo(userRecordID: $0) }
+    }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKUserIdentityLookupInfo else { return false }
+        return emailAddress == other.emailAddress && phoneNumber == other.phoneNumber
+            && userRecordID == other.userRecordID
+    }
+
+    public override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(emailAddress)
+        hasher.combine(phoneNumber)
+        hasher.combine(userRecordID)
+        return hasher.finalize()
+    }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        coder.write(emailAddress, "EmailAddress")
+        coder.write(phoneNumber, "PhoneNumber")
+        coder.write(userRecordID, "UserRecordID")
+    }
+
+    /// Nil where the archive holds none of the three.
+    public convenience init?(coder: NSCoder) {
+        let (email, phone) = (coder.text("EmailAddress"), coder.text("PhoneNumber"))
+        let user = coder.object(CKRecordID.self, "UserRecordID")
+        guard email != nil || phone != nil || user != nil else { return nil }
+        self.init(emailAddress: email, phoneNumber: phone, userRecordID: user)
+    }
+}

@@ -1,0 +1,133 @@
+public import Foundation
+
+/// Says that something changed: a `CKQueryNotification`, `CKRecordZoneNotification` or `CKDatabaseNotification`.
+///
+/// A hint: several changes may come as one notification or as none, so fetch what changed. Immutable.
+// @unchecked: it is not final, and it and its subclasses hold one immutable Sendable value.
+public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendable {
+    public typealias ID = CKNotificationID
+
+    /// What a notification tells of.
+    public enum NotificationType: Int, Hashable, Sendable {
+        /// Records that match a query.
+        case query = 1
+        /// The records of a zone.
+        case recordZone = 2
+        /// That another notification was read; no longer sent.
+        case readNotification = 3
+        /// The zones of a database.
+        case database = 4
+    }
+
+    let content: NotificationContent
+
+    fileprivate init(_ content: NotificationContent) { self.content = content }
+
+    /// What it tells of.
+    public var notificationType: CKNotification.NotificationType { content.type }
+    /// Tells notifications apart.
+    public var notificationID: CKNotification.ID? { content.notificationID.map { CKNotificationID($0) } }
+    /// The container in which something changed.
+    public var containerIdentifier: String? { content.containerIdentifier }
+    /// The subscription that asked for it.
+    public var subscriptionID: CKSubscription.ID? { content.subscriptionID }
+    /// The user whose subscription that is.
+    public var subscriptionOwnerUserRecordID: CKRecord.ID? { content.subscriptionOwner }
+    /// Whether something was left out to keep it small.
+    public var isPruned: Bool { content.isPruned }
+
+    /// The text that is shown.
+    public var alertBody: String? { content.alert.body }
+    /// The key of the text in the app's own texts.
+    public var alertLocalizationKey: String? { content.alert.localizationKey }
+    /// What fills the text's gaps.
+    public var alertLocalizationArgs: [String]? { content.alert.localizationArgs }
+    /// The line above the text.
+    public var title: String? { content.alert.title }
+    /// The key of the title in the app's own texts.
+    public var titleLocalizationKey: String? { content.alert.titleLocalizationKey }
+    /// What fills the title's gaps.
+    public var titleLocalizationArgs: [String]? { content.alert.titleLocalizationArgs }
+    /// The line below the title.
+    public var subtitle: String? { content.alert.subtitle }
+    /// The key of the subtitle in the app's own texts.
+    public var subtitleLocalizationKey: String? { content.alert.subtitleLocalizationKey }
+    /// What fills the subtitle's gaps.
+    public var subtitleLocalizationArgs: [String]? { content.alert.subtitleLocalizationArgs }
+    /// The key of the button's text in the app's own texts.
+    public var alertActionLocalizationKey: String? { content.alert.actionLocalizationKey }
+    /// The picture that shows while the app starts.
+    public var alertLaunchImage: String? { content.alert.launchImage }
+    /// The number on the app's icon.
+    public var badge: NSNumber? { content.alert.badge.map { NSNumber(value: $0) } }
+    /// The name of the sound.
+    public var soundName: String? { content.alert.soundName }
+    /// The group of actions that go with it.
+    public var category: String? { content.alert.category }
+
+    public override var description: String {
+        "<\(Self.self): \(content.notificationID ?? "no ID"), subscription=\(content.subscriptionID ?? "none")>"
+    }
+
+    /// The notification of a dictionary, of the class for its kind.
+    fileprivate static func make(_ content: NotificationContent) -> CKNotification? {
+        switch content.type {
+        case .query: CKQueryNotification(content)
+        case .recordZone: CKRecordZoneNotification(content)
+        case .database: CKDatabaseNotification(content)
+        case .readNotification: nil
+        }
+    }
+}
+
+/// Lets an initialiser of `CKNotification` give an instance of a subclass. Nothing else conforms.
+public protocol _CKNotificationFactory {}
+
+extension _CKNotificationFactory where Self: CKNotification {
+    /// Reads the dictionary of a remote notification and gives the subclass for what it tells of.
+    ///
+    /// Nil where the dictionary is no notification of CloudKit's, or is one of another class than the one it is asked
+    /// of.
+    public init?(fromRemoteNotificationDictionary notificationDictionary: [AnyHashable: Any]) {
+        guard let content = NotificationContent(notificationDictionary),
+            let notification = CKNotification.make(content) as? Self
+        else { return nil }
+        self = notification
+    }
+}
+
+/// Tells of a record that matches a subscription's query.
+// @unchecked as its superclass is: it adds nothing that is stored.
+public final class CKQueryNotification: CKNotification, @unchecked Sendable {
+    /// What happened to the record.
+    public enum Reason: Int, Hashable, Sendable {
+        case recordCreated = 1
+        case recordUpdated = 2
+        case recordDeleted = 3
+    }
+
+    /// What happened to the record.
+    public var queryNotificationReason: CKQueryNotification.Reason { content.reason }
+    /// The values of the fields that the subscription asked for; nil where they were left out.
+    public var recordFields: [String: Any]? { content.fields?.compactMapValues(\.object) }
+    /// The record.
+    public var recordID: CKRecord.ID? { content.recordID }
+    /// The record's database.
+    public var databaseScope: CKDatabaseScope { content.scope }
+}
+
+/// Tells of changes in a zone.
+// @unchecked as its superclass is: it adds nothing that is stored.
+public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
+    /// The zone.
+    public var recordZoneID: CKRecordZone.ID? { content.zoneID }
+    /// The zone's database.
+    public var databaseScope: CKDatabaseScope { content.scope }
+}
+
+/// Tells of changes in a database.
+// @unchecked as its superclass is: it adds nothing that is stored.
+public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
+    /// The database.
+    public var databaseScope: CKDatabaseScope { content.scope }
+}

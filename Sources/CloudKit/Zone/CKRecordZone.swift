@@ -1,0 +1,83 @@
+public import Foundation
+
+/// A part of a database whose records are kept, changed and followed together.
+///
+/// Immutable. What the server says of a zone (its capabilities, its share) is known on an instance that came from the
+/// server; one made here has none until it was saved.
+public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// The names of a zone and its owner.
+    public typealias ID = CKRecordZoneID
+
+    /// Which zone this is.
+    public let zoneID: CKRecordZone.ID
+    /// What the server offers in this zone; nothing before it was saved or fetched.
+    public let capabilities: CKRecordZone.Capabilities
+    /// The share of the whole zone; nil where there is none.
+    public let share: CKRecord.Reference?
+
+    /// A custom zone of the current user.
+    public convenience init(zoneName: String) {
+        self.init(zoneID: CKRecordZone.ID(zoneName: zoneName))
+    }
+
+    /// The zone of an ID.
+    public convenience init(zoneID: CKRecordZone.ID) {
+        self.init(zoneID: zoneID, capabilities: [], share: nil)
+    }
+
+    /// A zone as the server describes it.
+    init(zoneID: CKRecordZone.ID, capabilities: Capabilities, share: CKRecord.Reference?) {
+        self.zoneID = zoneID
+        self.capabilities = capabilities
+        self.share = share
+    }
+
+    /// The zone that every database has. It holds no special capabilities.
+    public class func `default`() -> CKRecordZone { CKRecordZone(zoneID: .default) }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKRecordZone else { return false }
+        return zoneID == other.zoneID && capabilities == other.capabilities && share == other.share
+    }
+
+    public override var hash: Int { zoneID.hash }
+
+    public override var description: String {
+        "<CKRecordZone: \(zoneID.zoneName):\(zoneID.ownerName), capabilities=\(capabilities.rawValue)>"
+    }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        coder.write(zoneID, "ZoneID")
+        coder.encode(Int64(capabilities.rawValue), forKey: "Capabilities")
+        coder.write(share, "Share")
+    }
+
+    /// Nil where the archive holds no zone.
+    public convenience init?(coder: NSCoder) {
+        guard let zoneID = coder.object(CKRecordZoneID.self, "ZoneID") else { return nil }
+        let bits = UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "Capabilities"))
+        self.init(
+            zoneID: zoneID, capabilities: Capabilities(rawValue: bits),
+            share: coder.object(CKReference.self, "Share"))
+    }
+
+    /// What a zone can do beyond keeping records.
+    public struct Capabilities: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// Its changes can be followed from a token.
+        public static var fetchChanges: Capabilities { Capabilities(rawValue: 1) }
+        /// A batch is saved whole or not at all.
+        public static var atomic: Capabilities { Capabilities(rawValue: 2) }
+        /// Hierarchies of its records can be shared.
+        public static var sharing: Capabilities { Capabilities(rawValue: 4) }
+        /// The zone can be shared as a whole.
+        public static var zoneWideSharing: Capabilities { Capabilities(rawValue: 8) }
+    }
+}

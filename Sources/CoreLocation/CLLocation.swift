@@ -1,0 +1,155 @@
+public import Foundation
+
+/// Degrees of latitude or longitude, WGS 84.
+public typealias CLLocationDegrees = Double
+/// Metres.
+public typealias CLLocationDistance = Double
+/// Metres; negative says that the measure it belongs to is not valid.
+public typealias CLLocationAccuracy = Double
+/// Metres a second; negative is not valid.
+public typealias CLLocationSpeed = Double
+/// Metres a second; negative is not valid.
+public typealias CLLocationSpeedAccuracy = Double
+/// Degrees clockwise from true north, 0 to 360; negative is not valid.
+public typealias CLLocationDirection = Double
+/// Degrees; negative is not valid.
+public typealias CLLocationDirectionAccuracy = Double
+
+/// A place on the earth and when and how well it was measured.
+///
+/// Immutable. Two locations are equal when all their parts are, where Apple's class compares identity only.
+public final class CLLocation: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// Latitude and longitude.
+    public let coordinate: CLLocationCoordinate2D
+    /// Metres above the sea; valid where `verticalAccuracy` is above 0.
+    public let altitude: CLLocationDistance
+    /// Metres around the coordinate; negative where the coordinate is not valid.
+    public let horizontalAccuracy: CLLocationAccuracy
+    /// Metres above and below the altitude; 0 or less where the altitude is not valid.
+    public let verticalAccuracy: CLLocationAccuracy
+    /// The direction of travel.
+    public let course: CLLocationDirection
+    /// How well the course is known.
+    public let courseAccuracy: CLLocationDirectionAccuracy
+    /// The speed of travel.
+    public let speed: CLLocationSpeed
+    /// How well the speed is known.
+    public let speedAccuracy: CLLocationSpeedAccuracy
+    /// When the place was measured.
+    public let timestamp: Date
+
+    /// A place of which no more than the coordinate is known: altitude 0 and not valid, no course, no speed, now.
+    public convenience init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
+        self.init(
+            coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude), altitude: 0,
+            horizontalAccuracy: 0, verticalAccuracy: -1, timestamp: Date())
+    }
+
+    /// A place without course and speed.
+    public convenience init(
+        coordinate: CLLocationCoordinate2D, altitude: CLLocationDistance,
+        horizontalAccuracy hAccuracy: CLLocationAccuracy,
+        verticalAccuracy vAccuracy: CLLocationAccuracy, timestamp: Date
+    ) {
+        self.init(
+            coordinate: coordinate, altitude: altitude, horizontalAccuracy: hAccuracy, verticalAccuracy: vAccuracy,
+            course: -1, speed: -1, timestamp: timestamp)
+    }
+
+    /// A place with course and speed of unknown accuracy.
+    public convenience init(
+        coordinate: CLLocationCoordinate2D, altitude: CLLocationDistance,
+        horizontalAccuracy hAccuracy: CLLocationAccuracy,
+        verticalAccuracy vAccuracy: CLLocationAccuracy, course: CLLocationDirection, speed: CLLocationSpeed,
+        timestamp: Date
+    ) {
+        self.init(
+            coordinate: coordinate, altitude: altitude, horizontalAccuracy: hAccuracy, verticalAccuracy: vAccuracy,
+            course: course, courseAccuracy: -1, speed: speed, speedAccuracy: -1, timestamp: timestamp)
+    }
+
+    /// A place with all that can be said of it.
+    public init(
+        coordinate: CLLocationCoordinate2D, altitude: CLLocationDistance,
+        horizontalAccuracy hAccuracy: CLLocationAccuracy,
+        verticalAccuracy vAccuracy: CLLocationAccuracy, course: CLLocationDirection,
+        courseAccuracy: CLLocationDirectionAccuracy, speed: CLLocationSpeed, speedAccuracy: CLLocationSpeedAccuracy,
+        timestamp: Date
+    ) {
+        self.coordinate = coordinate
+        self.altitude = altitude
+        self.horizontalAccuracy = hAccuracy
+        self.verticalAccuracy = vAccuracy
+        self.course = course
+        self.courseAccuracy = courseAccuracy
+        self.speed = speed
+        self.speedAccuracy = speedAccuracy
+        self.timestamp = timestamp
+    }
+
+    /// Metres along the great circle between two places, altitude left aside, on a sphere of the earth's mean radius:
+    /// the same measure that the server's queries by distance use. It differs from the ellipsoid's by 0.6 % at most.
+    public func distance(from location: CLLocation) -> CLLocationDistance {
+        coordinate.distance(to: location.coordinate)
+    }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CLLocation else { return false }
+        return parts == other.parts && timestamp == other.timestamp
+    }
+
+    public override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(parts)
+        hasher.combine(timestamp)
+        return hasher.finalize()
+    }
+
+    /// `<+51.50,-0.12> +/- 5.00m (speed -1.00 mps / course -1.00) @ 2025-01-31 12:00:00 +0000`.
+    public override var description: String {
+        func two(_ number: Double) -> String { String(format: "%.2f", number) }
+        let place = String(format: "<%+.8f,%+.8f>", coordinate.latitude, coordinate.longitude)
+        let motion = "(speed \(two(speed)) mps / course \(two(course)))"
+        return "\(place) +/- \(two(horizontalAccuracy))m \(motion) @ \(timestamp)"
+    }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    // MARK: Coding
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        for (key, part) in zip(Self.keys, parts) { coder.encode(part, forKey: key) }
+        coder.encode(timestamp.timeIntervalSinceReferenceDate, forKey: Self.timestampKey)
+    }
+
+    /// Nil where the archive holds no location.
+    public convenience init?(coder: NSCoder) {
+        guard coder.containsValue(forKey: Self.keys[0]), coder.containsValue(forKey: Self.timestampKey) else {
+            return nil
+        }
+        let parts = Self.keys.map { coder.decodeDouble(forKey: $0) }
+        let time = coder.decodeDouble(forKey: Self.timestampKey)
+        self.init(
+            coordinate: CLLocationCoordinate2D(latitude: parts[0], longitude: parts[1]), altitude: parts[2],
+            horizontalAccuracy: parts[3], verticalAccuracy: parts[4], course: parts[5], courseAccuracy: parts[6],
+            speed: parts[7], speedAccuracy: parts[8], timestamp: Date(timeIntervalSinceReferenceDate: time))
+    }
+
+    /// The names of `parts` in an archive, in their order.
+    private static let keys = [
+        "latitude", "longitude", "altitude", "horizontalAccuracy", "verticalAccuracy", "course", "courseAccuracy",
+        "speed", "speedAccuracy",
+    ]
+    private static let timestampKey = "timestamp"
+
+    /// Every number but the timestamp.
+    private var parts: [Double] {
+        [
+            coordinate.latitude, coordinate.longitude, altitude, horizontalAccuracy, verticalAccuracy, course,
+            courseAccuracy, speed, speedAccuracy,
+        ]
+    }
+}

@@ -1,0 +1,174 @@
+package import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import RecordModel
+
+/// Sends requests to whichever of a cluster's nodes answers.
+package struct ServiceClient: Sendable {
+    /// Opens and keeps the connections; its owner shuts it down.
+    package var http: HTTPClient
+    /// Without a slash at the end; tried in order.
+    package let urls: [String]
+    /// For `/admin/1`.
+    package var administratorSecret: String?
+    /// What pauses are measured and waited with.
+    package var waiting: Waiting
+    /// Which of the nodes answer; copies of a client share what they know.
+    private let nodes: NodeBook
+
+    /// The longest answer that is read.
+    static let responseBytesMax = 64 << 20
+
+    package init(
+        http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real
+    ) {
+        self.http = http
+        self.urls = urls
+        self.administratorSecret = administratorSecret
+        self.waiting = waiting
+        nodes = NodeBook(count: urls.count)
+    }
+
+    /// A client that trusts one authority, or the system's where it is nil. It speaks HTTP/2 where a node offers it.
+    /// - Parameters:
+    ///   - authority: the path of a PEM file.
+    ///   - silenceSeconds: how long a connection may say nothing while an answer is due; nil for any time.
+    /// - Throws: if the authority's file cannot be used.
+    package static func http(
+        authority: String?, connectSeconds: Int64 = 3, silenceSeconds: Int64? = nil
+    ) throws(ServiceClientError) -> HTTPClient {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if let authority {
+            do {
+                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
+            } catch {
+                throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
+            }
+        }
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: tls,
+            timeout: .init(connect: .seconds(connectSeconds), read: silenceSeconds.map { .seconds($0) }))
+        // Another node is the better second try.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.httpVersion = .automatic
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Sends a request, to the next URL where one cannot be connected to, and again for as long as the request's
+    /// patience lasts: exactly when the cluster says so, and after a pause where the answer got lost, if nothing can be
+    /// done twice.
+    /// - Throws: `ServiceUnreachable`; `ServiceClientError` if a request cannot be signed; `CancellationError` when the
+    ///   task was cancelled, in which case a node may have done what was asked.
+    package func send(_ request: ServiceRequest) async throws -> ServiceResponse {
+        let start = waiting.now()
+        var pauses = RetryPauses(patienceSeconds: request.patienceSeconds)
+        var lost: ServiceUnreachable?
+        while true {
+            let pause: Double
+            do {
+                let response = try await sendToAny(request)
+                let elapsed = (waiting.now() - start) / .seconds(1)
+                guard Self.isWorthRepeating(response, request),
+                    let next = pauses.next(
+                        named: response.retryAfterSeconds, elapsed: elapsed, portion: .random(in: 0.5...1))
+                else { return response }
+                pause = next
+            } catch var error as ServiceUnreachable {
+                error.note(lost)
+                lost = error
+                let isSafe = !error.isOutcomeUnknown || request.isRepeatable || request.idempotencyKey != nil
+                let elapsed = (waiting.now() - start) / .seconds(1)
+                guard request.waitsForConnection || error.wasSent, isSafe,
+                    let next = pauses.next(named: nil, elapsed: elapsed, portion: .random(in: 0.5...1))
+                else { throw error }
+                pause = next
+            }
+            try await waiting.sleep(.seconds(pause))
+        }
+    }
+
+    private func sendToAny(_ request: ServiceRequest) async throws -> ServiceResponse {
+        var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
+        for place in nodes.order(now: waiting.now()) {
+            let url = urls[place]
+            do {
+                let response = try await attempt(request, at: url)
+                // One that cannot serve now is the last to be asked next.
+                nodes.answered(place, isServing: response.status != 503, now: waiting.now())
+                return response
+            } catch let error as TokenTakenOver {
+                throw error
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                nodes.answered(place, isServing: false, now: waiting.now())
+                let problem = ConnectionProblem(error)
+                unreachable.problems.append((url, problem.text))
+                unreachable.isRefused = unreachable.isRefused && problem.isRefused
+                unreachable.wasSent = unreachable.wasSent || !problem.isBeforeSending
+                guard problem.isBeforeSending || request.isRepeatable || request.idempotencyKey != nil else {
+                    unreachable.isOutcomeUnknown = true
+                    throw unreachable
+                }
+                if !problem.isBeforeSending, !request.isRepeatable { unreachable.isOutcomeUnknown = true }
+            }
+        }
+        throw unreachable
+    }
+
+    private func attempt(_ request: ServiceRequest, at url: String) async throws -> ServiceResponse {
+        let user = request.userToken?.snapshot
+        if let generation = request.tokenGeneration, let user, user.generation != generation { throw TokenTakenOver() }
+        let token = user?.token
+        let message = try message(request, to: url, showing: token)
+        let answer = try await http.execute(message, timeout: .seconds(request.timeoutSeconds))
+        let body = try await answer.body.collect(upTo: Self.responseBytesMax)
+        let response = ServiceResponse(
+            status: Int(answer.status.code), headers: answer.headers, body: Array(body.readableBytesView))
+        response.renew(request.userToken, after: token)
+        return response
+    }
+
+    /// A request as it goes to one node.
+    /// - Parameter token: the user's, of the moment.
+    func message(_ request: ServiceRequest, to url: String, showing token: String?) throws -> HTTPClientRequest {
+        let target = request.target(showing: token)
+        var message = HTTPClientRequest(url: url + target)
+        message.method = request.method
+        if !request.body.isEmpty {
+            message.headers.add(name: "Content-Type", value: "application/json; charset=UTF-8")
+            message.body = .bytes(request.body)
+        }
+        if let key = request.idempotencyKey { message.headers.add(name: "Idempotency-Key", value: key) }
+        if case .key(let key)? = request.credentials {
+            let headers = try key.headers(target: target, body: request.body, time: WallClock.now)
+            for (name, value) in headers { message.headers.add(name: name, value: value) }
+        }
+        if request.isAdministrative {
+            guard let administratorSecret else {
+                throw ServiceClientError("this needs the administrator's token: name its file with --admin-token-file")
+            }
+            message.headers.add(name: "Authorization", value: "Bearer \(administratorSecret)")
+        }
+        return message
+    }
+
+    /// Whether the cluster asks to try later, and a repeat cannot do the same thing twice.
+    private static func isWorthRepeating(_ response: ServiceResponse, _ request: ServiceRequest) -> Bool {
+        if response.status == 429 { return true }
+        guard response.status == 503 else { return false }
+        if request.isRepeatable || request.idempotencyKey != nil { return true }
+        // The server's own words where it can prove it.
+        return (try? response.parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true
+    }
+}
+
+/// Another program's token was taken over since the request was made: it may be another user's.
+struct TokenTakenOver: Error {}
+
+extension ServiceResponse {
+    /// Keeps the token that came with the answer to a request that carried `sent`.
+    func renew(_ user: WebAuthToken?, after sent: String?) {
+        if let user, let sent, let token = newWebAuthToken { user.replaced(by: token, after: sent) }
+    }
+}

@@ -1,0 +1,41 @@
+package import NIOHTTP1
+package import RecordModel
+
+/// What a node answered.
+package struct ServiceResponse: Sendable {
+    /// HTTP's.
+    package var status: Int
+    /// All of them.
+    package var headers = HTTPHeaders()
+    /// As it came.
+    package var body: [UInt8]
+
+    package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Whether the request as a whole was done.
+    package var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// The body's JSON.
+    /// - Throws: where it is none; then this is hardly a node of a cluster.
+    package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
+
+    /// When to come back, in seconds from now: the error's `retryAfter`, which may be fractional, else the header's
+    /// whole seconds. Nil where the server names none.
+    package var retryAfterSeconds: Double? {
+        guard !isSuccess else { return nil }
+        switch (try? JSONParser.parse(body))?["retryAfter"] {
+        case .integer(let seconds)?: return max(Double(seconds), 0)
+        case .number(let seconds)?: return max(seconds, 0)
+        default: return headers.first(name: "Retry-After").flatMap { UInt32($0) }.map(Double.init)
+        }
+    }
+
+    /// The token that takes the place of the web auth token that was sent.
+    package var newWebAuthToken: String? {
+        headers.first(name: "X-Apple-CloudKit-Web-Auth-Token").flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

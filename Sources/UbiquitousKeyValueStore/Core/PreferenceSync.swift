@@ -1,0 +1,199 @@
+import RecordModel
+
+/// How one user's preferences on this device and on the server become the same.
+///
+/// Events go in with the time, effects come out; nothing here waits, reads or writes. What has to survive a restart is
+/// `copy`; the rest is begun anew.
+///
+/// The rules: an edit shows at once and is uploaded soon, many at a time, each with the version last seen. Where the server has
+/// another version, or the feed brings one, the server's value takes the place of the edit, and the app is told. Edits before
+/// the first download lose to any value of the server's, unless they are explicit. A batch whose outcome is unknown is repeated
+/// under its idempotency key until it is known; what this device wrote is recognised by its version and is no news.
+package struct PreferenceSync: Hashable, Sendable {
+    /// Whose preferences; nil while nobody is signed in, or nobody knows yet who.
+    package internal(set) var account: String?
+    package internal(set) var copy: PreferenceCopy
+    package let limits: PreferenceLimits
+    /// Writes that were refused, latest last, at most one a key.
+    package internal(set) var refusals: [PreferenceRefusal] = []
+
+    var isUploading = false
+    var fetching: PreferenceTicket?
+    /// Whether the feed is to be asked.
+    var wantsFetch = true
+    /// While the feed is read from its start: where the reading is, and the keys that it has met.
+    var cursor: String?
+    var seen: Set<PreferenceKey> = []
+    /// When the first and the last of the edits happened that wait for an upload; nil: there is nothing to wait for.
+    var firstEdit: Int64?
+    var lastEdit: Int64?
+    var uploadPause = Pause()
+    var fetchPause = Pause()
+    /// The server said that the store is full: look what is in it before the next upload.
+    var isHeldForFetch = false
+    var isQuotaSuspect = false
+    /// Conflicts since the last batch that was done.
+    var conflictsInARow = 0
+    /// Writes of the next upload; fewer and fewer where a batch was refused and nobody said whose fault it was.
+    var batchMax: Int?
+
+    /// An upload begins so long after the last edit, in milliseconds.
+    package static let quietMilliseconds: Int64 = 500
+    /// An upload begins at the latest so long after the first edit, in milliseconds.
+    package static let delayMilliseconds: Int64 = 5000
+    /// After so many conflicts without a write that was done, all is read again.
+    static let conflictsMax = 4
+    /// Refusals that are remembered.
+    package static let refusalsMax = 64
+
+    package init(account: String?, copy: PreferenceCopy, limits: PreferenceLimits = PreferenceLimits()) {
+        self.account = account
+        self.copy = copy
+        self.limits = limits
+    }
+
+    /// Takes an event in and says what is to be done about it.
+    package mutating func handle(_ event: PreferenceEvent, at moment: PreferenceMoment) -> PreferenceEffects {
+        var effects = PreferenceEffects()
+        let now = moment.milliseconds
+        switch event {
+        case .edited(let key, let value, let isExplicit):
+            edited(key, value, isExplicit: isExplicit, at: now, &effects)
+        case .uploadAnswered(let id, let answer): uploadAnswered(id, answer, at: now, &effects)
+        case .pageArrived(let ticket, let page): pageArrived(ticket, page, &effects)
+        case .tokenExpired(let ticket): tokenExpired(ticket, at: now, &effects)
+        case .fetchFailed(let ticket, let retryAfter):
+            guard fetching == ticket else { break }
+            fetching = nil
+            wantsFetch = true
+            fetchPause.failed(at: now, retryAfter: retryAfter)
+        case .changesSuspected: wantsFetch = true
+        case .syncRequested:
+            wantsFetch = true
+            (firstEdit, lastEdit) = (nil, nil)
+            uploadPause.clearOwn()
+            fetchPause.clearOwn()
+        case .woken: break
+        }
+        plan(moment, &effects)
+        return effects
+    }
+
+    /// Where the feed goes on; nil at its start.
+    var position: String? { copy.token ?? cursor }
+
+    /// The feed's place for a watch; nil while there is nothing to watch from.
+    package var watchTicket: PreferenceTicket? {
+        account == nil || copy.token == nil ? nil : PreferenceTicket(account: account, since: copy.token)
+    }
+
+    /// Whether everything the app did is on the server and everything the server said is here.
+    package var isSettled: Bool {
+        account != nil && copy.token != nil && !wantsFetch && fetching == nil && copy.batchID == nil && !hasEdits
+    }
+
+    /// Until when nothing moves, because requests failed; nil while something is under way, or need not wait.
+    package func stalledUntil(_ now: Int64) -> Int64? {
+        guard account != nil, !isSettled, !isUploading, fetching == nil else { return nil }
+        return [uploadPause.until, fetchPause.until].compactMap { $0 }.filter { $0 > now }.min()
+    }
+
+    package var hasEdits: Bool { copy.rows.values.contains { $0.edit != nil } }
+
+    /// How a key stands.
+    package func status(of key: PreferenceKey) -> PreferenceKeyStatus {
+        if let refusal = refusals.last(where: { $0.key == key }) { return .refused(refusal) }
+        guard let row = copy.rows[key] else { return .absent }
+        if let edit = row.edit { return copy.isInitialSyncDone || edit.isExplicit ? .pending : .provisional }
+        if let sent = row.sent, !sent.isSuperseded { return .uploading }
+        return row.server?.value == nil ? .absent : .synced
+    }
+
+    /// Begins what is due, and says when the rest is.
+    private mutating func plan(_ moment: PreferenceMoment, _ effects: inout PreferenceEffects) {
+        guard account != nil else { return }
+        let now = moment.milliseconds
+        var wakes: [Int64] = []
+        // A reading from the start is told apart from our own writes only while none is under way.
+        let isReadingHeld = copy.token == nil && copy.batchID != nil
+        if fetching == nil, wantsFetch || copy.token == nil, !isReadingHeld {
+            if let from = fetchPause.until, now < from {
+                wakes.append(from)
+            } else {
+                let ticket = PreferenceTicket(account: account, since: position)
+                wantsFetch = false
+                fetching = ticket
+                effects.fetch = ticket
+            }
+        }
+        if !isUploading, let due = uploadDue() {
+            if now < due {
+                wakes.append(due)
+            } else {
+                if copy.batchID == nil { formBatch(moment.batchID, &effects) }
+                if let batch = copy.batch {
+                    isUploading = true
+                    effects.upload = batch
+                }
+            }
+        }
+        effects.wakeAt = wakes.min()
+    }
+
+    /// When the next upload may begin; nil if there is nothing to upload, or not yet.
+    private func uploadDue() -> Int64? {
+        let from = uploadPause.until ?? .min
+        if copy.batchID != nil { return from }
+        guard copy.token != nil, !isHeldForFetch, hasEdits else { return nil }
+        guard let firstEdit, let lastEdit else { return from }
+        return max(from, min(firstEdit + Self.delayMilliseconds, lastEdit + Self.quietMilliseconds))
+    }
+
+    /// Notes a refusal for those who ask.
+    mutating func refuse(_ refusal: PreferenceRefusal, _ effects: inout PreferenceEffects) {
+        refusals.removeAll { $0.key == refusal.key }
+        refusals.append(refusal)
+        if refusals.count > Self.refusalsMax { refusals.removeFirst() }
+        effects.refusals.append(refusal)
+    }
+
+    /// A time before which nothing is asked.
+    struct Pause: Hashable, Sendable {
+        private(set) var until: Int64?
+        private var failures = 0
+        private var isServers = false
+
+        static let firstMilliseconds: Int64 = 1000
+        static let lastMilliseconds: Int64 = 60_000
+        static let dayMilliseconds: Int64 = 86_400_000
+
+        /// An attempt failed: the server's pause counts, else one that doubles.
+        mutating func failed(at now: Int64, retryAfter: Int64?) {
+            isServers = retryAfter != nil
+            let own = min(Self.lastMilliseconds, Self.firstMilliseconds << Int64(min(failures, 10)))
+            // Neither at once nor never, whatever the server says.
+            until = now + (retryAfter.map { min(max($0, own), Self.dayMilliseconds) } ?? own)
+            failures += 1
+        }
+
+        mutating func succeeded() { self = Pause() }
+
+        /// Somebody wants it now; a pause that the server asked for stays.
+        mutating func clearOwn() { if !isServers { until = nil } }
+    }
+}
+
+/// How a key stands between this device and the server.
+package enum PreferenceKeyStatus: Hashable, Sendable {
+    /// It has no value.
+    case absent
+    /// The server has this value.
+    case synced
+    /// It is on its way, or will be.
+    case pending
+    case uploading
+    /// It was set before the first download, and loses to any value of the server's.
+    case provisional
+    /// The last write of it was refused.
+    case refused(PreferenceRefusal)
+}

@@ -1,0 +1,54 @@
+import NIOCore
+
+/// Tells of a client that goes away while its answer is waited for: its connection ends, it says that it will send no more, or it gives
+/// up its request of an HTTP/2 connection.
+struct Departure: Sendable {
+    private let channel: any Channel
+
+    /// - Parameter channel: a connection, or one request's part of it.
+    init(of channel: any Channel) { self.channel = channel }
+
+    /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what this returns.
+    func begin(_ body: @escaping @Sendable () -> Void) -> String {
+        let name = "departure-\(UInt64.random(in: 0 ... .max))"
+        // A request of an HTTP/2 connection is that connection's child, and ends with its own channel.
+        guard channel.parent?.parent == nil else {
+            channel.closeFuture.whenComplete { _ in body() }
+            return name
+        }
+        channel.eventLoop.execute { [channel] in
+            guard channel.isActive else { return body() }
+            do { try channel.pipeline.syncOperations.addHandler(DepartureHandler(body), name: name) } catch { body() }
+        }
+        return name
+    }
+
+    func end(_ name: String) {
+        // Where the client has gone, so has the handler.
+        channel.pipeline.removeHandler(name: name, promise: nil)
+    }
+}
+
+/// Stands behind everything else of a channel.
+private final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = Any
+
+    private var body: (@Sendable () -> Void)?
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    private func tell() {
+        body?()
+        body = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        tell()
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .inputClosed? = event as? ChannelEvent { tell() }
+        context.fireUserInboundEventTriggered(event)
+    }
+}

@@ -1,0 +1,189 @@
+import Cluster
+import Hummingbird
+import KeyValueStore
+import NIOCore
+import RecordModel
+
+/// A watch as server-sent events: `changes` with a page of the feed and its token as `id`, `expired` where the token cannot be
+/// followed any more, `end` with why the stream ends where the node ends it, and comments while nothing happens.
+///
+/// A page is read when the one before was taken by the connection, and counts among the bytes that the node holds until what came after
+/// it was taken, too; so a slow reader costs two pages, and none once the edge has dropped it.
+struct KeyValueStream: Sendable {
+    var watch: KeyValueWatch
+    var ticket: WatchTicket
+
+    /// How often a comment is sent, by which either side notices that the other is gone.
+    static let heartbeatSeconds: UInt64 = 15
+    /// A store is looked at after so many heartbeats though nothing rang: this node's replica may stand still.
+    static let heartbeatsPerLook = 4
+    /// What browsers wait before they come again, in milliseconds.
+    private static let retryMilliseconds = 1_000
+    /// Then the client is to come again: what it showed when it began is not trusted for ever.
+    static let secondsMax: UInt64 = 3_600
+
+    private var context: WebContext { watch.context }
+
+    /// - Parameter since: the token to go on from; without one the stream begins with all that the store holds.
+    /// - Throws: what keeps the stream from beginning: a limit, or a token that cannot be followed.
+    static func reply(_ watch: KeyValueWatch, since token: String?) async throws(RequestFailure) -> Reply {
+        let stream = KeyValueStream(
+            watch: watch, ticket: try watch.enter())
+        // What is wrong with the request is told with a status.
+        let first = try await watch.look(since: token)
+        var reply = Reply(body: [], contentType: "text/event-stream; charset=UTF-8")
+        reply.headers.append(("x-accel-buffering", "no"))
+        reply.stream = { writer in try await stream.run(from: token, first: first, to: &writer) }
+        return reply
+    }
+
+    private func run(from token: String?, first: KeyValueWatch.Page, to writer: inout any ResponseBodyWriter)
+        async throws
+    {
+        try await writer.write(ByteBuffer(string: "retry: \(Self.retryMilliseconds)\n\n"))
+        do throws(StreamEnd) {
+            try await follow(from: token, first: first, to: &writer)
+        } catch {
+            switch error {
+            case .gone(let error): throw error
+            case .failed(let failure):
+                report(failure)
+                try await writer.write(ByteBuffer(string: event(of: failure)))
+            }
+        }
+        try await writer.finish(nil)
+    }
+
+    /// Why a stream ends.
+    private enum StreamEnd: Error {
+        /// The client does not take what is sent.
+        case gone(any Error)
+        /// The client is told why.
+        case failed(RequestFailure)
+
+        /// The client is to come again.
+        static func later(_ reason: String, seconds: Double) -> StreamEnd {
+            .failed(RequestFailure(ServiceError(.tryAgainLater, reason, retryAfterSeconds: seconds)))
+        }
+    }
+
+    /// What a stream is at.
+    private struct Progress {
+        /// Of what was written last.
+        var held: HeldBytes?
+        let end = WatchHub.now + KeyValueWatch.nanoseconds(KeyValueStream.secondsMax)
+    }
+
+    private func follow(
+        from token: String?, first: KeyValueWatch.Page, to writer: inout any ResponseBodyWriter
+    ) async throws(StreamEnd) {
+        var token = token
+        var page = first
+        var progress = Progress()
+        while true {
+            if !page.isEmpty || token == nil {
+                try await send(page, to: &writer, &progress)
+                token = page.token
+            }
+            if !page.hasMore { try await waitForChange(&writer, &progress) }
+            page = try await patiently(&writer, &progress) { () throws(RequestFailure) in
+                context.watches.begin(ticket)
+                return try await watch.look(since: token)
+            }
+        }
+    }
+
+    private func send(
+        _ page: KeyValueWatch.Page, to writer: inout any ResponseBodyWriter, _ progress: inout Progress
+    ) async throws(StreamEnd) {
+        try await requireCaller(&writer, &progress)
+        guard let held = HeldBytes(page.json.count, in: context.bodies) else {
+            throw .later("this node holds as many bytes for clients as it may; watch on another one", seconds: 1)
+        }
+        var buffer = ByteBuffer(string: "id: \(page.token)\nevent: changes\ndata: ")
+        buffer.writeBytes(page.json)
+        buffer.writeString("\n\n")
+        try await write(buffer, to: &writer)
+        progress.held = held
+    }
+
+    /// Returns when the store is to be looked at; meanwhile comments are sent.
+    private func waitForChange(
+        _ writer: inout any ResponseBodyWriter, _ progress: inout Progress
+    ) async throws(StreamEnd) {
+        for _ in 0..<Self.heartbeatsPerLook {
+            let end = WatchHub.now + KeyValueWatch.nanoseconds(Self.heartbeatSeconds)
+            waiting: while true {
+                switch await context.watches.wait(ticket, until: end) {
+                case .changed: return
+                case .due: break waiting
+                case .recheck: try await requireCaller(&writer, &progress)
+                case .closing: throw .later("this node is stopping; watch on another one", seconds: 0.2)
+                }
+            }
+            try await requireCaller(&writer, &progress)
+            guard WatchHub.now < progress.end else {
+                throw .later("the stream is \(Self.secondsMax) s old; go on with a new one", seconds: 0)
+            }
+            try await beat(&writer, &progress)
+        }
+    }
+
+    /// Sends a comment.
+    private func beat(_ writer: inout any ResponseBodyWriter, _ progress: inout Progress) async throws(StreamEnd) {
+        try await write(ByteBuffer(string: ":\n\n"), to: &writer)
+        progress.held = nil
+    }
+
+    /// Tries again, for a while, what this node cannot do at the moment: the store or the directory has no leader. The client hears of
+    /// a node that is alive.
+    private func patiently<Value>(
+        _ writer: inout any ResponseBodyWriter, _ progress: inout Progress,
+        _ work: () async throws(RequestFailure) -> Value
+    ) async throws(StreamEnd) -> Value {
+        let end = WatchHub.now + KeyValueWatch.nanoseconds(KeyValueWatch.leaderlessSeconds)
+        while true {
+            do throws(RequestFailure) {
+                return try await work()
+            } catch {
+                guard error.error.code == .tryAgainLater, WatchHub.now < end, !context.watches.isClosed,
+                    !Task.isCancelled
+                else { throw .failed(error) }
+            }
+            try await beat(&writer, &progress)
+            try? await Task.sleep(for: .milliseconds(KeyValueWatch.retryMilliseconds))
+        }
+    }
+
+    private func requireCaller(
+        _ writer: inout any ResponseBodyWriter, _ progress: inout Progress
+    ) async throws(StreamEnd) {
+        try await patiently(&writer, &progress) { () throws(RequestFailure) in try await watch.requireCaller() }
+    }
+
+    /// Logs what ended a stream, as a request that failed is; not that a node stops or sends its clients elsewhere.
+    private func report(_ failure: RequestFailure) {
+        guard failure.error.code != .tryAgainLater else { return }
+        context.coordinator.report(
+            RequestTrace(id: watch.uuid),
+            WebCall.logged("stream of preferences ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
+    }
+
+    private func write(_ buffer: ByteBuffer, to writer: inout any ResponseBodyWriter) async throws(StreamEnd) {
+        do { try await writer.write(buffer) } catch { throw .gone(error) }
+    }
+
+    /// The stream's last event. One about a token makes browsers forget it.
+    private func event(of failure: RequestFailure) -> String {
+        var json = JSONWriter()
+        json.object { writer in
+            writer.member("serverErrorCode", failure.error.code.rawValue)
+            writer.member("reason", failure.error.reason)
+            if let seconds = failure.error.retryAfterSeconds { writer.member("retryAfter", number: seconds) }
+            failure.details?.write(to: &writer)
+        }
+        let isExpired = if case .expiredToken? = failure.details { true } else { false }
+        return
+            "\(isExpired ? "id\nevent: expired" : "event: end")\ndata: \(String(decoding: json.bytes, as: UTF8.self))\n\n"
+    }
+}

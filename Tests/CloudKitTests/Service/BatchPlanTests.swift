@@ -1,0 +1,75 @@
+import RecordModel
+import Testing
+
+@testable import CloudKit
+
+@Suite("Spreading a batch over requests")
+struct BatchPlanTests {
+    private let zone = CKRecordZone.ID(zoneName: "zone")
+
+    private func operations(
+        _ numbers: Range<Int>, in zone: CKRecordZone.ID = .default, bytes: Int = 10
+    ) -> [BatchPlan.Operation] {
+        numbers.map {
+            BatchPlan.Operation(
+                id: CKRecord.ID(recordName: "r\($0)", zoneID: zone), kind: .save($0),
+                json: [UInt8](repeating: 0x20, count: bytes))
+        }
+    }
+
+    private func code(_ body: () throws(CKError) -> BatchPlan) -> CKError.Code? {
+        do throws(CKError) {
+            _ = try body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("Each zone has requests of its own, in the order in which the zones come; only custom zones are atomic")
+    func zones() throws {
+        let mixed = operations(0..<2) + operations(2..<4, in: zone) + operations(4..<5)
+        let plan = try BatchPlan(mixed, isAtomic: true, isPublic: false)
+        #expect(plan.requests.map(\.zone) == [.default, zone])
+        #expect(plan.requests.map(\.isAtomic) == [false, true])
+        #expect(plan.requests.map { $0.operations.map(\.id.recordName) } == [["r0", "r1", "r4"], ["r2", "r3"]])
+        #expect(try !BatchPlan(mixed, isAtomic: false, isPublic: false).requests[1].isAtomic)
+        #expect(try BatchPlan([], isAtomic: true, isPublic: false).requests.isEmpty)
+    }
+
+    @Test("A request holds 200 operations and fits the server's body")
+    func split() throws {
+        let plan = try BatchPlan(operations(0..<400), isAtomic: true, isPublic: true)
+        #expect(plan.requests.map(\.operations.count) == [200, 200])
+        let large = try BatchPlan(operations(0..<10, in: zone, bytes: 1 << 20), isAtomic: false, isPublic: false)
+        #expect(large.requests.map(\.operations.count) == [3, 3, 3, 1])
+        #expect(large.requests.allSatisfy { $0.body.count <= Limits.requestBodyBytesMax })
+        // One that fits no request goes alone: the server says what is wrong with it.
+        let huge = try BatchPlan(operations(0..<2, bytes: 5 << 20), isAtomic: false, isPublic: true)
+        #expect(huge.requests.map(\.operations.count) == [1, 1])
+    }
+
+    @Test("What cannot be atomic in one request is refused with the number; so are more than 400, and a record twice")
+    func refused() {
+        #expect(
+            code { () throws(CKError) in
+                try BatchPlan(operations(0..<201, in: zone), isAtomic: true, isPublic: false)
+            } == .limitExceeded)
+        #expect(
+            code { () throws(CKError) in
+                try BatchPlan(operations(0..<200, in: zone), isAtomic: true, isPublic: false)
+            } == nil)
+        #expect(
+            code { () throws(CKError) in
+                try BatchPlan(operations(0..<10, in: zone, bytes: 1 << 20), isAtomic: true, isPublic: false)
+            } == .limitExceeded)
+        #expect(
+            code { () throws(CKError) in
+                try BatchPlan(operations(0..<401), isAtomic: false, isPublic: false)
+            } == .limitExceeded)
+        #expect(
+            code { () throws(CKError) in
+                try BatchPlan(operations(0..<1) + operations(0..<1), isAtomic: false, isPublic: false)
+            } == .invalidArguments)
+    }
+}

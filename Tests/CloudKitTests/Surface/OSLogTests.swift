@@ -1,0 +1,72 @@
+import Foundation
+import OSLog
+import Testing
+
+@Suite("Logging as os.Logger does")
+struct OSLogTests {
+    private func shown(_ message: OSLogMessage, debugging: Bool = false) -> String {
+        message.text(showsPrivateValues: debugging)
+    }
+
+    @Test("text and objects are private, numbers, truth values and types are public")
+    func privacyByType() {
+        let name = "Tami"
+        let date = Date(timeIntervalSince1970: 0)
+        #expect(shown("plain") == "plain")
+        #expect(shown("\(name) is \(48), \(true), \(1.5), \(Int.self)") == "<private> is 48, true, 1.500000, Int")
+        #expect(shown("\(date)") == "<private>")
+        #expect(shown("\(CocoaError(.fileNoSuchFile))") == "<private>")
+        #expect(shown("\(name)", debugging: true) == "Tami")
+    }
+
+    @Test("a value says who may read it")
+    func privacyByName() {
+        let name = "Tami"
+        #expect(shown("\(name, privacy: .public)") == "Tami")
+        #expect(shown("\(7, privacy: .private)") == "<private>")
+        #expect(shown("\(7, privacy: .private)", debugging: true) == "7")
+        #expect(shown("\(name, privacy: .sensitive)", debugging: true) == "<private>")
+        #expect(shown("\(name, privacy: .auto)") == "<private>")
+    }
+
+    @Test("a mask tells equal values from others, and nothing else")
+    func mask() {
+        let names = ["Tami", "Tami", "Comet"]
+        let masked = names.map { shown("\($0, privacy: .private(mask: .hash))") }
+        #expect(masked[0] == masked[1] && masked[0] != masked[2])
+        #expect(masked[0].hasPrefix("<mask.hash: '") && !masked[0].contains("Tami"))
+        #expect(shown("\("Tami", privacy: .auto(mask: .hash))", debugging: true) == "Tami")
+    }
+
+    @Test("numbers, truth values and columns are formatted")
+    func formats() {
+        #expect(shown("\(255, format: .hex(includePrefix: true, uppercase: true, minDigits: 4))") == "0x00FF")
+        #expect(shown("\(-8, format: .octal)") == "-10")
+        #expect(shown("\(5, format: .decimal(explicitPositiveSign: true))") == "+5")
+        #expect(shown("\(2.345, format: .fixed(precision: 1))") == "2.3")
+        #expect(shown("\(Float(1500), format: .exponential(precision: 1))") == "1.5e+03")
+        #expect(shown("\(true, format: .answer)") == "YES")
+        #expect(
+            shown("[\(7, align: .right(columns: 3))|\("a", align: .left(columns: 3), privacy: .public)]") == "[  7|a  ]"
+        )
+    }
+
+    @Test("types of messages have Apple's numbers")
+    func levels() {
+        let types: [OSLogType] = [.default, .info, .debug, .error, .fault]
+        #expect(types.map(\.rawValue) == [0, 1, 2, 16, 17])
+    }
+
+    @Test("a message that is not written is not put together")
+    func lazy() {
+        let logger = Logger(subsystem: "com.example.tests", category: "lazy")
+        var evaluated = 0
+        func count() -> Int {
+            evaluated += 1
+            return evaluated
+        }
+        // Debug messages are below the level that swift-log writes by itself.
+        logger.debug("evaluated \(count()) times")
+        #expect(evaluated == 0)
+    }
+}

@@ -1,0 +1,292 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import RecordModel
+import Synchronization
+import TestSupport
+import Testing
+
+extension ClusterSuites {
+    @Suite("Preferences that are watched, over HTTPS")
+    struct PreferenceWatchTests {
+        private static func path(_ action: String, _ cluster: ProcessCluster) -> String {
+            "/kv/1/\(cluster.container)/development/\(action)"
+        }
+
+        /// Sets a key, again and again until it is acknowledged.
+        private func set(_ key: String, node: Int, in cluster: ProcessCluster) async throws {
+            let body = #"{"writes": [{"key": "\#(key)", "value": "of \#(key)"}]}"#
+            let headers = [("Idempotency-Key", Self.idempotencyKey())]
+            for attempt in 0..<500 {
+                let answer = try? await cluster.client.post(
+                    Self.path("set", cluster), body, node: (node + attempt) % cluster.ids.count, headers: headers)
+                if answer?.status == 200 { return }
+                await cluster.client.pause()
+            }
+            throw TestFailure("\(key) was never acknowledged")
+        }
+
+        private static let counter = Atomic<UInt64>(0)
+
+        /// A UUID of version 7.
+        private static func idempotencyKey() -> String {
+            let time = String(UInt64(Date().timeIntervalSince1970 * 1_000), radix: 16)
+            let number = String(counter.add(1, ordering: .relaxed).newValue, radix: 16)
+            let hex = String(repeating: "0", count: 12 - time.count) + time + "70008000"
+            let digits = Array(hex + String(repeating: "0", count: 12 - number.count) + number)
+            return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+        }
+
+        private func token(_ cluster: ProcessCluster) async throws -> String {
+            let answer = try await cluster.client.post(Self.path("changes", cluster), "{}", node: 0)
+            return try #require(answer.json["syncToken"]?.string, "\(answer)")
+        }
+
+        @Test("every change comes once and in order to all who follow, while each node in turn is killed")
+        func killed() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let token = try await token(cluster)
+            let count = 150
+            let followers = try (0..<6).map {
+                try Follower(cluster, Self.path("watch", cluster), since: token, node: $0)
+            }
+            let command = try WatchCommand(cluster, ["--since", token, "--count", "\(count)", "--json"])
+            let expected = (0..<count).map { "k\($0)" }
+            for (number, key) in expected.enumerated() {
+                if number % 50 == 25 { cluster.kill(number / 50 + 1) }
+                try await set(key, node: number % 3, in: cluster)
+                if number % 50 == 40 { try cluster.start(number / 50 + 1) }
+            }
+            for follower in followers {
+                let keys = try await follower.keys(count: count)
+                #expect(keys == expected, "follower of node \(follower.node)")
+            }
+            let lines = try await command.lines()
+            let shown = lines.compactMap { $0["change"]?["key"]?.string }
+            #expect(shown == expected, "\(command.errors)")
+            #expect(lines.last?["syncToken"]?.string != nil)
+            for follower in followers { follower.stop() }
+            for id in cluster.ids { try await cluster.awaitReady(id) }
+        }
+
+        @Test("a node that is told to stop ends its watches with a word, and stops")
+        func stopped() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let token = try await token(cluster)
+            let follower = try Follower(cluster, Self.path("watch", cluster), since: token, node: 0, comesAgain: false)
+            try await set("a", node: 1, in: cluster)
+            #expect(try await follower.keys(count: 1) == ["a"])
+            let after = try #require(follower.token)
+            let path = Self.path("watch", cluster)
+            let client = cluster.client
+            async let poll = client.post(path, #"{"syncToken": "\#(after)", "timeout": 9}"#, node: 0)
+            // Both wait now, or find the node stopping.
+            for _ in 0..<10 { await cluster.client.pause() }
+            let begun = ContinuousClock.now
+            #expect(cluster.processes[1]?.stop() == 0)
+            #expect(ContinuousClock.now - begun < .seconds(6))
+            #expect(try await follower.end() == "TRY_AGAIN_LATER")
+            let answer = try await poll
+            #expect(answer.status == 200 && answer.json["changes"]?.array?.isEmpty == true, "\(answer)")
+        }
+
+        @Test("a client that goes away is no watch any more, long before a heartbeat", arguments: [false, true])
+        func gone(isHTTP2: Bool) async throws {
+            let cluster = try ProcessCluster(nodeCount: 1)
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let token = try await token(cluster)
+            func watches() async throws -> String? {
+                let metrics = try await cluster.client.exchange(
+                    "GET", "/admin/1/metrics", body: nil, node: 0,
+                    headers: [("Authorization", "Bearer \(ProcessCluster.administratorToken)")])
+                let lines = String(decoding: metrics.body, as: UTF8.self).split(separator: "\n")
+                return lines.first { $0.hasPrefix("zonekeeper_watches ") }.map(String.init)
+            }
+            func awaitWatches(_ count: Int) async throws {
+                let begun = ContinuousClock.now
+                while try await watches() != "zonekeeper_watches \(count)", ContinuousClock.now - begun < .seconds(10) {
+                    await cluster.client.pause()
+                }
+                let found = try await watches()
+                #expect(found == "zonekeeper_watches \(count)")
+            }
+            let followers = try (0..<3).map { _ in
+                try Follower(
+                    cluster, Self.path("watch", cluster), since: token, node: 0, comesAgain: false, isHTTP2: isHTTP2)
+            }
+            try await awaitWatches(3)
+            followers[0].stop()
+            try await awaitWatches(2)
+            for follower in followers { follower.stop() }
+            try await awaitWatches(0)
+        }
+
+        @Test("a node without a replica of the store's shard hears of its changes as well")
+        func withoutReplica() async throws {
+            let cluster = try ProcessCluster(nodeCount: 4)
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let client = cluster.client
+            let api = try #require(client.query.split(separator: "&").first)
+            // Stores of several users are on several shards, of which each node holds three quarters.
+            for user in 0..<6 {
+                _ = try await client.admin("POST", "users", #"{"name": "user\#(user)"}"#)
+                let session = try await client.admin(
+                    "POST", "tokens",
+                    #"{"kind": "session", "container": "\#(cluster.container)", "user": "user\#(user)"}"#)
+                let query = "\(api)&ckWebAuthToken=\(try #require(session["secret"]?.string))"
+                let changes = try await client.post(Self.path("changes", cluster), "{}", node: 0, query: query)
+                let token = try #require(changes.json["syncToken"]?.string, "\(changes)")
+                let body = #"{"syncToken": "\#(token)", "timeout": 9}"#
+                let path = Self.path("watch", cluster)
+                try await withThrowingTaskGroup(of: (TestClient.Answer, Duration).self) { tasks in
+                    for node in cluster.ids.indices {
+                        tasks.addTask {
+                            let begun = ContinuousClock.now
+                            let answer = try await client.post(path, body, node: node, query: query)
+                            return (answer, ContinuousClock.now - begun)
+                        }
+                    }
+                    for _ in 0..<15 { await client.pause() }
+                    let written = try await client.post(
+                        Self.path("set", cluster), #"{"writes": [{"key": "a", "value": 1}]}"#, node: 0, query: query)
+                    #expect(written.status == 200, "\(written)")
+                    for try await (answer, waited) in tasks {
+                        #expect(answer.json["changes"]?.array?.first?["key"] == .string("a"), "\(answer)")
+                        #expect(waited < .seconds(4), "a change took \(waited)")
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Follows a store by server-sent events, on another node where one is lost.
+private final class Follower: Sendable {
+    private struct State {
+        var keys: [String] = []
+        var token: String?
+        var end: String?
+    }
+
+    let node: Int
+    private let state = Mutex(State())
+    private let client: TestClient
+    private let http: HTTPClient
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(
+        _ cluster: ProcessCluster, _ path: String, since token: String, node: Int, comesAgain: Bool = true,
+        isHTTP2: Bool = false
+    ) throws {
+        self.node = node % cluster.ids.count
+        client = cluster.client
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(cluster.folder + "/data/certs/client-ca.pem")
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+        configuration.timeout = .init(connect: .seconds(1))
+        configuration.httpVersion = isHTTP2 ? .automatic : .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
+        http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        state.withLock { $0.token = token }
+        let urls = cluster.clientPorts.map { "https://127.0.0.1:\($0)\(path)?\(cluster.client.query)" }
+        task.withLock { [self] in
+            $0 = Task {
+                var node = self.node
+                repeat {
+                    try? await follow(urls[node])
+                    node = (node + 1) % urls.count
+                    await client.pause()
+                } while comesAgain && !Task.isCancelled
+            }
+        }
+    }
+
+    deinit { try? http.syncShutdown() }
+
+    private func follow(_ url: String) async throws {
+        var request = HTTPClientRequest(url: url)
+        request.headers.add(name: "Accept", value: "text/event-stream")
+        if let token = token { request.headers.add(name: "Last-Event-ID", value: token) }
+        let response = try await http.execute(request, timeout: .minutes(5))
+        guard response.status == .ok else { return }
+        var parser = EventParser()
+        for try await buffer in response.body {
+            for event in parser.take(Array(buffer.readableBytesView)) {
+                state.withLock { state in
+                    if event.name == "changes" {
+                        state.keys += event.keys
+                        state.token = event.id
+                    } else {
+                        state.end = event.json["serverErrorCode"]?.string ?? event.name
+                    }
+                }
+            }
+        }
+    }
+
+    var token: String? { state.withLock(\.token) }
+
+    /// The keys in the order in which they came, once there are so many.
+    func keys(count: Int) async throws -> [String] {
+        for _ in 0..<1_500 {
+            let keys = state.withLock(\.keys)
+            if keys.count >= count { return keys }
+            await client.pause()
+        }
+        return state.withLock(\.keys)
+    }
+
+    /// The code with which the node ended the stream.
+    func end() async throws -> String? {
+        for _ in 0..<200 {
+            if let end = state.withLock(\.end) { return end }
+            await client.pause()
+        }
+        return nil
+    }
+
+    func stop() { task.withLock { $0?.cancel() } }
+}
+
+/// `zonekeeper kv watch` in the background.
+private final class WatchCommand {
+    private let process = Process()
+    private let outputPath: String
+    private let errorPath: String
+    private let client: TestClient
+
+    init(_ cluster: ProcessCluster, _ arguments: [String]) throws {
+        client = cluster.client
+        outputPath = cluster.folder + "/watch.out"
+        errorPath = cluster.folder + "/watch.err"
+        process.executableURL = ServerProcess.binary
+        process.arguments = ["kv", "watch"] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(cluster.environment) { $1 }
+        for path in [outputPath, errorPath] {
+            try #require(FileManager.default.createFile(atPath: path, contents: nil))
+        }
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: outputPath))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: errorPath))
+        try process.run()
+    }
+
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+    var errors: String { (try? String(contentsOfFile: errorPath, encoding: .utf8)) ?? "" }
+
+    /// What it printed, once it has ended.
+    func lines() async throws -> [JSONValue] {
+        for _ in 0..<1_500 where process.isRunning { await client.pause() }
+        try #require(!process.isRunning && process.terminationStatus == 0, "\(errors)")
+        let text = try String(contentsOfFile: outputPath, encoding: .utf8)
+        return text.split(separator: "\n").compactMap { try? JSONParser.parse(Array($0.utf8)) }
+    }
+}

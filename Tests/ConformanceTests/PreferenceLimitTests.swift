@@ -1,0 +1,93 @@
+import RecordModel
+import Testing
+
+extension Conformance {
+    /// `kvs.md`, section 2: each limit at its edge, over HTTPS too.
+    @Suite("Preferences: limits")
+    struct PreferenceLimitTests {
+        private func expectLimit(
+            _ answer: Answer, _ limit: String, actual: Int64, max: Int64, key: String? = nil, status: Int = 413,
+            sourceLocation: SourceLocation = #_sourceLocation
+        ) {
+            expectFailure(
+                answer, status, status == 413 ? "QUOTA_EXCEEDED" : "BAD_REQUEST", sourceLocation: sourceLocation)
+            #expect(answer.json["limit"]?.string == limit, "\(answer)", sourceLocation: sourceLocation)
+            #expect(answer.json["actual"]?.integer == actual, "\(answer)", sourceLocation: sourceLocation)
+            #expect(answer.json["max"]?.integer == max, "\(answer)", sourceLocation: sourceLocation)
+            if let key { #expect(answer.json["key"]?.string == key, "\(answer)", sourceLocation: sourceLocation) }
+        }
+
+        private func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes)) }
+
+        @Test("1,024 keys are held, and not one more; deleting one makes room", arguments: Door.allCases)
+        func keys(door: Door) async throws {
+            let space = try await Space(door)
+            let all = (0..<1_024).map { ("k\($0)", JSONValue.integer(1)) }
+            expectLimit(try await space.set(all + [("more", 1)]), "keys", actual: 1_025, max: 1_024)
+            #expect(try await space.preferences("usage").json["keys"] == 0)
+            #expect(try await space.set(all).status == 200)
+            expectLimit(try await space.set([("more", 1)]), "keys", actual: 1_025, max: 1_024)
+            #expect(try await space.set([("k7", 2)]).status == 200, "a key that is there may be set")
+            let usage = try await space.preferences("usage").json
+            #expect(usage["keys"] == 1_024 && usage["bytes"] == 8_192)
+            #expect(usage["limits"]?["keys"] == 1_024)
+            #expect(try await space.set([("k0", .null), ("more", 1)]).status == 200)
+            expectLimit(try await space.set([("k0", 1)]), "keys", actual: 1_025, max: 1_024)
+        }
+
+        @Test("a value of 1 MB fills the store; a smaller one in its place makes room", arguments: Door.allCases)
+        func bytes(door: Door) async throws {
+            let space = try await Space(door)
+            let full: Int64 = 1_048_576
+            expectLimit(
+                try await space.set([("large", text(1_048_577))]), "valueBytes", actual: full + 1, max: full,
+                key: "large")
+            #expect(try await space.set([("large", text(1_048_576))]).status == 200)
+            expectLimit(try await space.set([("b", true)]), "storeBytes", actual: full + 1, max: full)
+            #expect(try await space.set([("b", "")]).status == 200, "an empty text has no bytes")
+            #expect(try await space.preferences("usage").json["bytes"]?.integer == full)
+            #expect(try await space.set([("large", text(1_048_575)), ("b", true)]).status == 200)
+            expectLimit(try await space.set([("c", true)]), "storeBytes", actual: full + 1, max: full)
+            #expect(try await space.preferences("usage").json["bytes"]?.integer == full)
+            // Many values together, too.
+            #expect(try await space.set([("large", .null), ("b", .null)]).status == 200)
+            let eighths = (0..<8).map { ("e\($0)", text(131_072)) }
+            #expect(try await space.set(eighths).status == 200)
+            expectLimit(try await space.set([("e0", text(131_073))]), "storeBytes", actual: full + 1, max: full)
+        }
+
+        /// What is repeated, how often, and what follows it.
+        private static let keyParts: [(part: String, count: Int, end: String)] = [
+            ("k", 64, ""), ("k", 65, ""), ("é", 32, ""), ("é", 32, "k"), ("日", 21, "k"), ("日", 22, ""), ("🔑", 16, ""),
+            ("🔑", 16, "k"), ("k", 0, ""),
+        ]
+        private static let keyExamples: [String] = keyParts.map { String(repeating: $0.part, count: $0.count) + $0.end }
+
+        @Test("a key has 1 to 64 bytes of UTF-8", arguments: Door.allCases, keyExamples)
+        func keyBytes(door: Door, key: String) async throws {
+            let bytes = Int64(key.utf8.count)
+            let space = try await Space(door)
+            let answer = try await space.set([(key, 1)])
+            if (1...64).contains(bytes) {
+                #expect(answer.status == 200, "\(answer)")
+                #expect(try await space.preferences("get", ["keys": [.string(key)]]).items("values").count == 1)
+            } else {
+                expectLimit(answer, "keyBytes", actual: bytes, max: 64, key: key, status: 400)
+                #expect(try await space.preferences("usage").json["keys"] == 0)
+            }
+        }
+
+        @Test("members, nesting and writes have limits that errors name", arguments: Door.allCases)
+        func others(door: Door) async throws {
+            let space = try await Space(door)
+            let members = JSONValue.array(Array(repeating: "", count: 10_001))
+            expectLimit(
+                try await space.set([("a", members)]), "valueMembers", actual: 10_001, max: 10_000, key: "a",
+                status: 400)
+            let writes = (0..<2_049).map { ("k\($0)", JSONValue.null) }
+            expectLimit(try await space.set(writes), "writes", actual: 2_049, max: 2_048, status: 400)
+            expectLimit(
+                try await space.set([("a", 1), ("a", 2)]), "writesOfKey", actual: 2, max: 1, key: "a", status: 400)
+        }
+    }
+}

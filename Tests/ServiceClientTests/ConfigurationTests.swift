@@ -1,0 +1,80 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ServiceClient
+
+@Suite("Where a cluster is, and who speaks")
+struct ConfigurationTests {
+    private func read(_ variables: [String: String]) throws -> ZonekeeperConfiguration {
+        try ZonekeeperConfiguration(variables: variables)
+    }
+
+    private func message(_ variables: [String: String]) -> String {
+        do {
+            return "none: \(try read(variables))"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test("Variables say everything; URLs have commas between them")
+    func variables() throws {
+        let configuration = try read([
+            "ZONEKEEPER_URLS": "https://a:1, https://b:2/", "ZONEKEEPER_CA": "ca.pem", "ZONEKEEPER_CONTAINER": "c",
+            "ZONEKEEPER_ENVIRONMENT": "production", "ZONEKEEPER_API_TOKEN": "api",
+            "ZONEKEEPER_WEB_AUTH_TOKEN_FILE": "f",
+            "ZONEKEEPER_DISTANCE_UNIT": "metres",
+        ])
+        #expect(configuration.urls == ["https://a:1", "https://b:2"])
+        #expect(configuration.certificateAuthorityPath == "ca.pem" && configuration.container == "c")
+        #expect(configuration.environment == .production && configuration.distanceUnit == .metres)
+        #expect(configuration.apiToken == "api" && configuration.webAuthTokenFile == "f")
+        let least = try read(["ZONEKEEPER_URLS": "http://a", "ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_API_TOKEN": ""])
+        #expect(least.environment == .development && least.distanceUnit == .kilometres && least.apiToken == nil)
+    }
+
+    @Test("A file says what variables do not; its paths are relative to it")
+    func file() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder + "/app.json"
+            let text =
+                #"{"urls":["https://a"],"ca":"certs/ca.pem","container":"c","apiToken":"one","webAuthTokenFile":"/t"}"#
+            try PrivateFile.create(path, text)
+            let configuration = try read(["ZONEKEEPER_CONFIG": path, "ZONEKEEPER_API_TOKEN": "two"])
+            #expect(configuration.urls == ["https://a"] && configuration.apiToken == "two")
+            #expect(configuration.certificateAuthorityPath == folder + "/certs/ca.pem")
+            #expect(configuration.webAuthTokenFile == "/t")
+            for (text, part) in [
+                ("{", "is not JSON"), ("[]", "an object such as"), (#"{"urls":"x","container":"c"}"#, "'urls'"),
+                (#"{"urls":["https://a"]}"#, "'container' in \(path)"),
+                (#"{"urls":["https://a"],"container":"c","environment":"test"}"#, "'development' or 'production'"),
+            ] {
+                try PrivateFile.replace(path, with: text)
+                #expect(message(["ZONEKEEPER_CONFIG": path]).contains(part), "\(text)")
+            }
+        }
+    }
+
+    @Test("What is missing or wrong is said, with where to set it")
+    func mistakes() {
+        #expect(message([:]).contains("set ZONEKEEPER_CONTAINER"))
+        #expect(message(["ZONEKEEPER_CONTAINER": "c"]).contains("set ZONEKEEPER_URLS"))
+        let wrong = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "127.0.0.1:24000"])
+        #expect(wrong.contains("'127.0.0.1:24000' is no URL"))
+        #expect(message(["ZONEKEEPER_CONFIG": "/nowhere/app.json"]).contains("/nowhere/app.json cannot be read"))
+    }
+
+    @Test("Sessions are one for each account, whatever else differs")
+    func sessions() throws {
+        var configuration = ZonekeeperConfiguration(urls: ["https://a.example"], container: "sessions", apiToken: "t")
+        let session = try ServiceSession.of(configuration)
+        configuration.patience = .seconds(1)
+        configuration.urls = ["https://a.example/"]
+        #expect(try ServiceSession.of(configuration) === session)
+        #expect(!session.isSignedIn)
+        configuration.webAuthToken = "user"
+        #expect(try ServiceSession.of(configuration) !== session)
+        #expect(try ServiceSession.of(configuration).isSignedIn)
+    }
+}

@@ -1,0 +1,125 @@
+import NIOCore
+package import NIOHTTP1
+import NIOPosix
+import Synchronization
+
+/// What a scripted server was asked.
+package struct ScriptedRequest: Sendable {
+    /// As it was on the wire.
+    package var method: String
+    /// The target as it was on the wire.
+    package var target: String
+    /// All of them.
+    package var headers: HTTPHeaders
+    /// The whole of it.
+    package var body: [UInt8]
+
+    /// The target without its parameters.
+    package var path: String { target.split(separator: "?").first.map(String.init) ?? "" }
+
+    /// A parameter as it was sent, still encoded.
+    package func parameter(_ name: String) -> String? {
+        guard let query = target.split(separator: "?", maxSplits: 1).dropFirst().first else { return nil }
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts[0] == name { return parts.count == 2 ? String(parts[1]) : "" }
+        }
+        return nil
+    }
+}
+
+/// What it answers.
+package struct ScriptedAnswer: Sendable {
+    /// HTTP's.
+    package var status: Int
+    /// Beside the length.
+    package var headers: [(String, String)]
+    /// The whole of it.
+    package var body: String
+    /// Whether the connection is closed instead: the answer gets lost.
+    package var isLost = false
+
+    /// An empty object, unless something else is said.
+    package init(status: Int = 200, headers: [(String, String)] = [], body: String = "{}") {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// An HTTP server on a port of this machine that answers from a script and keeps what it was asked.
+package final class ScriptedServer: Sendable {
+    private let requestLog = Mutex<[ScriptedRequest]>([])
+    private let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer
+    private let channel = Mutex<(any Channel)?>(nil)
+
+    /// - Parameter answer: the request, and how many came before it.
+    private init(_ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer) { self.answer = answer }
+
+    /// Runs `body` with a server, which is closed afterwards.
+    package static func running<Value>(
+        _ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer,
+        _ body: (ScriptedServer) async throws -> Value
+    ) async throws -> Value {
+        let server = ScriptedServer(answer)
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(ScriptedHandler(server))
+                }
+            }.bind(host: "127.0.0.1", port: 0).get()
+        server.channel.withLock { $0 = channel }
+        do {
+            let value = try await body(server)
+            try await channel.close()
+            return value
+        } catch {
+            try await channel.close()
+            throw error
+        }
+    }
+
+    /// Where it listens.
+    package var url: String { "http://127.0.0.1:\(channel.withLock { $0?.localAddress?.port } ?? 0)" }
+
+    /// What it was asked, in order.
+    package var requests: [ScriptedRequest] { requestLog.withLock { $0 } }
+
+    fileprivate func take(_ request: ScriptedRequest) -> ScriptedAnswer {
+        let earlier = requestLog.withLock { log in
+            log.append(request)
+            return log.count - 1
+        }
+        return answer(request, earlier)
+    }
+}
+
+private final class ScriptedHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let server: ScriptedServer
+    private var request: ScriptedRequest?
+
+    init(_ server: ScriptedServer) { self.server = server }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            request = ScriptedRequest(method: head.method.rawValue, target: head.uri, headers: head.headers, body: [])
+        case .body(let bytes): request?.body += Array(bytes.readableBytesView)
+        case .end:
+            guard let request else { return }
+            let answer = server.take(request)
+            if answer.isLost { return context.close(promise: nil) }
+            var headers = HTTPHeaders(answer.headers)
+            headers.add(name: "Content-Length", value: String(answer.body.utf8.count))
+            let head = HTTPResponseHead(
+                version: .http1_1, status: .init(statusCode: answer.status), headers: headers)
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        }
+    }
+}
