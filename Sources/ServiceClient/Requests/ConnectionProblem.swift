@@ -22,7 +22,7 @@ struct ConnectionProblem {
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             text = "its certificate does not name this host: use the host that the certificate names, or issue it anew"
             isBeforeSending = true
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+        case _ where Self.isOfHandshake(error):
             text =
                 "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
                 ? "its certificate is not trusted: name the authority that signed it with --ca"
@@ -40,5 +40,10 @@ struct ConnectionProblem {
             text = "no answer: \(error)"
             isBeforeSending = false
         }
+    }
+    /// Whether TLS failed before a byte of the request was sent; it may fail later too, and then nobody knows what was done.
+    private static func isOfHandshake(_ error: any Error) -> Bool {
+        if case .handshakeFailed? = error as? NIOSSLError { return true }
+        return error is NIOSSLExtraError || "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
     }
 }
