@@ -41,3 +41,9 @@ package func renameFile(at path: String, to newPath: String) throws(DiskError) {
 package func removeFile(at path: String) throws(DiskError) {
     guard unlink(path) == 0 || errno == ENOENT else { throw DiskError(operation: "unlink", path: path, code: errno) }
 }
+
+/// Whether there is something at a path that is no regular file: a terminal, a pipe, a folder.
+package func isSpecialFile(at path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+}

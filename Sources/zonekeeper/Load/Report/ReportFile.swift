@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Storage
 
 /// A file that a run's results go to; the end of its name says in which form.
 struct ReportFile: ExpressibleByArgument, Hashable {
@@ -23,10 +24,7 @@ struct ReportFile: ExpressibleByArgument, Hashable {
     private var draft: String { path + ".draft" }
 
     /// Whether there is a terminal, a pipe or another thing by that name that cannot be replaced.
-    private var isSpecial: Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-    }
+    private var isSpecial: Bool { isSpecialFile(at: path) }
 
     /// Makes the draft and removes it, so that a name that cannot be written is known before the run and not after it.
     /// - Throws: `CommandFailure` where it cannot be written.
