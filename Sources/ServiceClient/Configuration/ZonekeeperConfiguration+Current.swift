@@ -13,9 +13,7 @@ extension ZonekeeperConfiguration {
     /// default container from then on speaks for the new account.
     public static func use(_ configuration: ZonekeeperConfiguration?) {
         let before = current?.identity
-        let chosen = configuration.map { configuration in
-            Result { () throws(ServiceClientError) in try configuration.checked() }
-        }
+        let chosen = configuration.map(Chosen.outcome)
         Chosen.state.withLock { $0.configuration = chosen }
         if before != current?.identity { AccountObservation.tell(.configured) }
     }
@@ -23,26 +21,31 @@ extension ZonekeeperConfiguration {
     /// The configuration in force.
     /// - Throws: an error that says what is missing or wrong, and where.
     package static func needed() throws(ServiceClientError) -> ZonekeeperConfiguration {
-        let result = Chosen.state.withLock { state in
-            if let configuration = state.configuration { return configuration }
-            // Read once: the environment of a process does not change, and a file is not to be read for each container.
-            if let known = state.fromEnvironment { return known }
-            let read = Result { () throws(ServiceClientError) in
-                try ZonekeeperConfiguration.read(ProcessInfo.processInfo.environment)
-            }
-            if case .success = read { state.fromEnvironment = read }
-            return read
-        }
-        return try result.get()
+        let (chosen, known) = Chosen.state.withLock { ($0.configuration, $0.fromEnvironment) }
+        if let chosen { return try chosen.get() }
+        // Read once: the environment of a process does not change, and a file is not to be read for each container.
+        if let known { return known }
+        let read = try ZonekeeperConfiguration.read(ProcessInfo.processInfo.environment)
+        Chosen.state.withLock { $0.fromEnvironment = read }
+        return read
     }
 
     private enum Chosen {
         struct State {
             var configuration: Result<ZonekeeperConfiguration, ServiceClientError>?
-            var fromEnvironment: Result<ZonekeeperConfiguration, ServiceClientError>?
+            var fromEnvironment: ZonekeeperConfiguration?
         }
 
         static let state = Mutex(State())
+
+        // Not `Result(catching:)` in a closure: optimised builds of Swift 6.3 made a wrong value of one with a typed error.
+        static func outcome(
+            of configuration: ZonekeeperConfiguration
+        ) -> Result<ZonekeeperConfiguration, ServiceClientError> {
+            do throws(ServiceClientError) { return .success(try configuration.checked()) } catch {
+                return .failure(error)
+            }
+        }
     }
 
     /// Hears of changes of the account until the observation is let go of.

@@ -18,7 +18,8 @@ struct Surroundings {
     }
 
     init(otherUserToken: String, run: String) throws {
-        ada = try need(ZonekeeperConfiguration.current, "the configuration of the environment")
+        // Says what is wrong with it, where `current` would be nil.
+        ada = try ZonekeeperConfiguration(variables: ProcessInfo.processInfo.environment)
         var bob = ada
         bob.webAuthToken = otherUserToken
         bob.webAuthTokenFile = nil
