@@ -13,7 +13,7 @@ extension ZonekeeperConfiguration {
     /// default container from then on speaks for the new account.
     public static func use(_ configuration: ZonekeeperConfiguration?) {
         let before = current?.identity
-        let chosen = configuration.map(Chosen.outcome)
+        let chosen = configuration.map(Held.init)
         Chosen.state.withLock { $0.configuration = chosen }
         if before != current?.identity { AccountObservation.tell(.configured) }
     }
@@ -21,31 +21,28 @@ extension ZonekeeperConfiguration {
     /// The configuration in force.
     /// - Throws: an error that says what is missing or wrong, and where.
     package static func needed() throws(ServiceClientError) -> ZonekeeperConfiguration {
-        let (chosen, known) = Chosen.state.withLock { ($0.configuration, $0.fromEnvironment) }
-        if let chosen { return try chosen.get() }
         // Read once: the environment of a process does not change, and a file is not to be read for each container.
-        if let known { return known }
+        if let held = Chosen.state.withLock({ $0.configuration ?? $0.fromEnvironment }) { return try held.checked() }
         let read = try ZonekeeperConfiguration.read(ProcessInfo.processInfo.environment)
-        Chosen.state.withLock { $0.fromEnvironment = read }
+        Chosen.state.withLock { $0.fromEnvironment = Held(read) }
         return read
+    }
+
+    /// A configuration as an object. Optimised builds of Swift 6.3 made a wrong value of a global's optional struct of this
+    /// size that was nil; a reference is right.
+    private final class Held: Sendable {
+        private let configuration: ZonekeeperConfiguration
+        init(_ configuration: ZonekeeperConfiguration) { self.configuration = configuration }
+        func checked() throws(ServiceClientError) -> ZonekeeperConfiguration { try configuration.checked() }
     }
 
     private enum Chosen {
         struct State {
-            var configuration: Result<ZonekeeperConfiguration, ServiceClientError>?
-            var fromEnvironment: ZonekeeperConfiguration?
+            var configuration: Held?
+            var fromEnvironment: Held?
         }
 
         static let state = Mutex(State())
-
-        // Not `Result(catching:)` in a closure: optimised builds of Swift 6.3 made a wrong value of one with a typed error.
-        static func outcome(
-            of configuration: ZonekeeperConfiguration
-        ) -> Result<ZonekeeperConfiguration, ServiceClientError> {
-            do throws(ServiceClientError) { return .success(try configuration.checked()) } catch {
-                return .failure(error)
-            }
-        }
     }
 
     /// Hears of changes of the account until the observation is let go of.
