@@ -170,7 +170,8 @@ let package = Package(
                 name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),
             .testTarget(name: "LintTests", swiftSettings: settings),
             .executableTarget(
-                name: "sdk-benchmarks", dependencies: ["CloudKit", .arguments, .asyncHTTPClient, .nioCore, .nioSSL],
+                name: "sdk-benchmarks",
+                dependencies: ["CloudKit", .arguments, .asyncHTTPClient, .nioCore, .nioHTTP1, .nioSSL],
                 path: "Benchmarks/SDK", swiftSettings: settings),
             .executableTarget(
                 name: "store-benchmarks",

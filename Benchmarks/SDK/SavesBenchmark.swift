@@ -2,6 +2,7 @@ import ArgumentParser
 import AsyncHTTPClient
 import CloudKit
 import NIOCore
+import NIOHTTP1
 import NIOSSL
 
 /// `sdk-benchmarks saves`: a save through the SDK beside the same request without it, in turns in one run.
