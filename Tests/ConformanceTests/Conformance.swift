@@ -14,21 +14,15 @@ struct ServersTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        let outcome: (any Error)?
-        do {
-            try await function()
-            outcome = nil
-        } catch {
-            outcome = error
+        try await finishing(function) {
+            await Servers.shared.stop()
+            // A run of a few cases sees few operations, and is not judged; one of nearly all must see all.
+            // Pages and the sign-in of programs have tests of their own, in WebServicesTests.
+            let unseen = Home.contract.unseen().filter { !$0.contains(" /sign-") }
+            if unseen.count <= 12 {
+                for operation in unseen { Issue.record("no case had the answer \(operation)") }
+            }
         }
-        await Servers.shared.stop()
-        // A run of a few cases sees few operations, and is not judged; one of nearly all must see all.
-        // Pages and the sign-in of programs have tests of their own, in WebServicesTests.
-        let unseen = Home.contract.unseen().filter { !$0.contains(" /sign-") }
-        if unseen.count <= 12 {
-            for operation in unseen { Issue.record("no case had the answer \(operation)") }
-        }
-        if let outcome { throw outcome }
     }
 }
 

@@ -116,7 +116,7 @@ struct WatchRoomTests {
 
     @Test("whatever the order of events, no change falls between a look and a wait")
     func random() throws {
-        var random = SeededRandom(seed: 7)
+        var random = SplitMix64(seed: 7)
         for _ in 0..<200 {
             var room = WatchRoom(watchesMax: 10, watchesPerUserMax: 10)
             let id = try room.enter(Self.store("a"), group: Self.group)
@@ -149,21 +149,6 @@ struct WatchRoomTests {
                 #expect(!isWaiting || found == version, "it sleeps over version \(version), having seen \(found)")
             }
         }
-    }
-}
-
-/// SplitMix64.
-private struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
 

@@ -16,15 +16,7 @@ struct CloudTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        let outcome: (any Error)?
-        do {
-            try await function()
-            outcome = nil
-        } catch {
-            outcome = error
-        }
-        await Cloud.shared.stop()
-        if let outcome { throw outcome }
+        try await finishing(function) { await Cloud.shared.stop() }
     }
 }
 

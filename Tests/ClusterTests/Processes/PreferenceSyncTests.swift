@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import RaftCore
 import RecordModel
 import ServiceClient
 import Synchronization
@@ -27,7 +28,7 @@ extension ClusterSuites {
                 try await Device("A2", of: "A", api, tester, cluster),
                 try await Device("B1", of: "B", api, other, cluster),
             ]
-            var generator = SeededGenerator(seed: 11)
+            var generator = SplitMix64(seed: 11)
             let counts = try await Self.stir(devices, cluster, &generator)
             for device in devices { device.relay.cut(false) }
             for id in cluster.ids {
@@ -53,7 +54,7 @@ extension ClusterSuites {
 
         /// Edits at random, cuts devices off and kills nodes, a step every so often, until the time is over.
         private static func stir(
-            _ devices: [Device], _ cluster: ProcessCluster, _ generator: inout SeededGenerator
+            _ devices: [Device], _ cluster: ProcessCluster, _ generator: inout SplitMix64
         ) async throws -> Counts {
             var counts = Counts()
             let end = ContinuousClock.now.advanced(by: .seconds(seconds))
@@ -218,16 +219,3 @@ extension NSUbiquitousKeyValueStore {
 /// A notification centre's word for an observer.
 // @unchecked: it is only ever handed back to the centre, which takes it from any thread.
 private struct Observer: @unchecked Sendable { let token: any NSObjectProtocol }
-
-/// Numbers that only depend on the seed (SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}

@@ -1,4 +1,5 @@
 import NIOCore
+import Storage
 import Synchronization
 
 /// Sends the requests of a run and measures them, all on one event loop: what it knows needs no lock, and the time that its thread
