@@ -55,7 +55,8 @@ package final class SingleNode: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var logger = Logger(label: "single")
         logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
-        let node = try await ClusterNode.open(settings, eventLoop: group.next(), logger: logger)
+        let node = try await ClusterNode.open(
+            settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
         try await node.start { fatalError("the node under test stopped: \($0)") }
         try await node.awaitMap()
         let single = SingleNode(folder: folder, node: node, group: group, logger: logger)

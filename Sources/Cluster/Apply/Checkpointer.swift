@@ -1,21 +1,16 @@
-import Foundation
 import Logging
 import RaftCore
 import Storage
+import Synchronization
 
 /// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft log what
 /// it need not keep any more.
-final class Checkpointer: @unchecked Sendable {
-    // `isStopping` and `isDone` are touched only with `condition` locked; everything else belongs to the thread.
-    private let condition = NSCondition()
-    private var isStopping = false
-    /// True before the start as well as after the end.
-    private var isDone = true
+final class Checkpointer: Sendable {
     private let appliers: [Applier]
     private let log: RaftLog
     private let settings: CheckpointSettings
     private let logger: Logger
-    private var lastCheckpoint: [GroupID: MonotonicTime] = [:]
+    private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 
     init(appliers: [Applier], log: RaftLog, settings: CheckpointSettings, logger: Logger) {
         self.appliers = appliers
@@ -24,54 +19,23 @@ final class Checkpointer: @unchecked Sendable {
         self.logger = logger
     }
 
-    func start() {
-        isDone = false
-        let thread = Thread { [self] in run() }
-        thread.name = "checkpoint"
-        thread.start()
-    }
-
-    /// Ends the thread and waits for its end.
-    func stop() {
-        condition.lock()
-        isStopping = true
-        condition.signal()
-        while !isDone { condition.wait() }
-        condition.unlock()
-    }
-
-    /// Checkpoints everything; for a graceful stop, after the thread ended.
+    /// Checkpoints everything; for a graceful stop, after the last round.
     func checkpointAll() {
         for applier in appliers { checkpoint(applier) }
     }
 
-    private func run() {
-        while waitForNextRound() {
-            let pinning = Set(log.pinningGroups)
-            let now = MonotonicTime.current
-            for applier in appliers {
-                let wal = applier.database.walBytes
-                let due = (lastCheckpoint[applier.group] ?? .zero).adding(milliseconds: settings.ageMilliseconds)
-                guard wal > settings.walBytesMax || pinning.contains(applier.group) || (wal > 0 && due <= now) else {
-                    continue
-                }
-                checkpoint(applier)
-                lastCheckpoint[applier.group] = now
-            }
-            log.collect()
+    /// Checkpoints the databases for which it is time. One round at a time.
+    func round(now: MonotonicTime) {
+        let pinning = Set(log.pinningGroups)
+        for applier in appliers {
+            let wal = applier.database.walBytes
+            let last = lastCheckpoint.withLock { $0[applier.group] } ?? .zero
+            let isDue = wal > 0 && last.adding(milliseconds: settings.ageMilliseconds) <= now
+            guard wal > settings.walBytesMax || pinning.contains(applier.group) || isDue else { continue }
+            checkpoint(applier)
+            lastCheckpoint.withLock { $0[applier.group] = now }
         }
-        condition.lock()
-        isDone = true
-        condition.broadcast()
-        condition.unlock()
-    }
-
-    private func waitForNextRound() -> Bool {
-        condition.lock()
-        defer { condition.unlock() }
-        if isStopping { return false }
-        _ = condition.wait(until: Date(timeIntervalSinceNow: Double(settings.intervalMilliseconds) / 1_000))
-        return !isStopping
+        log.collect()
     }
 
     private func checkpoint(_ applier: Applier) {

@@ -90,7 +90,9 @@ extension Lane {
             replicas[persist.group]?.handedOver = mark.position.index
             replicas[persist.group]?.applied = mark.position.index
             replicas[persist.group]?.committed = mark.position.index
-            replicas[persist.group]?.receivedSnapshot?.reply(.done([]))
+            if let received = replicas[persist.group]?.receivedSnapshot {
+                received.reply(.received(received.totalBytes))
+            }
             replicas[persist.group]?.receivedSnapshot = nil
             effects = replicas[persist.group]?.raft.snapshotInstalled(mark, now: now)
         } else {
@@ -156,7 +158,17 @@ extension Lane {
             loseTrack(of: group, through: through)
             item = .logged(from: from, through: through)
         }
-        if replica.applier.enqueue(item) { replica.worker.schedule(replica.applier) }
+        if replica.applier.enqueue(item) { schedule(replica) }
+    }
+
+    /// Has the replica's worker apply what is queued.
+    func schedule(_ replica: Replica) {
+        let applier = replica.applier
+        replica.worker.schedule { [self] in
+            applier.drain { progress in
+                eventLoop.execute { self.applied(progress, of: applier.group) }
+            }
+        }
     }
 
     /// The completions of this node's own commands among committed entries, by position. Those whose place another leader's

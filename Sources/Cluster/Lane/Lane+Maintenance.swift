@@ -1,4 +1,3 @@
-import Foundation
 import Logging
 import NIOCore
 import RaftCore
@@ -14,7 +13,7 @@ extension Lane {
     private static let failurePauseMilliseconds: UInt64 = 1_000
 
     func maintain(now: MonotonicTime) {
-        let wallTime = Int64(Date().timeIntervalSince1970 * 1_000)
+        let wallTime = platform.clock.wallMilliseconds
         searchWork(now: now, wallTime: wallTime)
         for group in groups {
             guard let replica = replicas[group], replica.raft.role == .leader, stalled.isEmpty,

@@ -18,14 +18,15 @@ package final class Lane: @unchecked Sendable {
     let logger: Logger
     let settings: NodeSettings
     let leaders: LeaderTable
-    let blockingPool: BlockingPool
+    let platform: any NodePlatform
+    let blockingPool: any WorkPool
     /// For copies of whole databases, one at a time, so that reads never wait for them.
-    let snapshotPool: BlockingPool
+    let snapshotPool: any WorkPool
     /// What answers other nodes for the layers above.
     let services = ServiceHolder()
     /// Waits until this node knows what the directory holds; set before the lane starts.
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
-    var transport: PeerTransport?
+    var transport: (any PeerNetwork)?
     var knownPeers: KnownPeers?
     /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
     var rejectedPeers: Set<NodeID> = []
@@ -72,10 +73,11 @@ package final class Lane: @unchecked Sendable {
     }
 
     init(
-        eventLoop: any EventLoop, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
-        blockingPool: BlockingPool, snapshotPool: BlockingPool, logger: Logger
+        platform: any NodePlatform, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
+        blockingPool: any WorkPool, snapshotPool: any WorkPool, logger: Logger
     ) {
-        self.eventLoop = eventLoop
+        self.platform = platform
+        eventLoop = platform.eventLoop
         self.log = log
         self.settings = settings
         self.leaders = leaders
@@ -85,7 +87,7 @@ package final class Lane: @unchecked Sendable {
     }
 
     /// The node's clock for elections and heartbeats; it counts suspension.
-    var now: MonotonicTime { .current }
+    var now: MonotonicTime { platform.clock.now }
 
     /// Adds a replica before the lane starts.
     func add(_ replica: Replica, for group: GroupID, preferredLeader: NodeID) {
@@ -96,7 +98,8 @@ package final class Lane: @unchecked Sendable {
 
     /// Starts the timers.
     func start() {
-        eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(10)) { [weak self] task in
+        eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(Int64(settings.tickMilliseconds))) {
+            [weak self] task in
             guard let self, !self.isStopping else { return task.cancel() }
             self.tick()
         }
@@ -228,7 +231,7 @@ package final class Lane: @unchecked Sendable {
             handOver(group, isForced: false)
             if !replica.proposals.isEmpty, replica.transferUntil <= now { scheduleFlush(of: group) }
             if replica.applyFailure != nil, replica.nextApply <= now, replica.applier.reschedule() {
-                replica.worker.schedule(replica.applier)
+                schedule(replica)
             }
         }
         expireCalls(now: now)

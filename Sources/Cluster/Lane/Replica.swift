@@ -30,7 +30,7 @@ final class Replica: @unchecked Sendable {
 
     var raft: Raft
     let applier: Applier
-    let worker: ApplyWorker
+    let worker: any SerialQueue
 
     var proposals: [Proposal] = []
     var inFlight: Deque<InFlight> = []
@@ -61,6 +61,8 @@ final class Replica: @unchecked Sendable {
     var nextApply = MonotonicTime.zero
     /// Followers that a snapshot is being sent to.
     var snapshotsUnderway: [ReplicaID] = []
+    /// The file that chunks of a snapshot are collected in.
+    var incomingSnapshotPath: String?
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
 
@@ -71,6 +73,8 @@ final class Replica: @unchecked Sendable {
     struct ReceivedSnapshot {
         var mark: SnapshotMark
         var path: String
+        var snapshotID: UInt64
+        var totalBytes: UInt64
         var reply: @Sendable (NodeReply) -> Void
     }
 
@@ -80,7 +84,7 @@ final class Replica: @unchecked Sendable {
         var hardState: HardState
     }
 
-    init(raft: Raft, applier: Applier, worker: ApplyWorker, restored: RestoredState, now: MonotonicTime) {
+    init(raft: Raft, applier: Applier, worker: any SerialQueue, restored: RestoredState, now: MonotonicTime) {
         self.raft = raft
         self.applier = applier
         self.worker = worker

@@ -18,7 +18,7 @@ extension ClusterNode {
     /// renewal.
     /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown here.
     package func requireDirectory() async throws(ClusterError) {
-        if lease.isValid(at: .current) { return }
+        if lease.isValid(at: platform.clock.now) { return }
         try await refreshDirectory()
     }
 
@@ -26,7 +26,7 @@ extension ClusterNode {
     /// leases that may have been in force at the time of the change have run out.
     package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
-        let committed = MonotonicTime.current
+        let committed = platform.clock.now
         await spread(until: committed.adding(milliseconds: DirectoryLease.settlingMilliseconds))
         return outcome
     }
@@ -40,25 +40,27 @@ extension ClusterNode {
             return await tasks.reduce(true) { $0 && $1 }
         }
         guard !areAllAware else { return }
-        let now = MonotonicTime.current
-        if now < end { try? await Task.sleep(for: .nanoseconds(Int64(clamping: end.nanoseconds - now.nanoseconds))) }
+        let now = platform.clock.now
+        if now < end {
+            try? await platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)
+        }
     }
 
     func refresh(by deadline: Deadline) async -> Result<Void, ClusterError> {
-        let begin = MonotonicTime.current
+        let begin = platform.clock.now
         do throws(ClusterError) {
             let answer = try await router.read([], from: .directory, by: deadline)
             guard let position = try? LogPosition(decoding: answer) else {
                 throw .failed("the directory's leader gave an unreadable answer")
             }
-            while !deadline.isPast {
+            while platform.clock.now < deadline.time {
                 let applied = try? await lane.eventLoop.submit { [lane] in lane.replicas[.directory]?.applied ?? .zero }
                     .get()
                 if let applied, applied >= position.index {
                     lease.renew(begunAt: begin)
                     return .success(())
                 }
-                try? await Task.sleep(for: .milliseconds(5))
+                try? await platform.clock.sleep(milliseconds: 5)
             }
             throw .unavailable("this node is behind the directory")
         } catch {
@@ -69,8 +71,8 @@ extension ClusterNode {
     /// Keeps the lease in force until the task is cancelled.
     func keepLease() async {
         while !Task.isCancelled {
-            _ = await refresh(by: Deadline(milliseconds: DirectoryLease.lengthMilliseconds / 2))
-            try? await Task.sleep(for: .milliseconds(DirectoryLease.renewalMilliseconds))
+            _ = await refresh(by: deadline(milliseconds: DirectoryLease.lengthMilliseconds / 2))
+            try? await platform.clock.sleep(milliseconds: DirectoryLease.renewalMilliseconds)
         }
     }
 }

@@ -2,7 +2,7 @@ import Directory
 import Foundation
 import GRDB
 package import Logging
-package import NIOCore
+import NIOCore
 import PeerTransport
 import RaftCore
 import Storage
@@ -10,6 +10,7 @@ import Synchronization
 
 /// What a node is made of.
 struct NodeParts {
+    var platform: any NodePlatform
     var settings: NodeSettings
     var identity: NodeIdentity
     var map: ClusterMap
@@ -18,12 +19,12 @@ struct NodeParts {
     var changes: ChangeBell
     var lane: Lane
     var log: RaftLog
-    var transport: PeerTransport
-    var workers: [ApplyWorker]
+    var transport: any PeerNetwork
+    var workers: [any SerialQueue]
     var appliers: [Applier]
     var checkpointer: Checkpointer
-    var blockingPool: BlockingPool
-    var snapshotPool: BlockingPool
+    var blockingPool: any WorkPool
+    var snapshotPool: any WorkPool
     var logger: Logger
 }
 
@@ -31,28 +32,26 @@ extension ClusterNode {
     /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor speaks before `start`.
     /// - Throws: `NodeStartError`, `RaftLogError` or a database's error, each saying what to do.
     package static func open(
-        _ settings: NodeSettings, eventLoop: any EventLoop, logger: Logger
+        _ settings: NodeSettings, platform: any NodePlatform, logger: Logger
     ) async throws -> ClusterNode {
+        let eventLoop = platform.eventLoop
         try prepareFolder(settings.dataPath)
         try requireLog(settings.dataPath)
-        let (log, recovered) = try openLog(settings)
+        let (log, recovered) = try openLog(settings, platform)
         // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
         try clearSnapshots(settings.dataPath)
         let identity = try NodeIdentity.open(
-            folder: settings.dataPath, clusterID: settings.clusterID, nodeID: settings.nodeID)
+            folder: settings.dataPath, clusterID: settings.clusterID, nodeID: settings.nodeID,
+            random: platform.random)
         let map = ClusterMap(
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
-        let blockingPool = BlockingPool(threads: 4)
-        let snapshotPool = BlockingPool(threads: 1)
+        let blockingPool = platform.makeWorkPool(threads: 4)
+        let snapshotPool = platform.makeWorkPool(threads: 1)
         let lane = Lane(
-            eventLoop: eventLoop, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
+            platform: platform, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
             snapshotPool: snapshotPool, logger: logger)
-        let workers = (0..<settings.apply.workers).map { number in
-            ApplyWorker(name: "apply-\(number)") { applier, progress in
-                eventLoop.execute { lane.applied(progress, of: applier.group) }
-            }
-        }
+        let workers = (0..<settings.apply.workers).map { platform.makeSerialQueue(name: "apply-\($0)") }
         let vault = FieldVault(clusterKey: settings.encryptionKey)
         let changes = ChangeBell()
         let directory = DirectoryMachine(vault: vault) { changes.ring(.directory) }
@@ -64,7 +63,7 @@ extension ClusterNode {
                 group == .directory ? directory : shardMachine(of: group, vault: vault, changes: changes)
             let opening = ReplicaOpening(
                 group: group, machine: machine, map: map, settings: settings, log: log,
-                recovered: recovered[group] ?? RecoveredGroup(), logger: logger)
+                recovered: recovered[group] ?? RecoveredGroup(), platform: platform, logger: logger)
             let replica = try await opening.open(worker: workers[number % workers.count])
             appliers.append(replica.applier)
             try await eventLoop.submit {
@@ -73,18 +72,20 @@ extension ClusterNode {
         }
         if let installed = directory.snapshot.map { try requireSame(installed, map) }
         let transport = try makeTransport(
-            settings, identity: identity, lane: lane, eventLoop: eventLoop, logger: logger)
+            settings, identity: identity, lane: lane, platform: platform, logger: logger)
         try await eventLoop.submit { lane.transport = transport }.get()
         let checkpointer = Checkpointer(appliers: appliers, log: log, settings: settings.checkpoint, logger: logger)
         let node = ClusterNode(
             parts: NodeParts(
-                settings: settings, identity: identity, map: map, directory: directory, vault: vault, changes: changes,
+                platform: platform, settings: settings, identity: identity, map: map, directory: directory,
+                vault: vault, changes: changes,
                 lane: lane, log: log, transport: transport, workers: workers, appliers: appliers,
                 checkpointer: checkpointer,
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
         try await eventLoop.submit {
             lane.catchUp = { [weak node] completion in
-                Task { completion(await (try? node?.refreshDirectory()) != nil) }
+                guard let node else { return completion(false) }
+                platform.startTask { completion(await (try? node.refreshDirectory()) != nil) }
             }
         }.get()
         return node
@@ -133,10 +134,14 @@ extension ClusterNode {
         }
     }
 
-    private static func openLog(_ settings: NodeSettings) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
+    private static func openLog(
+        _ settings: NodeSettings, _ platform: any NodePlatform
+    ) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
         do throws(RaftLogError) {
             var options = settings.log
             options.haltsAfterRefusal = true
+            options.scheduling = platform.logScheduling
+            options.random = platform.random
             let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: options)
             return (log, groups)
         } catch {
@@ -168,8 +173,8 @@ extension ClusterNode {
     }
 
     private static func makeTransport(
-        _ settings: NodeSettings, identity: NodeIdentity, lane: Lane, eventLoop: any EventLoop, logger: Logger
-    ) throws -> PeerTransport {
+        _ settings: NodeSettings, identity: NodeIdentity, lane: Lane, platform: any NodePlatform, logger: Logger
+    ) throws -> any PeerNetwork {
         guard let own = settings.nodes.first(where: { $0.id == settings.nodeID.rawValue }) else {
             throw NodeStartError("node \(settings.nodeID) is not among the nodes of the configuration")
         }
@@ -182,6 +187,6 @@ extension ClusterNode {
             },
             tls: settings.tls, incarnation: identity.incarnation, bootCounter: identity.bootCounter)
         lane.knownPeers = knownPeers
-        return try PeerTransport(configuration: configuration, eventLoop: eventLoop, delegate: lane, logger: logger)
+        return try platform.makeNetwork(configuration, delegate: lane, logger: logger)
     }
 }

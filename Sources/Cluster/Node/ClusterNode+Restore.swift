@@ -53,7 +53,7 @@ extension ClusterNode {
                     _ = try await router.submit(command, to: group, by: deadline())
                     break
                 } catch {
-                    try await Task.sleep(for: .milliseconds(100))
+                    try await platform.clock.sleep(milliseconds: 100)
                 }
             }
         }

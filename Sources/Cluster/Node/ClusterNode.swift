@@ -25,19 +25,27 @@ package final class ClusterNode: Sendable {
     package let changes: ChangeBell
     let lane: Lane
     let log: RaftLog
-    let transport: PeerTransport
-    let workers: [ApplyWorker]
+    let platform: any NodePlatform
+    let transport: any PeerNetwork
+    let workers: [any SerialQueue]
     let appliers: [Applier]
     let checkpointer: Checkpointer
-    let blockingPool: BlockingPool
-    let snapshotPool: BlockingPool
+    let blockingPool: any WorkPool
+    let snapshotPool: any WorkPool
     let logger: Logger
     let restore: RestoreMarker
-    let refreshes = SharedRefresh()
+    let refreshes: SharedRefresh
     let lease = DirectoryLease()
-    private let renewal = Mutex<Task<Void, Never>?>(nil)
+    private let running = Mutex(Running())
+
+    /// What `start` begins and `stop` ends.
+    private struct Running {
+        var renewal: Task<Void, Never>?
+        var checkpoints: (any Rounds)?
+    }
 
     init(parts: NodeParts) {
+        platform = parts.platform
         settings = parts.settings
         identity = parts.identity
         map = parts.map
@@ -53,9 +61,11 @@ package final class ClusterNode: Sendable {
         blockingPool = parts.blockingPool
         snapshotPool = parts.snapshotPool
         logger = parts.logger
+        refreshes = SharedRefresh(platform: parts.platform)
         restore = RestoreMarker(folder: parts.settings.dataPath)
         router = Router(
-            nodeID: parts.settings.nodeID, lane: parts.lane, transport: parts.transport, leaders: parts.lane.leaders,
+            platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: parts.transport,
+            leaders: parts.lane.leaders,
             members: { [map = parts.map] group in map.initialConfiguration(of: group).voters.map(\.node) })
     }
 
@@ -64,16 +74,21 @@ package final class ClusterNode: Sendable {
     /// - Throws: `PeerTransportError` when the peer port cannot be used.
     package func start(onFatalError: @escaping @Sendable (String) -> Void) async throws {
         try await transport.start().get()
-        checkpointer.start()
+        let checkpoints = platform.makeRounds(
+            name: "checkpoint", everyMilliseconds: settings.checkpoint.intervalMilliseconds
+        ) { [checkpointer, clock = platform.clock] in checkpointer.round(now: clock.now) }
         try await lane.eventLoop.submit { [lane] in
             lane.onFatalError = onFatalError
             lane.start()
         }.get()
-        renewal.withLock { $0 = Task { [weak self] in await self?.keepLease() } }
+        let renewal = platform.startTask { [weak self] in await self?.keepLease() }
+        running.withLock { $0 = Running(renewal: renewal, checkpoints: checkpoints) }
     }
 
     /// The time by which a request that begins now is answered.
-    package func deadline() -> Deadline { Deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+    package func deadline() -> Deadline { deadline(milliseconds: settings.requestDeadlineMilliseconds) }
+
+    func deadline(milliseconds: UInt64) -> Deadline { Deadline(milliseconds: milliseconds, from: platform.clock.now) }
 
     /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun. Returns when
     /// this node may serve clients.
@@ -85,7 +100,7 @@ package final class ClusterNode: Sendable {
                 _ = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
                 try await refreshDirectory()
             } catch {
-                try await Task.sleep(for: .milliseconds(100))
+                try await platform.clock.sleep(milliseconds: 100)
             }
         }
         if let installed = directory.snapshot.map { try Self.requireSame(installed, map) }
@@ -117,13 +132,16 @@ package final class ClusterNode: Sendable {
 
     /// Stops in order: no more requests, everything handed over applied and checkpointed, files closed.
     package func stop() async {
-        let renewing = renewal.withLock { $0.take() }
-        renewing?.cancel()
-        await renewing?.value
+        let running = running.withLock { running in
+            defer { running = Running() }
+            return running
+        }
+        running.renewal?.cancel()
+        await running.renewal?.value
         _ = try? await lane.eventLoop.submit { [lane] in lane.stop() }.get()
         _ = try? await transport.shutdown().get()
         for worker in workers { worker.stop() }
-        checkpointer.stop()
+        running.checkpoints?.stop()
         checkpointer.checkpointAll()
         log.close()
         await blockingPool.stop()

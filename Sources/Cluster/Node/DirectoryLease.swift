@@ -9,7 +9,7 @@ import Synchronization
 final class DirectoryLease: Sendable {
     static let lengthMilliseconds: UInt64 = 1_000
     /// How often it is renewed.
-    static let renewalMilliseconds: Int64 = 250
+    static let renewalMilliseconds: UInt64 = 250
     /// After how long a change counts as known everywhere: the length, and what clocks may differ in speed.
     static let settlingMilliseconds: UInt64 = lengthMilliseconds + lengthMilliseconds / 20
 

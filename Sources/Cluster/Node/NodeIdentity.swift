@@ -17,7 +17,9 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
 
     /// Opens the folder for the node: makes it if it is new, checks that it is this node's, and counts the start.
     /// - Throws: `NodeStartError` that says what does not fit and what to do.
-    package static func open(folder: String, clusterID: String, nodeID: NodeID) throws -> NodeIdentity {
+    package static func open(
+        folder: String, clusterID: String, nodeID: NodeID, random: () -> UInt64 = { .random(in: 0 ... .max) }
+    ) throws -> NodeIdentity {
         let path = folder + "/node.json"
         var identity: NodeIdentity
         if FileManager.default.fileExists(atPath: path) {
@@ -41,10 +43,10 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
         } else {
             identity = NodeIdentity(
                 clusterID: clusterID, nodeID: nodeID.rawValue, formatVersion: currentFormatVersion,
-                incarnation: UInt64.random(in: 1...UInt64(Int64.max)), bootCounter: 0)
+                incarnation: max(1, random() >> 1), bootCounter: 0)
         }
         // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
-        identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | UInt64.random(in: 0...UInt64(UInt32.max))
+        identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         try replaceFile(at: path, with: [UInt8](try encoder.encode(identity)))

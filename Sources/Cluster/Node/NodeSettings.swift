@@ -22,6 +22,8 @@ package struct NodeSettings: Sendable {
     package var replicasPerShard = 3
     package var electionTimeoutMilliseconds: UInt64 = 600
     package var heartbeatIntervalMilliseconds: UInt64 = 100
+    /// How often timers are looked at: how late an election or a heartbeat may be.
+    package var tickMilliseconds: UInt64 = 10
     package var log = RaftLogOptions()
     package var apply = ApplySettings()
     package var checkpoint = CheckpointSettings()
@@ -59,7 +61,7 @@ package struct ApplySettings: Sendable {
 /// When shard databases are checkpointed.
 package struct CheckpointSettings: Sendable {
     /// How often the databases are looked at.
-    package var intervalMilliseconds: Int64 = 1_000
+    package var intervalMilliseconds: UInt64 = 1_000
     /// A write-ahead log above this many bytes is checkpointed at once.
     package var walBytesMax = 8 * 1_048_576
     /// A database with anything to checkpoint is, after this long.

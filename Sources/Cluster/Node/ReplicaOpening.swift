@@ -13,9 +13,10 @@ struct ReplicaOpening {
     var settings: NodeSettings
     var log: RaftLog
     var recovered: RecoveredGroup
+    var platform: any NodePlatform
     var logger: Logger
 
-    func open(worker: ApplyWorker) async throws -> Replica {
+    func open(worker: any SerialQueue) async throws -> Replica {
         let path = databasePath
         let initial = map.initialConfiguration(of: group)
         let options = ShardDatabaseOptions()
@@ -28,12 +29,12 @@ struct ReplicaOpening {
             return try AppliedState.mark(of: db)
         }
         let restored = try await restoredState(applied: applied)
-        let now = MonotonicTime.current
+        let now = platform.clock.now
         let applier = Applier(
             group: group, machine: machine, database: database, path: path, options: options, log: log,
             settings: settings.apply, logger: logger)
         let raft = Raft(
-            id: ReplicaID(node: settings.nodeID), settings: raftSettings, seed: UInt64.random(in: 0 ... .max),
+            id: ReplicaID(node: settings.nodeID), settings: raftSettings, seed: platform.random(),
             restored: restored, now: now)
         return Replica(raft: raft, applier: applier, worker: worker, restored: restored, now: now)
     }

@@ -1,25 +1,49 @@
-/// Runs one refresh at a time. A caller gets the result of one that began after its call.
-actor SharedRefresh {
-    private var running: Task<Result<Void, ClusterError>, Never>?
-    private var following: Task<Result<Void, ClusterError>, Never>?
+import Synchronization
 
-    /// Joins the refresh that begins next, and begins it when the running one is done.
-    func next(_ refresh: @escaping @Sendable () async -> Result<Void, ClusterError>) async -> Result<Void, ClusterError>
-    {
-        if let following { return await following.value }
-        let before = running
-        let task = Task {
-            _ = await before?.value
-            begin()
-            return await refresh()
-        }
-        following = task
-        return await task.value
+/// Runs one refresh at a time. A caller gets the result of one that began after its call.
+final class SharedRefresh: Sendable {
+    private typealias Waiter = CheckedContinuation<Result<Void, ClusterError>, Never>
+
+    private struct State {
+        var isRunning = false
+        /// Those who came while one was running; the next is theirs.
+        var waiting: [Waiter] = []
     }
 
-    /// The following refresh runs now: who calls from here on waits for another.
-    private func begin() {
-        running = following
-        following = nil
+    private let platform: any NodePlatform
+    private let state = Mutex(State())
+
+    init(platform: any NodePlatform) { self.platform = platform }
+
+    /// Waits for the refresh that begins next, and begins it once the running one is done.
+    func next(_ refresh: @escaping @Sendable () async -> Result<Void, ClusterError>) async -> Result<Void, ClusterError>
+    {
+        await withCheckedContinuation { waiter in
+            let isFirst = state.withLock { state in
+                state.waiting.append(waiter)
+                defer { state.isRunning = true }
+                return !state.isRunning
+            }
+            if isFirst { platform.startTask { [self] in await run(refresh) } }
+        }
+    }
+
+    /// Refreshes until nobody waits any more.
+    private func run(_ refresh: @Sendable () async -> Result<Void, ClusterError>) async {
+        while let waiting = takeWaiting() {
+            let result = await refresh()
+            for waiter in waiting { waiter.resume(returning: result) }
+        }
+    }
+
+    private func takeWaiting() -> [Waiter]? {
+        state.withLock { state in
+            if state.waiting.isEmpty {
+                state.isRunning = false
+                return nil
+            }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
     }
 }

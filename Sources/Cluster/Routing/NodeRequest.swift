@@ -92,6 +92,11 @@ extension NodeRequest: WireCodable {
     }
 }
 
+extension NodeReply {
+    /// How much of a snapshot has come.
+    static func received(_ bytes: UInt64) -> NodeReply { .done(SnapshotProgress(receivedBytes: bytes).encoded()) }
+}
+
 extension NodeReply: WireCodable {
     func encode(to writer: inout WireWriter) {
         switch self {

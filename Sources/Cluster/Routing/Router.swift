@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOPosix
 package import PeerTransport
 package import RaftCore
 import Wire
@@ -21,28 +20,31 @@ package struct Deadline: Sendable {
 
     init(time: MonotonicTime) { self.time = time }
 
-    package init(milliseconds: UInt64) { time = MonotonicTime.current.adding(milliseconds: milliseconds) }
+    /// - Parameter now: by the node's clock.
+    package init(milliseconds: UInt64, from now: MonotonicTime = .current) {
+        time = now.adding(milliseconds: milliseconds)
+    }
 
-    var isPast: Bool { time <= .current }
-    var nanosecondsLeft: Int64 {
-        let now = MonotonicTime.current
-        return time <= now ? 1 : Int64(clamping: time.nanoseconds - now.nanoseconds)
+    func nanosecondsLeft(at now: MonotonicTime) -> Int64 {
+        time <= now ? 1 : Int64(clamping: time.nanoseconds - now.nanoseconds)
     }
 }
 
 /// Brings a request to the node that leads its group: this one, or another over one hop. Tries again by itself only where it is
 /// sure that nothing was appended, and never beyond the deadline.
 package final class Router: Sendable {
+    private let platform: any NodePlatform
     private let nodeID: NodeID
     private let lane: Lane
-    private let transport: PeerTransport
+    private let transport: any PeerNetwork
     private let leaders: LeaderTable
     private let members: @Sendable (GroupID) -> [NodeID]
 
     init(
-        nodeID: NodeID, lane: Lane, transport: PeerTransport, leaders: LeaderTable,
+        platform: any NodePlatform, nodeID: NodeID, lane: Lane, transport: any PeerNetwork, leaders: LeaderTable,
         members: @escaping @Sendable (GroupID) -> [NodeID]
     ) {
+        self.platform = platform
         self.nodeID = nodeID
         self.lane = lane
         self.transport = transport
@@ -88,7 +90,7 @@ package final class Router: Sendable {
 
     /// Tells another node something for its layers above, if it can be reached now.
     package func tell(_ message: [UInt8], to node: NodeID) async {
-        _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000))
+        _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000, from: platform.clock.now))
     }
 
     /// Asks another node to learn what the directory holds.
@@ -112,7 +114,7 @@ package final class Router: Sendable {
     ) async throws(ClusterError) -> [UInt8] {
         var tries = 0
         var lastReason = "the group has no leader"
-        while !deadline.isPast {
+        while platform.clock.now < deadline.time {
             let node = target(of: group, try: tries)
             tries += 1
             switch await attempt(node) {
@@ -144,7 +146,7 @@ package final class Router: Sendable {
                 leaders.forget(node, of: group)
                 if isWrite { throw .outcomeUnknown("node \(node) did not answer") }
             }
-            try? await Task.sleep(for: .milliseconds(min(10 * tries, 50)))
+            try? await platform.clock.sleep(milliseconds: UInt64(min(10 * tries, 50)))
         }
         throw .unavailable(lastReason)
     }
@@ -182,7 +184,7 @@ package final class Router: Sendable {
     private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {
         RequestTrace.current?.crosses(to: node)
         let payload = request.encoded()
-        let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft)
+        let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft(at: platform.clock.now))
         do {
             let reply = try await lane.eventLoop.flatSubmit { [transport] in
                 transport.request(payload, to: node, channel: .request, timeout: timeout)

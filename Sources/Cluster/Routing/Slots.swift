@@ -36,6 +36,14 @@ extension ReplicaID {
         self.init(node.rawValue << 16 | UInt64(generation))
     }
 
+    /// The replica as the map has it.
+    package init(_ replica: ClusterMap.Replica) {
+        self.init(node: NodeID(rawValue: replica.node), generation: UInt16(clamping: replica.generation))
+    }
+
+    /// How often the node was given a replica before this one, in any group.
+    package var generation: UInt64 { rawValue & 0xFFFF }
+
     /// The node the replica lives on.
     package var node: NodeID { NodeID(rawValue: rawValue >> 16) }
 }
@@ -47,18 +55,21 @@ extension ClusterMap {
     /// Every group of the cluster, the directory first.
     package var groups: [GroupID] { [.directory] + shards.indices.map(GroupID.shard) }
 
-    /// A group's members when the cluster is made.
-    package func initialConfiguration(of group: GroupID) -> Configuration {
-        if let shard = group.shard {
-            return Configuration(voters: shards[shard].map { ReplicaID(node: NodeID(rawValue: $0)) })
-        }
+    /// The members that a group shall have.
+    package func configuration(of group: GroupID) -> Configuration {
+        let replicas = replicas(ofShard: group.shard)
+        guard group.shard == nil else { return Configuration(voters: replicas.map { ReplicaID($0) }) }
+        let voters = directoryVoters
         return Configuration(
-            voters: directoryVoters.map { ReplicaID(node: NodeID(rawValue: $0)) },
-            learners: directoryLearners.map { ReplicaID(node: NodeID(rawValue: $0)) })
+            voters: replicas.filter { voters.contains($0.node) }.map { ReplicaID($0) },
+            learners: replicas.filter { !voters.contains($0.node) }.map { ReplicaID($0) })
     }
+
+    /// A group's members when the cluster is made.
+    package func initialConfiguration(of group: GroupID) -> Configuration { configuration(of: group) }
 
     /// The node that should lead a group when it can, so that leaders are spread.
     package func preferredLeader(of group: GroupID) -> NodeID {
-        NodeID(rawValue: group.shard.map { shards[$0][0] } ?? nodes[0].id)
+        NodeID(rawValue: preferredLeader(ofShard: group.shard) ?? nodes.first?.id ?? 0)
     }
 }

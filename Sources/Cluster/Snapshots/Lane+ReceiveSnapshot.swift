@@ -6,17 +6,22 @@ import Storage
 
 // The follower's part: collect the chunks of one snapshot in a file, check it, and let the core decide whether to install it.
 extension Lane {
-    /// Takes one chunk; `reply` says whether the next is welcome.
+    /// Takes one chunk; `reply` says how much of the snapshot is here.
     func receive(_ chunk: SnapshotChunk, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard let replica = replicas[chunk.group], replica.receivedSnapshot == nil, chunk.term >= replica.raft.term
-        else {
+        guard let replica = replicas[chunk.group], chunk.term >= replica.raft.term else {
             return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
         }
-        let path = "\(settings.dataPath)/snapshots/\(chunk.group)-\(chunk.snapshotID)-in.sqlite"
+        if replica.raft.snapshotPosition.index >= chunk.mark.position.index {
+            return reply(.received(chunk.totalBytes))
+        }
+        if replica.receivedSnapshot != nil { return answerLater(chunk, at: replica, reply: reply) }
+        let path = "\(settings.dataPath)/snapshots/\(chunk.group)-\(chunk.leader)-\(chunk.snapshotID)-in.sqlite"
+        if let other = replica.incomingSnapshotPath, other != path { discard(other) }
+        replica.incomingSnapshotPath = path
         snapshotPool.run { [self] in
             do {
-                try IncomingSnapshot.write(chunk, to: path)
-                guard chunk.isLast else { return reply(.done([])) }
+                let size = try IncomingSnapshot.write(chunk, to: path)
+                guard size == chunk.totalBytes else { return reply(.received(size)) }
                 try IncomingSnapshot.check(chunk, at: path)
             } catch {
                 try? FileManager.default.removeItem(atPath: path)
@@ -29,11 +34,11 @@ extension Lane {
     }
 
     private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard let replica = replicas[chunk.group], replica.receivedSnapshot == nil else {
-            discard(path)
-            return reply(.failed("another snapshot is being installed"))
-        }
-        replica.receivedSnapshot = Replica.ReceivedSnapshot(mark: chunk.mark, path: path, reply: reply)
+        guard let replica = replicas[chunk.group] else { return discard(path) }
+        if replica.receivedSnapshot != nil { return answerLater(chunk, at: replica, reply: reply) }
+        replica.incomingSnapshotPath = nil
+        replica.receivedSnapshot = Replica.ReceivedSnapshot(
+            mark: chunk.mark, path: path, snapshotID: chunk.snapshotID, totalBytes: chunk.totalBytes, reply: reply)
         let effects = replica.raft.snapshotReceived(chunk.mark, from: chunk.leader, term: chunk.term, now: now)
         if effects.install == nil {
             replica.receivedSnapshot = nil
@@ -42,6 +47,16 @@ extension Lane {
         }
         perform(effects, of: chunk.group)
         finishTurn()
+    }
+
+    /// A chunk while a snapshot is being installed: if it is of that one, the answer to the last chunk was lost, and this one gets it.
+    private func answerLater(
+        _ chunk: SnapshotChunk, at replica: Replica, reply: @escaping @Sendable (NodeReply) -> Void
+    ) {
+        guard replica.receivedSnapshot?.snapshotID == chunk.snapshotID else {
+            return reply(.failed("another snapshot is being installed"))
+        }
+        replica.receivedSnapshot?.reply = reply
     }
 
     private func discard(_ path: String) {
@@ -54,7 +69,7 @@ extension Lane {
             preconditionFailure("group \(group): the core wants a snapshot at \(mark.position) that was not received")
         }
         logger.notice("group \(group): installing a snapshot at \(mark.position)")
-        if replica.applier.enqueue(.install(path: received.path, mark)) { replica.worker.schedule(replica.applier) }
+        if replica.applier.enqueue(.install(path: received.path, mark)) { schedule(replica) }
     }
 
     /// The database is in place: now the log may forget what came before.
@@ -69,20 +84,25 @@ extension Lane {
 }
 
 enum IncomingSnapshot {
-    static func write(_ chunk: SnapshotChunk, to path: String) throws {
-        if chunk.offset == 0 {
+    /// Appends a chunk that follows what is in the file; any other changes nothing.
+    /// - Returns: how many bytes the file has then. Once it has all of them it is durable.
+    static func write(_ chunk: SnapshotChunk, to path: String) throws -> UInt64 {
+        if chunk.offset == 0, !FileManager.default.fileExists(atPath: path) {
             guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
             else {
                 throw StorageMismatch("cannot create \(path)")
             }
         }
+        // A file that is not there any more was cleared away by a restart: it begins anew.
+        guard FileManager.default.fileExists(atPath: path) else { return 0 }
         let handle = try FileHandle(forWritingTo: URL(filePath: path))
         defer { try? handle.close() }
-        guard try handle.seekToEnd() == chunk.offset else {
-            throw StorageMismatch("a chunk at \(chunk.offset) does not follow what was received; start again")
-        }
+        let size = try handle.seekToEnd()
+        guard size == chunk.offset else { return size }
         try handle.write(contentsOf: chunk.bytes)
-        if chunk.isLast { try handle.synchronize() }
+        let newSize = size + UInt64(chunk.bytes.count)
+        if newSize == chunk.totalBytes { try handle.synchronize() }
+        return newSize
     }
 
     static func check(_ chunk: SnapshotChunk, at path: String) throws {

@@ -10,31 +10,25 @@ import Wire
 // The leader's part: copy the database, send the copy in chunks, one after another.
 extension Lane {
     private static var chunkBytes: Int { 256 << 10 }
+    /// How often in a row a chunk may fail to bring the follower further before the snapshot is given up.
+    private static var failuresMax: Int { 5 }
+    private static var retryMilliseconds: UInt64 { 500 }
 
     func sendSnapshot(of group: GroupID, to follower: ReplicaID) {
         guard let replica = replicas[group], !replica.snapshotsUnderway.contains(follower), let transport else {
             return
         }
         replicas[group]?.snapshotsUnderway.append(follower)
-        let path = "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite"
+        let delivery = SnapshotDelivery(
+            group: group, term: replica.raft.term, leader: replica.raft.id, follower: follower,
+            path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport)
         let applier = replica.applier
-        let term = replica.raft.term
-        let leader = replica.raft.id
         logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
-        Task { [self] in
-            var succeeded = false
-            do {
-                let outgoing = try await snapshotPool.run { try OutgoingSnapshot(copying: applier.database, to: path) }
-                try await send(outgoing, group: group, term: term, leader: leader, to: follower, over: transport)
-                succeeded = true
-            } catch {
-                logger.warning("group \(group): the snapshot for node \(follower.node) was not delivered: \(error)")
-            }
-            try? FileManager.default.removeItem(atPath: path)
-            let delivered = succeeded
+        platform.startTask { [self] in
+            let isDelivered = await deliver(delivery, from: applier)
             eventLoop.execute { [self] in
                 replicas[group]?.snapshotsUnderway.removeAll { $0 == follower }
-                guard let effects = replicas[group]?.raft.snapshotSent(to: follower, succeeded: delivered, now: now)
+                guard let effects = replicas[group]?.raft.snapshotSent(to: follower, succeeded: isDelivered, now: now)
                 else {
                     return
                 }
@@ -44,26 +38,74 @@ extension Lane {
         }
     }
 
-    private func send(
-        _ snapshot: OutgoingSnapshot, group: GroupID, term: Term, leader: ReplicaID, to follower: ReplicaID,
-        over transport: PeerTransport
-    ) async throws {
+    /// Whom a snapshot is for, and who sends it.
+    private struct SnapshotDelivery: Sendable {
+        var group: GroupID
+        var term: Term
+        var leader: ReplicaID
+        var follower: ReplicaID
+        var path: String
+        var transport: any PeerNetwork
+    }
+
+    private func deliver(_ delivery: SnapshotDelivery, from applier: Applier) async -> Bool {
+        let id = platform.random()
+        defer { try? FileManager.default.removeItem(atPath: delivery.path) }
+        do {
+            let snapshot = try await snapshotPool.run {
+                try OutgoingSnapshot(copying: applier.database, to: delivery.path, id: id)
+            }
+            try await send(snapshot, delivery)
+            return true
+        } catch {
+            logger.warning(
+                "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
+            return false
+        }
+    }
+
+    /// Sends chunk after chunk. Each answer says how much the follower has, so that a lost connection costs a chunk, not all of it.
+    private func send(_ snapshot: OutgoingSnapshot, _ delivery: SnapshotDelivery) async throws {
         var offset: UInt64 = 0
-        repeat {
+        var failures = 0
+        while offset < snapshot.totalBytes {
             let position = offset
             let bytes = try await snapshotPool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
             let chunk = SnapshotChunk(
-                group: group, snapshotID: snapshot.id, term: term, leader: leader, mark: snapshot.mark, offset: offset,
-                totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash, bytes: bytes)
-            let request = NodeRequest.snapshot(chunk).encoded()
-            let reply = try await eventLoop.flatSubmit {
-                transport.request(request, to: follower.node, channel: .bulk, timeout: .seconds(120))
-            }.get()
-            guard case .done = try NodeReply(decoding: reply) else {
-                throw StorageMismatch("the follower refused a chunk of the snapshot")
+                group: delivery.group, snapshotID: snapshot.id, term: delivery.term, leader: delivery.leader,
+                mark: snapshot.mark, offset: offset, totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash,
+                bytes: bytes)
+            let received: UInt64
+            do {
+                received = try await send(chunk, delivery)
+            } catch let error as PeerTransportError {
+                failures += 1
+                if failures > Self.failuresMax { throw error }
+                try await platform.clock.sleep(milliseconds: Self.retryMilliseconds)
+                continue
             }
-            offset += UInt64(bytes.count)
-        } while offset < snapshot.totalBytes
+            guard received <= snapshot.totalBytes else {
+                throw StorageMismatch("the follower says it has \(received) of \(snapshot.totalBytes) bytes")
+            }
+            failures = received > offset ? 0 : failures + 1
+            if failures > Self.failuresMax {
+                throw StorageMismatch("the follower stays at \(received) of \(snapshot.totalBytes) bytes")
+            }
+            offset = received
+        }
+    }
+
+    /// - Returns: how many bytes of the snapshot the follower has.
+    private func send(_ chunk: SnapshotChunk, _ delivery: SnapshotDelivery) async throws -> UInt64 {
+        let request = NodeRequest.snapshot(chunk).encoded()
+        let reply = try await delivery.transport.request(
+            request, to: delivery.follower.node, channel: .bulk, timeout: .seconds(120)
+        ).get()
+        switch try NodeReply(decoding: reply) {
+        case .done(let progress): return try SnapshotProgress(decoding: progress).receivedBytes
+        case .failed(let reason): throw StorageMismatch("the follower refused a chunk: \(reason)")
+        default: throw StorageMismatch("the follower refused a chunk")
+        }
     }
 }
 
@@ -75,11 +117,11 @@ struct OutgoingSnapshot: Sendable {
     let totalBytes: UInt64
     let fileHash: [UInt8]
 
-    init(copying database: ShardDatabase, to path: String) throws {
+    init(copying database: ShardDatabase, to path: String, id: UInt64) throws {
         try? FileManager.default.removeItem(atPath: path)
         try database.copy(to: path)
         self.path = path
-        id = UInt64.random(in: 1 ... .max)
+        self.id = id
         mark = try SnapshotInstall.mark(ofFileAt: path)
         (totalBytes, fileHash) = try FileHash.ofFile(at: path)
     }

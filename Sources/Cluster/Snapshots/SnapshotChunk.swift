@@ -4,7 +4,7 @@ import Wire
 /// A piece of a group's database on its way to a follower that the log cannot catch up.
 struct SnapshotChunk: Sendable {
     var group: GroupID
-    /// Random; chunks of different snapshots are never mixed.
+    /// Random; chunks of different snapshots, or of different leaders, are never mixed.
     var snapshotID: UInt64
     /// The leader's term; a follower in a later one wants nothing of it.
     var term: Term
@@ -15,8 +15,23 @@ struct SnapshotChunk: Sendable {
     /// SHA-256 of the whole file.
     var fileHash: [UInt8]
     var bytes: [UInt8]
+}
 
-    var isLast: Bool { offset + UInt64(bytes.count) == totalBytes }
+/// A follower's answer to a chunk.
+struct SnapshotProgress: Sendable {
+    /// How much of the snapshot it has; all of it once it is installed.
+    var receivedBytes: UInt64
+}
+
+extension SnapshotProgress: WireCodable {
+    func encode(to writer: inout WireWriter) { writer.field(1, receivedBytes) }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(receivedBytes: 0)
+        while let field = try reader.nextField() {
+            if field == 1 { receivedBytes = try reader.unsigned() } else { try reader.skip() }
+        }
+    }
 }
 
 extension SnapshotChunk: WireCodable {

@@ -30,21 +30,29 @@ final class LogWriter {
 
     /// The body of the thread: ends when the queue is refused and empty.
     func run(_ queue: SubmissionQueue) {
-        while let items = queue.takeAll() {
-            var waiting: [Submission] = []
-            for item in items {
-                switch item {
-                case .write(let submission):
-                    if submission.hasMark { write(&waiting, of: queue) }
-                    waiting.append(submission)
-                case .collect(let completion):
-                    write(&waiting, of: queue)
-                    completion(collect())
-                }
+        while let items = queue.takeAll() { work(items, of: queue) }
+        finish()
+    }
+
+    /// Does what one look into the queue gave.
+    func work(_ items: [SubmissionQueue.Item], of queue: SubmissionQueue) {
+        var waiting: [Submission] = []
+        for item in items {
+            switch item {
+            case .write(let submission):
+                if submission.hasMark { write(&waiting, of: queue) }
+                waiting.append(submission)
+            case .collect(let completion):
+                write(&waiting, of: queue)
+                completion(collect())
             }
-            write(&waiting, of: queue)
-            if let poison { queue.refuse(poison) }
         }
+        write(&waiting, of: queue)
+        if let poison { queue.refuse(poison) }
+    }
+
+    /// After the last submission.
+    func finish() {
         if poison == nil { writeWatermark() }
     }
 

@@ -14,7 +14,7 @@ struct OpenedLog {
         self.folder = folder
         let (lock, names) = try Self.lock(folder)
         self.lock = lock
-        logID = try Self.identity(folder, names)
+        logID = try Self.identity(folder, names, options)
         var recovery = LogRecovery(folder: folder, options: options, logID: logID)
         var (table, tail) = try recovery.run(names)
         for name in names where name.hasSuffix(".tmp") { try? options.disk.remove("\(folder)/\(name)") }
@@ -46,10 +46,12 @@ struct OpenedLog {
     }
 
     /// The log's random number, which every checksum depends on. It is made before the first segment.
-    private static func identity(_ folder: String, _ names: [String]) throws(RaftLogError) -> UInt64 {
+    private static func identity(
+        _ folder: String, _ names: [String], _ options: RaftLogOptions
+    ) throws(RaftLogError) -> UInt64 {
         let path = "\(folder)/identity"
         guard names.contains("identity") || names.contains(where: { $0.hasSuffix(".seg") }) else {
-            let logID = UInt64.random(in: 1 ... .max)
+            let logID = options.random()
             do throws(DiskError) { try replaceFile(at: path, with: identityBytes(logID)) } catch {
                 throw RaftLogError(error)
             }

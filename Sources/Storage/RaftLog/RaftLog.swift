@@ -14,8 +14,14 @@ package final class RaftLog: Sendable {
 
     /// What ends with `close`.
     private struct Running: Sendable {
-        var threads: [SystemThread]
+        var worker: Worker
         var lock: FolderLock
+    }
+
+    /// Who drives the writer and the supply of segments.
+    private enum Worker: Sendable {
+        case threads(writing: SystemThread, preparing: SystemThread)
+        case manual(ManualLogWriter)
     }
 
     private init(_ opened: consuming OpenedLog, options: RaftLogOptions) {
@@ -28,13 +34,19 @@ package final class RaftLog: Sendable {
         self.supply = supply
         self.queue = queue
         let (logID, folder, tail) = (opened.logID, opened.folder, opened.tail)
-        let writing = SystemThread {
-            LogWriter(logID: logID, folder: folder, options: options, shared: shared, supply: supply, tail: tail).run(
-                queue)
+        let makeWriter: @Sendable () -> LogWriter = {
+            LogWriter(logID: logID, folder: folder, options: options, shared: shared, supply: supply, tail: tail)
         }
-        let preparing = SystemThread { supply.runPreparation() }
         supply.prepare(tail.segment.number + 1)
-        running = Mutex(Running(threads: [writing, preparing], lock: opened.lock))
+        let worker: Worker
+        switch options.scheduling {
+        case .threads:
+            worker = .threads(
+                writing: SystemThread { makeWriter().run(queue) }, preparing: SystemThread { supply.runPreparation() })
+        case .manual:
+            worker = .manual(ManualLogWriter(makeWriter()))
+        }
+        running = Mutex(Running(worker: worker, lock: opened.lock))
     }
 
     deinit { close() }
@@ -60,8 +72,9 @@ package final class RaftLog: Sendable {
     /// reappear when the log is opened again, as a write without an answer may.
     package func submit(_ batch: [LogWrite], completion: @escaping @Sendable (Result<Void, RaftLogError>) -> Void) {
         if let refusal = queue.add(.write(Submission(writes: batch, completion: completion))) {
-            completion(.failure(refusal))
+            return completion(.failure(refusal))
         }
+        wake()
     }
 
     /// Takes submissions again after a refusal (see `RaftLogOptions.haltsAfterRefusal`). To be called when every submission made
@@ -91,7 +104,20 @@ package final class RaftLog: Sendable {
     /// What only they hold of hard states, configurations and marks is made durable again first.
     /// - Parameter completion: called on the log's thread with the number of segments that went.
     package func collect(completion: @escaping @Sendable (Result<Int, RaftLogError>) -> Void = { _ in }) {
-        if let refusal = queue.add(.collect(completion)) { completion(.failure(refusal)) }
+        if let refusal = queue.add(.collect(completion)) { return completion(.failure(refusal)) }
+        wake()
+    }
+
+    private func wake() {
+        if case .manual(let wake) = options.scheduling { wake() }
+    }
+
+    /// Does what waits: one write and one fdatasync for all of it, then the completions. For a log with
+    /// `LogScheduling.manual` only, on the owner's thread; does nothing once the log is closed.
+    package func work() {
+        guard case .manual(let writer)? = running.withLock({ $0?.worker }) else { return }
+        writer.work(queue)
+        supply.prepareNow()
     }
 
     /// The groups that keep the log above its target size: they need a checkpoint, or their followers a snapshot.
@@ -110,8 +136,14 @@ package final class RaftLog: Sendable {
     package func close() {
         guard let running = running.withLock({ $0.take() }) else { return }
         queue.refuse(.closed)
-        running.threads[0].join()
-        supply.close()
-        running.threads[1].join()
+        switch running.worker {
+        case .threads(let writing, let preparing):
+            writing.join()
+            supply.close()
+            preparing.join()
+        case .manual(let writer):
+            writer.finish(queue)
+            supply.close()
+        }
     }
 }

@@ -78,13 +78,26 @@ package struct RaftLogOptions: Sendable {
     package var keepEntries = 1_000
     /// How many collected segments are kept for another use; more are removed.
     package var spareSegmentsMax = 4
-    /// The disk's calls.
     /// After a submission was refused, whether every later one is too until `resume`: for a caller whose submissions only make
     /// sense in order.
     package var haltsAfterRefusal = false
+    /// The disk's calls.
     package var disk: any LogDisk = PosixDisk()
+    /// Who does the log's work.
+    package var scheduling = LogScheduling.threads
+    /// Where a new log's number comes from.
+    package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
     package init() {}
+}
+
+/// Who does the work of a log.
+package enum LogScheduling: Sendable {
+    /// Two threads of the log's own.
+    case threads
+    /// The owner: `wake` is called when something waits, on the thread that brought it; the owner then calls `RaftLog.work()`
+    /// once, later, and on one thread only.
+    case manual(wake: @Sendable () -> Void)
 }
 
 /// What the log has done since it was opened.

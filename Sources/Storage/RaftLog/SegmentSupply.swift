@@ -17,6 +17,11 @@ final class SegmentSupply: Sendable {
         /// The number to make ready, while the thread should.
         var wanted: UInt64?
         var isClosed = false
+
+        mutating func takeWanted() -> UInt64? {
+            defer { wanted = nil }
+            return wanted
+        }
     }
 
     private let folder: String
@@ -43,13 +48,20 @@ final class SegmentSupply: Sendable {
 
     /// The body of the background thread.
     func runPreparation() {
-        while let number = nextWanted() {
-            // A failure is found again, and reported, by whoever takes the segment.
-            try? exclusively { () throws(DiskError) in
-                if self.monitor.withLock({ $0.named < number }) { self.give(back: try self.make(number)) }
-            }
-            if !hasReserve { try? restoreReserve() }
+        while let number = nextWanted() { makeReady(number) }
+    }
+
+    /// Makes ready what was asked for, where no thread does.
+    func prepareNow() {
+        if let number = monitor.withLock({ $0.takeWanted() }) { makeReady(number) }
+    }
+
+    private func makeReady(_ number: UInt64) {
+        // A failure is found again, and reported, by whoever takes the segment.
+        try? exclusively { () throws(DiskError) in
+            if self.monitor.withLock({ $0.named < number }) { self.give(back: try self.make(number)) }
         }
+        if !hasReserve { try? restoreReserve() }
     }
 
     func close() { monitor.update { $0.isClosed = true } }
@@ -114,8 +126,7 @@ final class SegmentSupply: Sendable {
     private func nextWanted() -> UInt64? {
         monitor.wait { state -> UInt64?? in
             if state.isClosed { return .some(nil) }
-            guard let wanted = state.wanted, !state.isBusy else { return nil }
-            state.wanted = nil
+            guard !state.isBusy, let wanted = state.takeWanted() else { return nil }
             return wanted
         }
     }

@@ -15,6 +15,11 @@ final class SubmissionQueue: Sendable {
         var refusal: RaftLogError?
         /// Whether a submission was refused since the last `resume`.
         var isHalted = false
+
+        mutating func takeItems() -> [Item] {
+            defer { (items, bytes) = ([], 0) }
+            return items
+        }
     }
 
     private let bytesMax: Int
@@ -54,12 +59,12 @@ final class SubmissionQueue: Sendable {
     func takeAll() -> [Item]? {
         monitor.wait { state -> [Item]?? in
             if state.items.isEmpty { return state.refusal == nil ? nil : .some(nil) }
-            let items = state.items
-            state.items = []
-            state.bytes = 0
-            return items
+            return state.takeItems()
         }
     }
+
+    /// Everything that waits now.
+    func takeWaiting() -> [Item] { monitor.withLock { $0.takeItems() } }
 
     /// Takes in nothing more; what waits is still handed out. The first reason stays.
     func refuse(_ reason: RaftLogError) { monitor.update { $0.refusal = $0.refusal ?? reason } }

@@ -59,7 +59,8 @@ struct NodeRunner {
         let node: ClusterNode
         do {
             node = try await ClusterNode.open(
-                plan.settings, eventLoop: MultiThreadedEventLoopGroup.singleton.next(), logger: logger)
+                plan.settings, platform: SystemPlatform(eventLoop: MultiThreadedEventLoopGroup.singleton.next()),
+                logger: logger)
         } catch let error as NodeStartError {
             throw CommandFailure(error.description)
         } catch let error as PeerTransportError {

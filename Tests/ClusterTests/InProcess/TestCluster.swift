@@ -56,7 +56,8 @@ final class TestCluster {
         for settings in settings where ids?.contains(settings.nodeID.rawValue) ?? true {
             var logger = Logger(label: "node-\(settings.nodeID)")
             logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
-            let node = try await ClusterNode.open(settings, eventLoop: group.next(), logger: logger)
+            let node = try await ClusterNode.open(
+                settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
             try await node.start { Issue.record("node \(settings.nodeID) stopped: \($0)") }
             nodes[settings.nodeID.rawValue] = node
         }

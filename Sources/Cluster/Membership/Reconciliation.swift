@@ -1,0 +1,59 @@
+package import RaftCore
+
+/// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again and again,
+/// by whoever leads, from what is in force then; so it does not matter where an earlier leader stopped.
+package enum Reconciliation: Hashable, Sendable {
+    /// The members are as they shall be.
+    case settled
+    /// A change is under way, or something has to happen first; the words say what.
+    case waiting(String)
+    /// Ask for this change of members.
+    case change(to: Configuration)
+
+    /// Decides the next step.
+    ///
+    /// 1. Replicas that are missing join as learners, all at once; learners that are not wanted go with the same change, and so do
+    ///    voters whose node shall hold a later replica: they are lost, or will be, and count for nothing but a greater majority.
+    /// 2. Those that have caught up take the place of voters that are not wanted. A voter without a successor stays until every
+    ///    wanted voter is one or can become one, so that a group is never left with fewer voters because a new one is slow.
+    ///
+    /// - Parameters:
+    ///   - present: the configuration in force.
+    ///   - isCommitted: whether it is known to be committed.
+    ///   - caughtUp: the members that have nearly the whole log.
+    ///   - desired: as the map has it; its voters must not be empty.
+    package static func next(
+        from present: Configuration, isCommitted: Bool, caughtUp: [ReplicaID], to desired: Configuration
+    ) -> Reconciliation {
+        precondition(!desired.voters.isEmpty && !desired.isJoint, "\(desired) cannot be what a group shall be")
+        guard !present.isJoint, isCommitted else { return .waiting("a change is under way") }
+        if present == desired { return .settled }
+        let wanted = desired.voters + desired.learners
+        let voters = present.voters.filter { !isSuperseded($0, by: wanted) }
+        let learners = wanted.filter { !voters.contains($0) && !present.voters.contains($0) }
+        let joined = Configuration(voters: voters.isEmpty ? present.voters : voters, learners: learners)
+        guard joined == present else { return .change(to: joined) }
+        return exchange(present, caughtUp, desired)
+    }
+
+    /// Whether the replica's node shall hold another one.
+    private static func isSuperseded(_ replica: ReplicaID, by wanted: [ReplicaID]) -> Bool {
+        !wanted.contains(replica) && wanted.contains { $0.node == replica.node }
+    }
+
+    /// Exchanges voters, all wanted replicas being members.
+    private static func exchange(
+        _ present: Configuration, _ caughtUp: [ReplicaID], _ desired: Configuration
+    ) -> Reconciliation {
+        let new = desired.voters.filter { !present.voters.contains($0) }
+        let ready = new.filter { caughtUp.contains($0) }
+        if ready.count == new.count { return .change(to: desired) }
+        let behind = "\(new.count - ready.count) of \(new.count) new replicas have not caught up yet"
+        if ready.isEmpty { return .waiting(behind) }
+        let gone = present.voters.filter { !desired.voters.contains($0) }.prefix(ready.count)
+        let voters = present.voters.filter { !gone.contains($0) } + ready
+        let all = desired.voters + desired.learners
+        let target = Configuration(voters: voters, learners: all.filter { !voters.contains($0) })
+        return target == present ? .waiting(behind) : .change(to: target)
+    }
+}
