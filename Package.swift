@@ -100,8 +100,8 @@ let package = Package(
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ],
             testing: [
-                "Certificates", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore", "WebServices", "zonekeeper",
-                .asyncHTTPClient, .httpTypes, .hummingbird,
+                "Certificates", "HistoryChecks", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",
+                "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes, .hummingbird,
                 .hummingbirdCore,
                 .lifecycle, .nioHTTP1, .nioHTTP2, .nioSSL, .nioTLS,
             ]),
@@ -162,6 +162,21 @@ let package = Package(
                     "zonekeeper", .asyncHTTPClient,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
+            .target(name: "HistoryChecks", path: "Tests/HistoryChecks", swiftSettings: settings),
+            .testTarget(
+                name: "HistoryChecksTests", dependencies: ["HistoryChecks", "RaftCore"], swiftSettings: settings),
+            .target(
+                name: "Simulation",
+                dependencies: [
+                    "Authorization", "Cluster", "Directory", "HistoryChecks", "KeyValueStore", "PeerTransport",
+                    "RaftCore", "RecordModel", "RecordStore", "Storage", "Wire", .grdb, .logging, .nioCore,
+                ], path: "Tests/Simulation", swiftSettings: settings),
+            .executableTarget(
+                name: "simulate", dependencies: ["Simulation", .arguments], path: "Tests/Simulator",
+                swiftSettings: settings),
+            .testTarget(
+                name: "SimulationTests",
+                dependencies: ["HistoryChecks", "RaftCore", "Simulation", "Storage", .grdb], swiftSettings: settings),
             .testTarget(
                 name: "ConformanceTests",
                 dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore],

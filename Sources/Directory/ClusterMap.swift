@@ -1,6 +1,7 @@
-package import Wire
-
-/// Who is in the cluster and which nodes hold which slots. Changed only by commands of the directory's own log.
+/// Who is in the cluster, which nodes shall hold the replicas of each group, and which shard holds which slots.
+///
+/// It says what shall be; the leader of each group brings its members there. Changed only by commands of the directory's own log
+/// (`MapChange`).
 package struct ClusterMap: Hashable, Sendable {
     /// One node, as the others and the clients reach it.
     package struct Node: Hashable, Sendable {
@@ -9,6 +10,13 @@ package struct ClusterMap: Hashable, Sendable {
         package var peerPort: Int
         /// Where clients reach it, such as `https://127.0.0.1:24001`.
         package var clientURL: String
+        /// The random number of the data folder that counts; 0 where none was ever named. A folder with another number has lost
+        /// what the node voted and acknowledged, or is an old one.
+        package var incarnation: UInt64 = 0
+        /// The greatest generation that a replica on the node was given.
+        package var lastGeneration: UInt64 = 0
+        /// Whether its replicas move away, so that it can go.
+        package var isLeaving = false
 
         package init(id: UInt64, peerHost: String, peerPort: Int, clientURL: String) {
             self.id = id
@@ -18,25 +26,54 @@ package struct ClusterMap: Hashable, Sendable {
         }
     }
 
+    /// A group's replica on a node. The pair is given once within a group: a replica that lost its log comes back under a later
+    /// generation, and so does one that was moved away and back.
+    package struct Replica: Hashable, Sendable {
+        package var node: UInt64
+        /// 0 for the replicas that a cluster is made with.
+        package var generation: UInt64
+
+        package init(node: UInt64, generation: UInt64 = 0) {
+            self.node = node
+            self.generation = generation
+        }
+    }
+
     /// The number of slots that zone keys hash to.
     package static let slotCount = 1024
+    /// The most replicas of the directory that vote.
+    package static let directoryVotersMax = 5
+    /// The most nodes of a cluster.
+    package static let nodesMax = 64
+    /// The last generation there is.
+    package static let generationMax: UInt64 = 65_535
 
     package var clusterID: String
     /// Grows with every change.
     package var epoch: UInt64
     /// Sorted by id.
     package var nodes: [Node]
-    /// The nodes of each shard's replicas, the preferred leader first. Shard `i` is Raft group `i + 1`; group 0 is the directory.
-    package var shards: [[UInt64]]
+    /// The directory's replicas, one on each node, the preferred leader first.
+    package var directory: [Replica]
+    /// Each shard's replicas, the preferred leader first. Shard `i` is Raft group `i + 1`; group 0 is the directory.
+    package var shards: [[Replica]]
     /// The shard of each slot.
     package var slots: [Int]
+    /// How many replicas a shard has where there are nodes enough.
+    package var replicasPerShard: Int
+    /// The ids of nodes that were in the cluster, ascending. They are never given again.
+    package var removed: [UInt64]
 
-    package init(clusterID: String, epoch: UInt64, nodes: [Node], shards: [[UInt64]], slots: [Int]) {
+    /// A map whose nodes all hold a first replica of the directory.
+    package init(clusterID: String, epoch: UInt64, nodes: [Node], shards: [[Replica]], slots: [Int]) {
         self.clusterID = clusterID
         self.epoch = epoch
         self.nodes = nodes
         self.shards = shards
         self.slots = slots
+        directory = nodes.map { Replica(node: $0.id) }
+        replicasPerShard = shards.first?.count ?? 0
+        removed = []
     }
 
     /// The map of a new cluster: slots dealt to shards in turn, the replicas of shard `i` on the nodes from `i` on, so that each
@@ -48,72 +85,44 @@ package struct ClusterMap: Hashable, Sendable {
         self.init(
             clusterID: clusterID, epoch: 1, nodes: sorted,
             shards: (0..<shardCount).map { shard in
-                (0..<replicaCount).map { sorted[(shard + $0) % sorted.count].id }
+                (0..<replicaCount).map { Replica(node: sorted[(shard + $0) % sorted.count].id) }
             },
             slots: (0..<Self.slotCount).map { $0 % shardCount })
-    }
-
-    /// The nodes that vote in the directory: at most five, the first by id.
-    package var directoryVoters: [UInt64] { nodes.prefix(5).map(\.id) }
-    /// The nodes that follow the directory without a vote.
-    package var directoryLearners: [UInt64] { nodes.dropFirst(5).map(\.id) }
-}
-
-extension ClusterMap.Node: WireCodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, peerHost)
-        writer.field(3, UInt64(peerPort))
-        writer.field(4, clientURL)
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(id: 0, peerHost: "", peerPort: 0, clientURL: "")
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: id = try reader.unsigned()
-            case 2: peerHost = try reader.string()
-            case 3: peerPort = Int(truncatingIfNeeded: try reader.unsigned())
-            case 4: clientURL = try reader.string()
-            default: try reader.skip()
-            }
-        }
+        self.replicasPerShard = replicasPerShard
     }
 }
 
-extension ClusterMap: WireCodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, clusterID)
-        writer.field(2, epoch)
-        for node in nodes { writer.field(3) { node.encode(to: &$0) } }
-        for replicas in shards {
-            writer.field(4) { shard in
-                for replica in replicas { shard.field(1, replica) }
-            }
-        }
-        for slot in slots { writer.field(5, UInt64(slot)) }
+extension ClusterMap {
+    /// A node of the cluster; nil where none has the id.
+    package func node(_ id: UInt64) -> Node? { nodes.first { $0.id == id } }
+
+    /// The nodes that shall vote in the directory: the first five of those that stay.
+    package var directoryVoters: [UInt64] { Array(stayingDirectory.prefix(Self.directoryVotersMax).map(\.node)) }
+
+    /// The nodes that shall follow the directory without a vote; those that leave are among them until they are gone.
+    package var directoryLearners: [UInt64] {
+        let voters = directoryVoters
+        return directory.map(\.node).filter { !voters.contains($0) }
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(clusterID: "", epoch: 0, nodes: [], shards: [], slots: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: clusterID = try reader.string()
-            case 2: epoch = try reader.unsigned()
-            case 3: nodes.append(try reader.message())
-            case 4:
-                var shard = try reader.nested()
-                var replicas: [UInt64] = []
-                while let field = try shard.nextField() {
-                    if field == 1 { replicas.append(try shard.unsigned()) } else { try shard.skip() }
-                }
-                shards.append(replicas)
-            case 5: slots.append(Int(truncatingIfNeeded: try reader.unsigned()))
-            default: try reader.skip()
-            }
-        }
-        guard slots.count == Self.slotCount, slots.allSatisfy({ shards.indices.contains($0) }) else {
-            throw .invalidValue(field: 5)
-        }
+    private var stayingDirectory: [Replica] { directory.filter { node($0.node)?.isLeaving == false } }
+
+    /// The replicas that a group shall have, the preferred leader first.
+    /// - Parameter shard: nil for the directory.
+    package func replicas(ofShard shard: Int?) -> [Replica] {
+        guard let shard else { return directory }
+        return shards.indices.contains(shard) ? shards[shard] : []
+    }
+
+    /// The node that shall lead a group when it can, so that leaders are spread.
+    /// - Parameter shard: nil for the directory.
+    package func preferredLeader(ofShard shard: Int?) -> UInt64? {
+        shard == nil ? directoryVoters.first : replicas(ofShard: shard).first?.node
+    }
+
+    /// Whether another map places the same slots on the same replicas of the same nodes; addresses and epochs aside.
+    package func isPlacedAs(_ other: ClusterMap) -> Bool {
+        clusterID == other.clusterID && nodes.map(\.id) == other.nodes.map(\.id) && directory == other.directory
+            && shards == other.shards && slots == other.slots
     }
 }

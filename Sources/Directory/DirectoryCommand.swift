@@ -41,6 +41,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case removeIdentityProvider(name: String)
     /// Whether anybody may make an account.
     case setSignUp(isOpen: Bool)
+    /// Changes who is in the cluster, or where replicas shall be.
+    case changeMap(MapChange)
     /// Removes tokens that have expired by `time` and the oldest audit records above `auditRecordsMax`; at most 500 of each.
     case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)
 }

@@ -6,14 +6,29 @@ import Wire
 // One function a command. Each throws `ServiceError` to refuse, before it writes anything, or the database's own error.
 extension DirectoryTables {
     static func installMap(_ map: ClusterMap, in db: Database) throws -> [DirectoryChange] {
-        if let body = try Data.fetchOne(db, sql: "SELECT body FROM map") {
-            let installed = try ClusterMap(decoding: [UInt8](body))
+        if let installed = try installedMap(in: db) {
             if installed == map { return [] }
             guard map.epoch > installed.epoch else {
                 throw ServiceError(
                     .conflict, "the cluster's map has epoch \(installed.epoch), the offered one \(map.epoch)")
             }
         }
+        return try write(map, in: db)
+    }
+
+    static func changeMap(_ change: MapChange, in db: Database) throws -> [DirectoryChange] {
+        guard let installed = try installedMap(in: db) else {
+            throw ServiceError(.tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1)
+        }
+        let map = try installed.changed(by: change)
+        return map == installed ? [] : try write(map, in: db)
+    }
+
+    private static func installedMap(in db: Database) throws -> ClusterMap? {
+        try Data.fetchOne(db, sql: "SELECT body FROM map").map { try ClusterMap(decoding: [UInt8]($0)) }
+    }
+
+    private static func write(_ map: ClusterMap, in db: Database) throws -> [DirectoryChange] {
         try db.execute(
             sql: "INSERT OR REPLACE INTO map (id, body) VALUES (1, ?)", arguments: [Data(map.encoded())])
         return [.map(map)]

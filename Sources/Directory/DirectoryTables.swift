@@ -100,6 +100,7 @@ package enum DirectoryTables {
     private static func changes(of command: DirectoryCommand, in db: Database) throws -> [DirectoryChange] {
         switch command {
         case .installMap(let map): try installMap(map, in: db)
+        case .changeMap(let change): try changeMap(change, in: db)
         case .createContainer(let name, let time): try createContainer(name, time: time, in: db)
         case .setSchema, .resetDevelopment: preconditionFailure("a schema's change has a version of its own")
         case .addContainerKey(let container, let key): try addContainerKey(key, to: container, in: db)

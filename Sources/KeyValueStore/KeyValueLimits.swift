@@ -18,6 +18,11 @@ package struct KeyValueLimits: Hashable, Sendable {
     package var tombstonesMax = 4096
     /// How long the answer to an idempotency key is kept.
     package var idempotencyMilliseconds: Int64 = 24 * 3_600_000
+    /// How long a deletion is remembered: 90 days, as of records.
+    package var tombstoneMilliseconds: Int64 = 90 * 86_400_000
+    /// How many rows past their time a command forgets, of deletions and of answers each; more than it makes on average,
+    /// so that none stays for long.
+    package var forgottenMax = 4
 
     package init() {}
 

@@ -11,6 +11,14 @@ extension KeyValueTables {
         _ command: KeyValueCommand, limits: KeyValueLimits = .standard, in db: Database
     ) throws -> KeyValueOutcome {
         if let refusal = limits.problem(with: command) { return .refused(refusal) }
+        let outcome = try answer(to: command, limits: limits, in: db)
+        try forgetOld(at: command.time, limits: limits, in: db)
+        return outcome
+    }
+
+    private static func answer(
+        to command: KeyValueCommand, limits: KeyValueLimits, in db: Database
+    ) throws -> KeyValueOutcome {
         var store = try StoreRow.find(command.store, in: db)
         store.modified = max(store.modified, command.time)
         guard let key = command.idempotencyKey else {

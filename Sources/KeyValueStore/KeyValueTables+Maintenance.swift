@@ -16,18 +16,33 @@ extension KeyValueTables {
         return true
     }
 
+    /// Answers are kept for so much longer than they count, as nodes' clocks differ.
+    private static let clockLeewayMilliseconds: Int64 = 3_600_000
+
+    /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the same
+    /// on every replica, takes no turn of its own, and keeps up with whatever makes such rows.
+    /// - Parameter time: the command's.
+    static func forgetOld(at time: Int64, limits: KeyValueLimits, in db: Database) throws {
+        let deleted = time.subtractingReportingOverflow(limits.tombstoneMilliseconds)
+        let kept = limits.idempotencyMilliseconds.addingReportingOverflow(clockLeewayMilliseconds)
+        let answered = time.subtractingReportingOverflow(kept.partialValue)
+        if !deleted.overflow { try forgetTombstones(before: deleted.partialValue, limit: limits.forgottenMax, in: db) }
+        if !kept.overflow, !answered.overflow {
+            try forgetAnswers(before: answered.partialValue, limit: limits.forgottenMax, in: db)
+        }
+    }
+
     /// Forgets deletions from before a time and raises the floor of their stores to the last one forgotten.
-    ///
-    /// Part of the state machine: to be done by a command, with the same arguments on every replica.
-    /// - Parameter limit: rows to remove at most; call again while it returns as many.
-    /// - Returns: how many were removed.
-    package static func forgetTombstones(before time: Int64, limit: Int, in db: Database) throws -> Int {
+    /// - Returns: how many, at most `limit`.
+    @discardableResult
+    static func forgetTombstones(before time: Int64, limit: Int, in db: Database) throws -> Int {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT id, store, sequence FROM kv_pair WHERE value IS NULL AND modified < ?
                 ORDER BY modified, store, sequence LIMIT ?
                 """)
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
+        if rows.isEmpty { return 0 }
         let removal = try db.cachedStatement(sql: "DELETE FROM kv_pair WHERE id = ?")
         let floor = try db.cachedStatement(
             sql: "UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?) WHERE id = ?")
@@ -38,8 +53,10 @@ extension KeyValueTables {
         return rows.count
     }
 
-    /// Forgets answers to idempotency keys from before a time; see `forgetTombstones`.
-    package static func forgetAnswers(before time: Int64, limit: Int, in db: Database) throws -> Int {
+    /// Forgets answers to idempotency keys from before a time.
+    /// - Returns: how many, at most `limit`.
+    @discardableResult
+    static func forgetAnswers(before time: Int64, limit: Int, in db: Database) throws -> Int {
         let statement = try db.cachedStatement(
             sql: """
                 DELETE FROM kv_answer WHERE id IN

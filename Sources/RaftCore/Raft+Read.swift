@@ -36,9 +36,16 @@ extension Raft {
         for follower in followers {
             send(.heartbeatRequest(commit: min(commitIndex, follower.match), round: round), to: follower.id)
         }
-        heartbeatDeadline = now.adding(milliseconds: settings.heartbeatIntervalMilliseconds)
+        heartbeatDeadline = nextHeartbeat
         askTarget()
         advanceReads()
+    }
+
+    /// The next multiple of the interval: all groups that a node leads are then due at the same times, so that their heartbeats to another
+    /// node can share a frame.
+    var nextHeartbeat: MonotonicTime {
+        let interval = settings.heartbeatIntervalMilliseconds * 1_000_000
+        return MonotonicTime(nanoseconds: now.nanoseconds - now.nanoseconds % interval).adding(nanoseconds: interval)
     }
 
     /// Releases the reads whose round a majority has answered, and starts a round for those that came since.

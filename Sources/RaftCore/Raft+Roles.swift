@@ -40,7 +40,7 @@ extension Raft {
         uncommittedBytes = log.cachedBytes(after: commitIndex, through: log.last.index)
         precondition(followers.isEmpty && reads.count == 0, "a candidate with a leader's state")
         updateFollowers()
-        heartbeatDeadline = now.adding(milliseconds: settings.heartbeatIntervalMilliseconds)
+        heartbeatDeadline = nextHeartbeat
         appendOwn([.empty])
     }
 

@@ -2,7 +2,7 @@
 public struct RaftSettings: Hashable, Sendable {
     /// The least time without a leader after which a replica campaigns; each wait is drawn from `[t, 2t)`.
     public var electionTimeoutMilliseconds: UInt64 = 1000
-    /// How often a leader that has nothing to say says so. At most half of the election timeout.
+    /// How often a leader that has nothing to say says so, at multiples of it. At most half of the election timeout.
     public var heartbeatIntervalMilliseconds: UInt64 = 100
     /// The most bytes of entries in one append; one entry always fits.
     public var appendBytesMax = 1 << 20

@@ -88,7 +88,7 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
             edit(try PropertyValue(plist: object), key, isExplicit: isExplicit)
         } catch {
             engine.refuse(
-                PreferenceRefusal(key: PreferenceKey(key), rule: .type, reason: "'\(key.prefix(80))': \(error)"))
+                PreferenceRefusal(key: PreferenceKey(key), rule: error.rule, reason: "'\(key.prefix(80))': \(error)"))
         }
     }
 }

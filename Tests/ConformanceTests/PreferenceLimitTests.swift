@@ -84,6 +84,8 @@ extension Conformance {
             expectLimit(
                 try await space.set([("a", members)]), "valueMembers", actual: 10_001, max: 10_000, key: "a",
                 status: 400)
+            let deep = (0..<13).reduce(JSONValue.integer(1)) { value, _ in .array([value]) }
+            expectLimit(try await space.set([("a", deep)]), "valueDepth", actual: 13, max: 12, key: "a", status: 400)
             let writes = (0..<2_049).map { ("k\($0)", JSONValue.null) }
             expectLimit(try await space.set(writes), "writes", actual: 2_049, max: 2_048, status: 400)
             expectLimit(

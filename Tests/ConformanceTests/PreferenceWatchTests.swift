@@ -168,6 +168,16 @@ extension Conformance {
             let end = try #require(await stream.next())
             #expect(end.name == "end" && end.json.code == "AUTHENTICATION_REQUIRED", "\(end)")
             #expect(await stream.next() == nil)
+            // What collects refusals writes them once a second.
+            var (records, after): ([JSONValue], Int64) = ([], 0)
+            for _ in 0..<50_000 where records.isEmpty {
+                let page = try await space.home.admin("GET", "audit?after=\(after)")["records"]?.array ?? []
+                if case .integer(let last)? = page.last?["sequence"] { after = last }
+                records = page.filter {
+                    $0["action"] == "kv/watch" && $0["subject"]?.string?.contains(space.container) == true
+                }
+            }
+            #expect(records.count == 1, "the audit log tells of it")
         }
 
         @Test("a user has 32 watches on a node and no more; they take no place of other requests")

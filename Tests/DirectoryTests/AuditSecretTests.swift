@@ -19,7 +19,8 @@ struct AuditSecretTests {
             container: "app", environment: .production, origins: [secret], callbackURL: "https://x?\(secret)")
         let session = TokenKind.session(container: "app", accountID: secret, expires: 1)
         return [
-            .installMap(ClusterMap(clusterID: secret, epoch: 1, nodes: [], shards: [[1]], slots: [])),
+            .installMap(ClusterMap(clusterID: secret, epoch: 1, nodes: [], shards: [[]], slots: [])),
+            .changeMap(.claimNode(1, incarnation: 2, previous: 3)),
             .createContainer(name: "app", time: 1),
             .setSchema(SchemaKey(container: "app", environment: .production), expectedVersion: 1, Schema()),
             .resetDevelopment(container: "app", expectedVersion: 1),

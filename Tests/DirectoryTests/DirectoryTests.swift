@@ -129,7 +129,7 @@ struct DirectoryTests {
         let map = Self.map
         #expect(map.shards.count == 16)
         #expect(map.shards.allSatisfy { Set($0).count == 3 })
-        let leads = map.shards.map { $0[0] }
+        let leads = map.shards.map { $0[0].node }
         for node in UInt64(1)...3 { #expect((5...6).contains(leads.count { $0 == node })) }
         #expect(map.slots.count == ClusterMap.slotCount)
         let five = ClusterMap(

@@ -154,4 +154,39 @@ struct KeyValueApplyTests {
             #expect(text.contains(index) && !text.contains("TEMP B-TREE"), "\(sql): \(text)")
         }
     }
+
+    @Test(
+        "Deletions and answers that are past their time are forgotten by whatever is written in the shard next, a few at a time"
+    )
+    func forgetting() throws {
+        let day: Int64 = 86_400_000
+        let shard = try Shard()
+        try shard.write((0..<10).map { set("k\($0)", .bool(true)) } + [set("kept", .int64(1))], time: 0)
+        let begin = try shard.page(since: nil).token
+        for number in 0..<10 { try shard.write([delete("k\(number)")], time: Int64(number)) }
+        for number in 0..<10 { try shard.apply(retry([set("a", .int64(1))], key: [UInt8(number)], time: 10)) }
+        func count(_ what: String) throws -> Int {
+            try shard.queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(what)") ?? -1 }
+        }
+        func other(_ time: Int64) throws {
+            try shard.apply(KeyValueCommand(store: .two, time: time, writes: [set("x", .int64(time))]))
+            try shard.checkCounters()
+        }
+        try other(25 * 3_600_000)
+        #expect(try count("kv_answer") == 10, "an answer counts for a day, and stays an hour longer")
+        try other(25 * 3_600_000 + 11)
+        #expect(try count("kv_answer") == 6)
+        try other(90 * day)
+        #expect(try count("kv_answer") == 2 && count("kv_pair WHERE value IS NULL") == 10)
+        #expect(try shard.page(since: begin).changes.count == 11)
+        try other(90 * day + 10)
+        #expect(try count("kv_answer") == 0 && count("kv_pair WHERE value IS NULL") == 6)
+        #expect(try shard.changes(since: begin) == .expired(.tooOld))
+        try other(90 * day + 10)
+        try other(90 * day + 10)
+        #expect(try count("kv_pair WHERE value IS NULL") == 0)
+        #expect(try shard.list().map(\.key) == ["a", "kept"])
+        try other(.min)
+        try other(.max)
+    }
 }

@@ -30,7 +30,7 @@ struct ConfigurationTests {
         #expect(configuration.certificateAuthorityPath == "ca.pem" && configuration.container == "c")
         #expect(configuration.environment == .production && configuration.distanceUnit == .metres)
         #expect(configuration.apiToken == "api" && configuration.webAuthTokenFile == "f")
-        let least = try read(["ZONEKEEPER_URLS": "http://a", "ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_API_TOKEN": ""])
+        let least = try read(["ZONEKEEPER_URLS": "https://a", "ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_API_TOKEN": ""])
         #expect(least.environment == .development && least.distanceUnit == .kilometres && least.apiToken == nil)
     }
 
@@ -63,6 +63,27 @@ struct ConfigurationTests {
         let wrong = message(["ZONEKEEPER_CONTAINER": "c", "ZONEKEEPER_URLS": "127.0.0.1:24000"])
         #expect(wrong.contains("'127.0.0.1:24000' is no URL"))
         #expect(message(["ZONEKEEPER_CONFIG": "/nowhere/app.json"]).contains("/nowhere/app.json cannot be read"))
+    }
+
+    @Test("Unencrypted requests go to this machine only, unless somebody says that they may go further")
+    func unencrypted() throws {
+        for host in ["127.0.0.1:1", "127.8.9.10", "localhost:24000", "LocalHost", "[::1]:8"] {
+            let variables = ["ZONEKEEPER_URLS": "http://\(host)", "ZONEKEEPER_CONTAINER": "c"]
+            #expect(try read(variables).urls == ["http://\(host)"])
+        }
+        let far = ["a.example", "10.0.0.1", "127.0.0.1.example", "127.0.0", "128.0.0.1", "localhost.example", "[::2]"]
+        for host in far {
+            var variables = ["ZONEKEEPER_URLS": "https://a,http://\(host):80", "ZONEKEEPER_CONTAINER": "c"]
+            #expect(message(variables).contains("'http://\(host):80' would send tokens"), "\(host)")
+            variables["ZONEKEEPER_UNENCRYPTED"] = "yes"
+            #expect(message(variables).contains("'allowed' or nothing is expected, not 'yes'"))
+            variables["ZONEKEEPER_UNENCRYPTED"] = "allowed"
+            #expect(try read(variables).urls.count == 2)
+        }
+        var configuration = ZonekeeperConfiguration(urls: ["http://a"], container: "c")
+        #expect(throws: ServiceClientError.self) { try ServiceSession.of(configuration) }
+        configuration.allowsUnencryptedConnections = true
+        #expect(try ServiceSession.of(configuration).configuration.urls == ["http://a"])
     }
 
     @Test("Sessions are one for each account, whatever else differs")

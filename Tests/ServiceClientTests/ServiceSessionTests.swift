@@ -145,7 +145,7 @@ struct ServiceSessionTests {
             token.replaced(by: "t4", after: "t3")
             #expect(token.current == "theirs")
             #expect(try SecretFile.read(path) == "theirs")
-            #expect(WebAuthTokenSource.shared(path: path) === WebAuthTokenSource.shared(path: path))
+            #expect(try WebAuthTokenSource(path: path).token() === token)
         }
     }
 

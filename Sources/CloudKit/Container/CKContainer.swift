@@ -17,10 +17,10 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     /// `serverRejectedRequest`.
     public let sharedCloudDatabase: CKDatabase
 
-    init(account: ContainerAccount, patience: Duration? = nil) {
+    init(account: ContainerAccount, times: CallTimes = CallTimes()) {
         self.account = account
         func database(_ scope: CKDatabase.Scope) -> CKDatabase {
-            CKDatabase(DatabaseService(account: account, scope: scope, patience: patience))
+            CKDatabase(DatabaseService(account: account, scope: scope, times: times))
         }
         publicCloudDatabase = database(.public)
         privateCloudDatabase = database(.private)
@@ -41,7 +41,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     /// The container of a configuration, whatever is in force: for programs that speak for several users, or reach
     /// several containers.
     public convenience init(configuration: ZonekeeperConfiguration) {
-        self.init(account: .fixed(configuration))
+        self.init(account: .fixed(ServiceAccount(configuration)))
     }
 
     /// The container's name; nil where nothing is configured.
@@ -85,8 +85,7 @@ extension CKContainer {
     }
 
     private func configured(_ configuration: CKOperation.Configuration?, _ group: CKOperationGroup?) -> CKContainer {
-        let patience = configuration?.chosenPatience ?? group?.defaultConfiguration?.chosenPatience
-        return CKContainer(
-            account: account, patience: patience ?? publicCloudDatabase.service.patience)
+        let times = CallTimes(configuration, group?.defaultConfiguration)
+        return CKContainer(account: account, times: times.filled(from: publicCloudDatabase.configured.times))
     }
 }

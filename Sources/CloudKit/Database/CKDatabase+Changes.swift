@@ -64,6 +64,7 @@ extension CKDatabase {
 
     /// The records of a zone that changed or went since a token, one page of them.
     /// - Parameters:
+    ///   - zoneID: a custom zone.
     ///   - changeToken: nil for the beginning.
     ///   - desiredKeys: the fields to fetch; nil for all.
     ///   - resultsLimit: the most records; nil for the server's number.
@@ -76,7 +77,7 @@ extension CKDatabase {
         deletions: [RecordZoneChange.Deletion], changeToken: CKServerChangeToken, moreComing: Bool
     ) {
         let call = ZoneChangesCall(zone: zoneID, token: changeToken, limit: resultsLimit, desiredKeys: desiredKeys)
-        guard let page = try await service.changes([call]).first?.page.get() else { throw CKError.unreadable("zone") }
+        let page = try await service.zoneChanges(call)
         var modifications: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
         var deletions: [RecordZoneChange.Deletion] = []
         for change in page.changes {

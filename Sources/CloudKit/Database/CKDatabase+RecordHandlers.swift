@@ -1,7 +1,10 @@
 // The forms with completion handlers of what `CKDatabase+Records.swift` has.
 extension CKDatabase {
     /// The records that match a query, as many as the server gives at once; the older form of `fetch(withQuery:...)`.
-    /// - Parameter zoneID: nil for every zone of the private database.
+    /// - Parameters:
+    ///   - query: what to look for.
+    ///   - zoneID: nil for every zone of the private database.
+    ///   - completionHandler: gets the records, or why there are none.
     @preconcurrency
     public func perform(
         _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,

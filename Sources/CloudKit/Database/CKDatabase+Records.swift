@@ -3,6 +3,7 @@ extension CKDatabase {
 
     /// The records that match a query, sorted as it says.
     /// - Parameters:
+    ///   - query: what to look for, and in which order.
     ///   - zoneID: nil for every zone of the private database.
     ///   - desiredKeys: the fields to fetch; nil for all.
     ///   - resultsLimit: the most records; usually as many as the server gives at once.
@@ -78,6 +79,8 @@ extension CKDatabase {
 
     /// Saves and deletes records, at most 400.
     /// - Parameters:
+    ///   - recordsToSave: each instance takes the server's state over when it was saved.
+    ///   - recordIDsToDelete: deleted whatever their version.
     ///   - savePolicy: what to do where the server has another version of a record.
     ///   - atomically: whether the records of each custom zone are saved and deleted wholly or not at all; elsewhere
     ///     each stands alone. At most 200 of one zone can go so, where CloudKit has 400: more fail with

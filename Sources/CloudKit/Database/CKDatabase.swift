@@ -12,12 +12,15 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
     /// Which database of a container.
     public typealias Scope = CKDatabaseScope
 
-    let service: DatabaseService
+    /// What calls and operations are made with, before they begin.
+    let configured: DatabaseService
+    /// What a call is made with that begins now.
+    var service: DatabaseService { configured.begun() }
 
-    init(_ service: DatabaseService) { self.service = service }
+    init(_ service: DatabaseService) { configured = service }
 
     /// Which of the container's databases it is.
-    public var databaseScope: CKDatabase.Scope { service.scope }
+    public var databaseScope: CKDatabase.Scope { configured.scope }
 
     /// Where operations run that are added to databases and containers; they hold no thread while they wait.
     static let queue: OperationQueue = {
@@ -50,9 +53,8 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
     }
 
     private func configured(_ configuration: CKOperation.Configuration?, _ group: CKOperationGroup?) -> CKDatabase {
-        var service = service
-        let patience = configuration?.chosenPatience ?? group?.defaultConfiguration?.chosenPatience
-        if let patience { service.patience = patience }
+        var service = configured
+        service.times = CallTimes(configuration, group?.defaultConfiguration).filled(from: service.times)
         return CKDatabase(service)
     }
 

@@ -5,12 +5,12 @@ public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
     @CKGuarded public var database: CKDatabase? = nil
 
-    /// What it asks.
+    /// What it asks, in the time that is left.
     var service: DatabaseService {
         let container = effectiveConfiguration?.container ?? CKContainer.default()
-        var service = (database ?? container.privateCloudDatabase).service
-        service.patience = patience ?? service.patience
-        return service
+        var service = (database ?? container.privateCloudDatabase).configured
+        service.times = times.filled(from: service.times)
+        return service.begun(at: startTime)
     }
 }
 

@@ -16,6 +16,7 @@ public class CKOperation: Operation, @unchecked Sendable {
     private struct Progress {
         var phase = Phase.waiting
         var task: Task<Void, Never>?
+        var start: ContinuousClock.Instant?
     }
 
     private let progress = Mutex(Progress())
@@ -53,8 +54,10 @@ public class CKOperation: Operation, @unchecked Sendable {
     public final override func start() {
         willChangeValue(for: \.isExecuting)
         let isFirst = progress.withLock { progress in
-            defer { if progress.phase == .waiting { progress.phase = .running } }
-            return progress.phase == .waiting
+            guard progress.phase == .waiting else { return false }
+            progress.phase = .running
+            progress.start = .now
+            return true
         }
         didChangeValue(for: \.isExecuting)
         guard isFirst else { return }
@@ -88,8 +91,11 @@ public class CKOperation: Operation, @unchecked Sendable {
     /// Does what the operation is for, and calls its blocks.
     func execute() async { preconditionFailure("\(type(of: self)) does nothing") }
 
-    /// How long to go on while the cluster says to come back later; nil where nobody said.
-    var patience: Duration? { effectiveConfiguration?.chosenPatience }
+    /// How long it may go on, as far as somebody said.
+    var times: CallTimes { CallTimes(effectiveConfiguration) }
+
+    /// When it began; now where it did not.
+    final var startTime: ContinuousClock.Instant { progress.withLock { $0.start } ?? .now }
 }
 
 extension CKOperation {
@@ -104,12 +110,19 @@ extension CKOperation {
         @CKGuarded public var allowsCellularAccess = true
         /// Kept and shown; operations end with their process.
         @CKGuarded public var isLongLived = false
-        /// The longest time for all of it, in seconds. Kept and shown.
-        @CKGuarded public var timeoutIntervalForResource: TimeInterval = 604_800
         @CKGuarded var chosenTimeout: TimeInterval? = nil
+        @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
 
-        /// How long a request is sent again while the cluster says to come back later, in seconds; 60 where nobody
-        /// says, and then the configuration's `patience` counts.
+        /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
+        /// fails with `networkFailure`. A week where nobody says, which is not measured.
+        public var timeoutIntervalForResource: TimeInterval {
+            get { chosenResourceTimeout ?? 604_800 }
+            set { chosenResourceTimeout = newValue }
+        }
+
+        /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
+        /// back later, and a node is waited for. 60 where nobody says; then the configuration's `patience` says how long
+        /// it is sent again, and each attempt may take 30.
         public var timeoutIntervalForRequest: TimeInterval {
             get { chosenTimeout ?? 60 }
             set { chosenTimeout = newValue }
@@ -120,18 +133,13 @@ extension CKOperation {
 
         public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
 
-        /// The time that was chosen, as far as it is one: at most a year.
-        var chosenPatience: Duration? {
-            chosenTimeout.map { .seconds($0.isNaN ? 0 : min(max($0, 0), 31_536_000)) }
-        }
-
         func duplicate() -> Configuration {
             let copy = Configuration()
             copy.container = container
             copy.qualityOfService = qualityOfService
             copy.allowsCellularAccess = allowsCellularAccess
             copy.isLongLived = isLongLived
-            copy.timeoutIntervalForResource = timeoutIntervalForResource
+            copy.chosenResourceTimeout = chosenResourceTimeout
             copy.chosenTimeout = chosenTimeout
             return copy
         }

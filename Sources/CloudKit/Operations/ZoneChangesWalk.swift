@@ -37,6 +37,10 @@ struct ZoneChangesWalk: Sendable {
         guard let place = calls.firstIndex(where: { $0.zone == zone }) else { return .waits }
         switch page {
         case .failure(let error):
+            if let limit = calls[place].smallerLimit(after: error) {
+                calls[place].limit = limit
+                return .waits
+            }
             calls.remove(at: place)
             errors.append((zone, error))
             return .fails(error)

@@ -8,7 +8,9 @@ public final class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
     /// The place that distances are from.
     public let relativeLocation: CLLocation
 
-    /// - Parameter key: the name of a field of type LOCATION with the index SORTABLE.
+    /// - Parameters:
+    ///   - key: the name of a field of type LOCATION with the index SORTABLE.
+    ///   - relativeLocation: the place that distances are from.
     public init(key: String, relativeLocation: CLLocation) {
         self.relativeLocation = relativeLocation
         super.init(keyPath: \SortKeyProbe[key], ascending: true)

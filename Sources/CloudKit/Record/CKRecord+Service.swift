@@ -19,8 +19,9 @@ extension CKRecord {
 
     /// Takes over what the server has after `sent` was saved. A key that was edited since the snapshot was taken
     /// keeps its value and stays changed; every other key has the server's value and is no longer changed.
-    func saved(as server: ServerState, sent: RecordSnapshot) {
-        update { $0.saved(as: server, sent: sent.state) }
+    /// - Parameter part: what of the snapshot went out; nil where the server tells all that it has.
+    func saved(as server: ServerState, sent: RecordSnapshot, part: SentPart? = nil) {
+        update { $0.saved(as: server, sent: sent.state, part: part) }
     }
 
     /// The record as last known from the server, for a conflict; nil where it never came from there. A record
@@ -57,6 +58,7 @@ struct RecordSnapshot: Sendable {
 
     /// Fails with `invalidArguments` where a value cannot be stored, and names the field.
     func validate() throws(CKError) {
+        guard values.contains(where: { $0.value.fault != nil }) else { return }
         for key in values.keys.sorted() {
             guard let fault = values[key]?.fault else { continue }
             throw CKError(

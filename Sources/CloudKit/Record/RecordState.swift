@@ -47,6 +47,14 @@ struct ServerState: Sendable, Equatable {
     }
 }
 
+/// What of a record a save sent: an answer that has no more in it may be one to a writer who may not read the rest.
+struct SentPart: Sendable {
+    /// The keys that were set or removed by it.
+    var keys: Set<String>
+    /// Whether the parent was among it.
+    var hasParent: Bool
+}
+
 /// All that can change in a record. A value: the record keeps one behind its lock.
 ///
 /// Every edit gets a number, so that a save clears exactly the edits it sent and keeps those made while it was under
@@ -120,7 +128,9 @@ struct RecordState: Sendable {
     ///
     /// Answers of saves that were under way together may come in any order: of an answer that is older than what is
     /// known, by the date of its modification, only what was sent counts as saved.
-    mutating func saved(as server: ServerState, sent: RecordState) {
+    /// - Parameter part: what the save sent; nil where the answer tells all that the server has.
+    mutating func saved(as server: ServerState, sent: RecordState, part: SentPart? = nil) {
+        let server = part.map { completed(server, with: $0) } ?? server
         let later = edits.filter { key, edit in edit != sent.edits[key] }
         let laterParent = parentEdit == sent.parentEdit ? nil : parentEdit
         if !isNewer(than: server.system) {
@@ -137,6 +147,22 @@ struct RecordState: Sendable {
         }
         edits = later
         parentEdit = laterParent
+    }
+
+    /// What the server has, where its answer has nothing beyond what was sent: the rest as it was known. The server tells the
+    /// other values too where there are any and the writer may read them. Where it has none any more and the save wrote over
+    /// another version, values stay here until the record is fetched: better than to lose them with every save.
+    private func completed(_ server: ServerState, with part: SentPart) -> ServerState {
+        guard let base, server.values.keys.allSatisfy({ part.keys.contains($0) }),
+            part.hasParent || server.system.parent == nil
+        else { return server }
+        var server = server
+        for (key, value) in base.values where !part.keys.contains(key) {
+            server.values[key] = value
+            if base.encryptedKeys.contains(key) { server.encryptedKeys.insert(key) }
+        }
+        if !part.hasParent { server.system.parent = base.system.parent }
+        return server
     }
 
     private func isNewer(than other: SystemFields) -> Bool {

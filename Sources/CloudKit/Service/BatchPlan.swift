@@ -59,6 +59,13 @@ struct BatchPlan: Sendable {
                     "\(operations.count) records to save and delete, at most \(Self.itemsMax) in one call: send them in "
                     + "several")
         }
+        if operations.count == 1 {
+            let zone = operations[0].id.zoneID
+            requests = [
+                Request(zone: zone, isAtomic: Self.isWhole(isAtomic, zone, isPublic: isPublic), operations: operations)
+            ]
+            return
+        }
         var zones: [CKRecordZone.ID] = []
         var byZone: [CKRecordZone.ID: [Operation]] = [:]
         var known: Set<CKRecord.ID> = []
@@ -73,11 +80,16 @@ struct BatchPlan: Sendable {
             byZone[zone, default: []].append(operation)
         }
         for zone in zones {
-            let isWhole = isAtomic && !isPublic && zone.zoneName != CKRecordZone.ID.defaultZoneName
+            let isWhole = Self.isWhole(isAtomic, zone, isPublic: isPublic)
             let parts = Self.parts(byZone[zone] ?? [])
             if isWhole, parts.count > 1 { throw Self.tooMuch(byZone[zone] ?? [], in: zone) }
             requests += parts.map { Request(zone: zone, isAtomic: isWhole, operations: $0) }
         }
+    }
+
+    /// Only custom zones have what is done wholly or not at all.
+    private static func isWhole(_ isAtomic: Bool, _ zone: CKRecordZone.ID, isPublic: Bool) -> Bool {
+        isAtomic && !isPublic && zone.zoneName != CKRecordZone.ID.defaultZoneName
     }
 
     /// Consecutive operations, as many together as a request takes. One that is too large for any goes alone, and the

@@ -7,48 +7,57 @@ import ServiceClient
 enum ContainerAccount: Sendable, Hashable {
     /// The container of the configuration in force, which has to be of this name where there is one.
     case current(identifier: String?)
-    /// Always this configuration's.
-    case fixed(ZonekeeperConfiguration)
+    /// Always this account's.
+    case fixed(ServiceAccount)
 
     /// The container's name; nil where nothing is configured.
     var identifier: String? {
         switch self {
         case .current(let identifier): identifier ?? ZonekeeperConfiguration.current?.container
-        case .fixed(let configuration): configuration.container
+        case .fixed(let account): account.configuration.container
         }
     }
 
     /// The configuration to use now.
-    /// - Throws: `badContainer` that says what is missing, or that another container is configured.
+    /// - Throws: `badContainer` that says what is missing or wrong, or that another container is configured.
     func configuration() throws(CKError) -> ZonekeeperConfiguration {
-        guard case .current(let identifier) = self else {
-            guard case .fixed(let configuration) = self else { preconditionFailure("there are two cases") }
-            return configuration
-        }
-        let configuration: ZonekeeperConfiguration
+        let account = try account()
         do throws(ServiceClientError) {
-            configuration = try ZonekeeperConfiguration.needed()
+            return try account.checked()
         } catch {
             throw ErrorMapping(container: identifier).error(error)
         }
-        if let identifier, identifier != configuration.container {
+    }
+
+    /// The session of the account, and its configuration.
+    func session() throws(CKError) -> (session: ServiceSession, configuration: ZonekeeperConfiguration) {
+        let account = try account()
+        do throws(ServiceClientError) {
+            return (try account.session(), account.configuration)
+        } catch {
+            throw ErrorMapping(container: account.configuration.container).error(error)
+        }
+    }
+
+    private func account() throws(CKError) -> ServiceAccount {
+        guard case .current(let identifier) = self else {
+            guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }
+            return account
+        }
+        let account: ServiceAccount
+        do throws(ServiceClientError) {
+            account = try ServiceAccount.inForce()
+        } catch {
+            throw ErrorMapping(container: identifier).error(error)
+        }
+        if let identifier, identifier != account.configuration.container {
             throw CKError(
                 .badContainer,
                 reason:
-                    "this app is configured for the container '\(configuration.container)', not for '\(identifier)': "
+                    "this app is configured for the container '\(account.configuration.container)', not for '\(identifier)': "
                     + "use CKContainer(configuration:) to reach another",
                 details: CKErrorDetails(containerID: identifier))
         }
-        return configuration
-    }
-
-    /// The session of the account.
-    func session() throws(CKError) -> (session: ServiceSession, configuration: ZonekeeperConfiguration) {
-        let configuration = try configuration()
-        do throws(ServiceClientError) {
-            return (try ServiceSession.of(configuration), configuration)
-        } catch {
-            throw ErrorMapping(container: configuration.container).error(error)
-        }
+        return account
     }
 }

@@ -8,6 +8,13 @@ struct ZoneChangesCall: Sendable {
     /// Of one page; nil for the server's.
     var limit: Int?
     var desiredKeys: [String]?
+
+    /// The limit to ask with again where a page was too long for an answer; nil where that was not why it failed, or it
+    /// cannot be smaller.
+    func smallerLimit(after error: CKError) -> Int? {
+        let limit = limit ?? DatabaseService.pageMax
+        return error.isOfTooLongAnswer && limit > 1 ? limit / 2 : nil
+    }
 }
 
 /// A change of a zone, in the order of the feed.
@@ -44,6 +51,7 @@ extension DatabaseService {
         let members = try members("zones", of: answer)
         guard members.count == calls.count else { throw .unreadable("zone for each one asked for") }
         var results: [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] = []
+        let mapping = mapping
         for (place, (call, json)) in zip(calls, members).enumerated() {
             if let error = mapping.item(json) {
                 // The zones before it filled the answer.
@@ -54,6 +62,20 @@ extension DatabaseService {
             }
         }
         return results
+    }
+
+    /// One page of one zone's changes, a smaller one where the server's would be too long.
+    func zoneChanges(_ call: ZoneChangesCall) async throws(CKError) -> ZoneChangesPage {
+        var call = call
+        while true {
+            switch try await changes([call]).first?.page {
+            case .success(let page)?: return page
+            case .failure(let error)?:
+                guard let limit = call.smallerLimit(after: error) else { throw error }
+                call.limit = limit
+            case nil: throw .unreadable("zone")
+            }
+        }
     }
 
     private static func write(_ call: ZoneChangesCall, to writer: inout JSONWriter) {
@@ -68,7 +90,7 @@ extension DatabaseService {
 
     private func page(_ json: JSONValue, of zone: CKRecordZone.ID) throws(CKError) -> ZoneChangesPage {
         guard let token = json["syncToken"]?.string else { throw .unreadable("syncToken") }
-        let reader = RecordReader(zone: zone)
+        let (reader, mapping) = (RecordReader(zone: zone), mapping)
         let records = try members("records", of: json)
         var changes: [ZoneChange] = []
         changes.reserveCapacity(records.count)

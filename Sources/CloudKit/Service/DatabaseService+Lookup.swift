@@ -42,8 +42,21 @@ extension DatabaseService {
         }
     }
 
-    /// Looks up to 200 records of one zone up, in one request.
+    /// Looks up to 200 records of one zone up, in one request; in halves where they are too large for one answer.
     func lookup(
+        _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
+    ) async throws(CKError) -> [RecordResult] {
+        do throws(CKError) {
+            return try await lookupAtOnce(ids, in: zone, desiredKeys: desiredKeys)
+        } catch {
+            guard error.isOfTooLongAnswer, ids.count > 1 else { throw error }
+            let middle = ids.count / 2
+            return try await lookup(Array(ids[..<middle]), in: zone, desiredKeys: desiredKeys)
+                + lookup(Array(ids[middle...]), in: zone, desiredKeys: desiredKeys)
+        }
+    }
+
+    private func lookupAtOnce(
         _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
     ) async throws(CKError) -> [RecordResult] {
         let answer = try await read("records/lookup") { writer in
@@ -57,7 +70,7 @@ extension DatabaseService {
         }
         let members = try members("records", of: answer)
         guard members.count == ids.count else { throw .unreadable("record for each name") }
-        let reader = RecordReader(zone: zone)
+        let (reader, mapping) = (RecordReader(zone: zone), mapping)
         var results: [RecordResult] = []
         results.reserveCapacity(members.count)
         for (id, json) in zip(ids, members) {

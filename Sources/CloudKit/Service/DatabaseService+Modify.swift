@@ -43,7 +43,7 @@ extension DatabaseService {
                 do throws(CKError) {
                     try checkCancellation()
                     let answer = try await write("records/modify", request.body)
-                    results = try await self.results(of: request, answer, saves: call.saves, snapshots)
+                    results = try await self.results(of: request, answer, call, snapshots)
                 } catch {
                     if error.isOfWholeRequest {
                         guard hasDelivered else { throw error }
@@ -59,6 +59,7 @@ extension DatabaseService {
 
     private static func refuseWhatIsNotBuilt(_ record: CKRecord, _ snapshot: RecordSnapshot) throws(CKError) {
         if record.recordType == CKRecord.SystemType.share { throw .notBuilt("sharing") }
+        guard snapshot.values.contains(where: { $0.value.hasAsset }) else { return }
         for key in snapshot.values.keys.sorted() where snapshot.values[key]?.hasAsset == true {
             throw CKError(
                 .serverRejectedRequest,
@@ -68,22 +69,35 @@ extension DatabaseService {
         }
     }
 
-    /// A record that the server never had is created, unless whatever there is is to be written over.
     private static func operation(
         saving record: RecordSnapshot, _ place: Int, _ policy: CKModifyRecordsOperation.RecordSavePolicy
     ) -> BatchPlan.Operation {
-        let kind =
-            policy == .ifServerRecordUnchanged
-            ? record.system.changeTag == nil ? "create" : "update" : "forceUpdate"
-        var keys = record.changedKeys
-        if kind == "create" { keys = record.values.keys.sorted() }
-        if policy == .allKeys { keys = Set(keys).union(record.values.keys).sorted() }
-        var writer = JSONWriter(capacity: 256)
-        writer.saving(
-            record, kind, keys: keys,
-            withParent: record.isParentChanged || record.system.parent != nil && kind == "create"
-                || policy == .allKeys && record.system.parent != nil)
+        let form = SaveForm(record, policy)
+        var writer = JSONWriter(capacity: 512)
+        writer.saving(record, form.kind, keys: form.keys, withParent: form.hasParent)
         return BatchPlan.Operation(id: record.id, kind: .save(place), json: writer.bytes)
+    }
+
+    /// How a record is sent: a record that the server never had is created, unless whatever there is is to be written
+    /// over.
+    private struct SaveForm {
+        var kind: String
+        var keys: [String]
+        var hasParent: Bool
+
+        init(_ record: RecordSnapshot, _ policy: CKModifyRecordsOperation.RecordSavePolicy) {
+            kind =
+                policy == .ifServerRecordUnchanged
+                ? record.system.changeTag == nil ? "create" : "update" : "forceUpdate"
+            keys = kind == "create" ? record.values.keys.sorted() : record.changedKeys
+            if policy == .allKeys { keys = Set(keys).union(record.values.keys).sorted() }
+            hasParent =
+                record.isParentChanged || record.system.parent != nil && kind == "create"
+                || policy == .allKeys && record.system.parent != nil
+        }
+
+        /// What of the record goes out.
+        var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
     }
 
     private enum Outcome {
@@ -103,7 +117,7 @@ extension DatabaseService {
     }
 
     private func results(
-        of request: BatchPlan.Request, _ answer: JSONValue, saves: [CKRecord], _ snapshots: [RecordSnapshot]
+        of request: BatchPlan.Request, _ answer: JSONValue, _ call: ModifyCall, _ snapshots: [RecordSnapshot]
     ) async throws(CKError) -> [ModifyResult] {
         let members = try members("records", of: answer)
         guard members.count == request.operations.count else { throw .unreadable("record for each operation") }
@@ -115,7 +129,7 @@ extension DatabaseService {
             if let error = mapping.item(json) {
                 outcomes.append(.failure(error))
             } else if case .save(let place) = operation.kind {
-                outcomes.append(Self.outcome(json, reader, saves[place], snapshots[place]))
+                outcomes.append(Self.outcome(json, reader, call.saves[place], snapshots[place], call.policy))
             } else {
                 outcomes.append(.deleted)
             }
@@ -131,17 +145,19 @@ extension DatabaseService {
                 continue
             }
             let server = members[place]["serverRecord"].flatMap { try? reader.record($0) } ?? fetched[operation.id]
-            let conflict = conflict(mapping.details(ofItem: members[place]), saves[number], server)
+            let conflict = conflict(mapping.details(ofItem: members[place]), call.saves[number], server)
             results.append(Self.result(operation, .failure(conflict)))
         }
         return results
     }
 
     private static func outcome(
-        _ json: JSONValue, _ reader: RecordReader, _ record: CKRecord, _ sent: RecordSnapshot
+        _ json: JSONValue, _ reader: RecordReader, _ record: CKRecord, _ sent: RecordSnapshot,
+        _ policy: CKModifyRecordsOperation.RecordSavePolicy
     ) -> Outcome {
         do throws(CKError) {
-            record.saved(as: try reader.state(json), sent: sent)
+            let part = sent.base == nil ? nil : SaveForm(sent, policy).part
+            record.saved(as: try reader.state(json), sent: sent, part: part)
             return .saved(record)
         } catch {
             return .failure(error)

@@ -33,10 +33,18 @@ extension DatabaseService {
         }
         var call = call
         var count = 0
+        var pageMax = Self.pageMax
         while true {
             try checkCancellation()
-            let wanted = limit == CKQueryOperation.maximumResults ? Self.pageMax : min(limit - count, Self.pageMax)
-            let page = try await self.page(of: call, desiredKeys: desiredKeys, limit: wanted)
+            let wanted = limit == CKQueryOperation.maximumResults ? pageMax : min(limit - count, pageMax)
+            let page: (results: [RecordResult], marker: String?)
+            do throws(CKError) {
+                page = try await self.page(of: call, desiredKeys: desiredKeys, limit: wanted)
+            } catch {
+                guard error.isOfTooLongAnswer, wanted > 1 else { throw error }
+                pageMax = wanted / 2
+                continue
+            }
             count += page.results.count
             if !page.results.isEmpty { await deliver(page.results) }
             guard let marker = page.marker else { return nil }
@@ -65,7 +73,7 @@ extension DatabaseService {
             if let marker = call.marker { writer.member("continuationMarker", marker) }
             writer.desiredKeys(desiredKeys)
         }
-        let reader = RecordReader(zone: call.zone ?? .default)
+        let (reader, mapping) = (RecordReader(zone: call.zone ?? .default), mapping)
         var results: [RecordResult] = []
         for json in try members("records", of: answer) {
             results.append((try reader.recordID(json), reader.result(json, mapping)))

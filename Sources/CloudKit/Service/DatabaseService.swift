@@ -5,8 +5,24 @@ import ServiceClient
 struct DatabaseService: Sendable {
     var account: ContainerAccount
     var scope: CKDatabase.Scope
-    /// How long to go on while the cluster says to come back later; nil for the configuration's.
-    var patience: Duration?
+    /// How long it may go on.
+    var times = CallTimes()
+    /// When all of it has to be over; nil where nobody said, or it has not begun.
+    private var end: ContinuousClock.Instant?
+
+    init(account: ContainerAccount, scope: CKDatabase.Scope, times: CallTimes = CallTimes()) {
+        self.account = account
+        self.scope = scope
+        self.times = times
+    }
+
+    /// The same for one call, whose time runs from `start` on.
+    func begun(at start: ContinuousClock.Instant = .now) -> DatabaseService {
+        guard let resource = times.resource else { return self }
+        var service = self
+        service.end = start + resource
+        return service
+    }
 
     /// What a page of results is cut to by the server.
     static let pageMax = Limits.recordsPerPageMax
@@ -45,10 +61,11 @@ struct DatabaseService: Sendable {
         if Task.isCancelled { throw ErrorMapping.cancelled }
         if scope == .shared { throw .notBuilt("sharing, and with it shared databases,") }
         let (session, configuration) = try account.session()
+        let limit = try limit(configuration)
         do {
             return try await session.send(
                 database: name, action: action, body: body, idempotencyKey: idempotencyKey,
-                patience: patience ?? configuration.patience)
+                patience: times.request ?? configuration.patience, limit: limit)
         } catch let failure as ServiceFailure
             where failure.code == ErrorCode.atomicError.rawValue && failure.json["records"] != nil
         {
@@ -57,6 +74,21 @@ struct DatabaseService: Sendable {
         } catch {
             throw mapping.error(error)
         }
+    }
+
+    /// How long a request may take that begins now; nil for as long as its attempts take. A request whose time is none is one
+    /// attempt.
+    private func limit(_ configuration: ZonekeeperConfiguration) throws(CKError) -> Duration? {
+        let request = times.request.flatMap { $0 > .zero ? $0 : nil }
+        guard let end, let resource = times.resource else { return request }
+        let rest = ContinuousClock.now.duration(to: end)
+        guard rest > .zero else {
+            throw CKError(
+                .networkFailure,
+                reason: "the operation was not done within its \(resource) (timeoutIntervalForResource)",
+                details: CKErrorDetails(containerID: configuration.container))
+        }
+        return min(request ?? rest, rest)
     }
 
     /// The members of an answer that has an array.

@@ -91,14 +91,17 @@ struct ErrorMapping: Sendable {
         }
     }
 
+    /// What the server says where its answer would be too long.
+    fileprivate static let tooLongAnswer = "too large for one answer"
+
     private static func badRequest(_ reason: String) -> CKError.Code {
         if reason.hasPrefix("Unknown sync continuation type") || reason.hasPrefix("client knowledge differs") {
             return .changeTokenExpired
         }
         if reason.hasPrefix("record type not found") { return .unknownItem }
-        let isTooMuch = ["send them in several requests", " bytes, at most", "send less in one request"].contains {
-            reason.contains($0)
-        }
+        let isTooMuch = [
+            tooLongAnswer, "send them in several requests", " bytes, at most", "send less in one request",
+        ].contains { reason.contains($0) }
         return isTooMuch ? .limitExceeded : .invalidArguments
     }
 }
@@ -112,6 +115,11 @@ extension CKError {
             true
         default: false
         }
+    }
+
+    /// Whether the server's answer would have been too long: fewer records may fit.
+    var isOfTooLongAnswer: Bool {
+        code == .limitExceeded && localizedDescription.contains(ErrorMapping.tooLongAnswer)
     }
 
     /// An answer that is none of a node.

@@ -10,10 +10,11 @@ struct RecordReader: Sendable {
     /// A record as it came.
     /// - Throws: `internalError` where this is none.
     func record(_ json: JSONValue) throws(CKError) -> CKRecord {
-        let state = try state(json)
+        let id = try recordID(json)
+        let state = try state(json, in: id.zoneID)
         guard let type = json["recordType"]?.string else { throw .unreadable("recordType") }
         return CKRecord(
-            id: try recordID(json), type: type, system: state.system, values: state.values,
+            id: id, type: type, system: state.system, values: state.values,
             encryptedKeys: state.encryptedKeys)
     }
 
@@ -27,15 +28,23 @@ struct RecordReader: Sendable {
     /// The name of a record, live, deleted or failed.
     func recordID(_ json: JSONValue) throws(CKError) -> CKRecord.ID {
         guard let name = json["recordName"]?.string else { throw .unreadable("recordName") }
-        return CKRecord.ID(recordName: name, zoneID: json["zoneID"].flatMap(Self.zoneID) ?? zone)
+        return CKRecord.ID(recordName: name, zoneID: zone(of: json))
+    }
+
+    /// The zone that a record or a reference names, else the reader's: the same object for all records of one.
+    private func zone(of json: JSONValue) -> CKRecordZone.ID {
+        guard let name = json["zoneID"]?["zoneName"]?.string else { return zone }
+        let isZone = name == zone.zoneName && zone.ownerName == CKCurrentUserDefaultName
+        return isZone ? zone : CKRecordZone.ID(zoneName: name)
     }
 
     /// What the server has of a record.
-    func state(_ json: JSONValue) throws(CKError) -> ServerState {
+    func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, in: zone(of: json)) }
+
+    private func state(_ json: JSONValue, in zone: CKRecordZone.ID) throws(CKError) -> ServerState {
         guard let tag = json["recordChangeTag"]?.string else { throw .unreadable("recordChangeTag") }
         var system = SystemFields(
             changeTag: tag, created: stamp(json["created"]), modified: stamp(json["modified"]))
-        let zone = json["zoneID"].flatMap(Self.zoneID) ?? zone
         system.parent = json["parent"]?["recordName"]?.string.map {
             CKReference(recordID: CKRecord.ID(recordName: $0, zoneID: zone), action: .none)
         }
@@ -43,8 +52,9 @@ struct RecordReader: Sendable {
         var encrypted: Set<String> = []
         if case .object(let fields)? = json["fields"] {
             values.reserveCapacity(fields.count)
+            let reader = RecordReader(zone: zone)
             for field in fields {
-                guard let value = try RecordReader(zone: zone).value(field.value) else { continue }
+                guard let value = try reader.value(field.value) else { continue }
                 values[field.key] = value
                 let isSealed = field.value["type"]?.string == "ENCRYPTED_BYTES"
                 if isSealed || field.value["isEncrypted"] == .bool(true) { encrypted.insert(field.key) }
@@ -107,9 +117,8 @@ struct RecordReader: Sendable {
 
     private func reference(_ json: JSONValue) -> CKReference? {
         guard let name = json["recordName"]?.string else { return nil }
-        let zone = json["zoneID"].flatMap(Self.zoneID) ?? zone
         return CKReference(
-            recordID: CKRecord.ID(recordName: name, zoneID: zone),
+            recordID: CKRecord.ID(recordName: name, zoneID: zone(of: json)),
             action: json["action"]?.string == "DELETE_SELF" ? .deleteSelf : .none)
     }
 

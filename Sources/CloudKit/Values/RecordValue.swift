@@ -1,5 +1,6 @@
 import CoreLocation
 import Foundation
+import UbiquitousKeyValueStore
 
 /// A value as a record keeps it: one form for each kind that CloudKit knows, whatever type it was set with.
 enum RecordValue: Sendable, Equatable {
@@ -21,7 +22,7 @@ enum RecordValue: Sendable, Equatable {
     init(_ value: Any) {
         if let known = value as? any RecordValueSource {
             self = known.recordValue
-        } else if let list = value as? [Any] {
+        } else if case .array(let list)? = PlistContainer(value) {
             self.init(list: list)
         } else {
             self = .unusable("a value of type \(type(of: value))")
@@ -30,12 +31,13 @@ enum RecordValue: Sendable, Equatable {
 
     /// A list of any values.
     init(list: [Any]) {
+        // Not looked into: a list may contain itself.
+        if list.contains(where: { PlistContainer.isArray($0) }) {
+            self = .unusable("a list within a list")
+            return
+        }
         let elements = list.map { RecordValue($0) }
         for element in elements {
-            if case .list = element {
-                self = .unusable("a list within a list")
-                return
-            }
             if case .unusable = element {
                 self = element
                 return

@@ -1,5 +1,6 @@
 import CoreLocation
 import Foundation
+import UbiquitousKeyValueStore
 
 /// A type whose values a record takes. Asked by conformance and not by casts, because casts on Linux bridge: an
 /// NSNumber of 3.0 is an Int to them, and an Int an NSNumber.
@@ -52,7 +53,7 @@ extension NSData: RecordValueSource {
     var recordValue: RecordValue { .data(self as Data) }
 }
 extension NSArray: RecordValueSource {
-    var recordValue: RecordValue { RecordValue(list: map(\.self)) }
+    var recordValue: RecordValue { RecordValue(list: PlistContainer.members(of: self)) }
 }
 extension NSNumber: RecordValueSource {
     /// A double where it was made of one, else an integer.

@@ -192,9 +192,7 @@ package final class Applier: Sendable {
             commands = []
         }
         for entry in entries {
-            if case .command(let bytes) = entry.payload,
-                case .machine(let command)? = try? GroupCommand(decoding: bytes)
-            {
+            if let command = machineCommand(of: entry) {
                 commands.append(command)
                 continue
             }
@@ -205,12 +203,24 @@ package final class Applier: Sendable {
         return outcomes
     }
 
+    private func machineCommand(of entry: Entry) -> [UInt8]? {
+        guard case .command(let bytes) = entry.payload else { return nil }
+        switch try? GroupCommand(decoding: bytes) {
+        case .machine(let command), .freeing(let command): return command
+        case .hashState, .scrub, nil: return nil
+        }
+    }
+
     /// Applies an entry that concerns the group itself, not its machine.
     private func outcome(ofGroup entry: Entry, in db: Database) throws -> [UInt8] {
         switch entry.payload {
         case .configuration(let configuration): try AppliedState.setConfiguration(configuration, in: db)
         case .command(let bytes):
-            if case .hashState? = try? GroupCommand(decoding: bytes) { return try hashState(at: entry.index, in: db) }
+            switch try? GroupCommand(decoding: bytes) {
+            case .hashState: return try hashState(at: entry.index, in: db)
+            case .scrub(let cursor): return try scrub(after: cursor, at: entry.index, in: db)
+            case .machine, .freeing, nil: break
+            }
         case .empty: break
         }
         return []
@@ -222,6 +232,20 @@ package final class Applier: Sendable {
         let hash = Array(hasher.finalize())
         try AppliedState.record(hash: hash, at: index, in: db)
         return hash
+    }
+
+    private func scrub(after cursor: [UInt8], at index: LogIndex, in db: Database) throws -> [UInt8] {
+        var hasher = SHA256()
+        // A cursor that is none is the same on every replica, and so is the end that it comes to.
+        let next: [UInt8]
+        do {
+            next = try TableWalk.fold(after: cursor, in: db) { hasher.update(bufferPointer: $0) }
+        } catch is WireError {
+            return []
+        }
+        let hash = Array(hasher.finalize())
+        try AppliedState.record(hash: hash, at: index, in: db)
+        return ScrubOutcome(index: index, hash: hash, cursor: next).encoded()
     }
 
     private func applyLogged(from: LogIndex, through: LogIndex, report: (Progress) -> Void) throws {

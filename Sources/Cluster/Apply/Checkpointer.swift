@@ -6,14 +6,14 @@ import Synchronization
 /// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft log what
 /// it need not keep any more.
 final class Checkpointer: Sendable {
-    private let appliers: [Applier]
+    private let holdings: Holdings
     private let log: RaftLog
     private let settings: CheckpointSettings
     private let logger: Logger
     private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 
-    init(appliers: [Applier], log: RaftLog, settings: CheckpointSettings, logger: Logger) {
-        self.appliers = appliers
+    init(holdings: Holdings, log: RaftLog, settings: CheckpointSettings, logger: Logger) {
+        self.holdings = holdings
         self.log = log
         self.settings = settings
         self.logger = logger
@@ -21,13 +21,13 @@ final class Checkpointer: Sendable {
 
     /// Checkpoints everything; for a graceful stop, after the last round.
     func checkpointAll() {
-        for applier in appliers { checkpoint(applier) }
+        for applier in holdings.all { checkpoint(applier) }
     }
 
     /// Checkpoints the databases for which it is time. One round at a time.
     func round(now: MonotonicTime) {
         let pinning = Set(log.pinningGroups)
-        for applier in appliers {
+        for applier in holdings.all {
             let wal = applier.database.walBytes
             let last = lastCheckpoint.withLock { $0[applier.group] } ?? .zero
             let isDue = wal > 0 && last.adding(milliseconds: settings.ageMilliseconds) <= now

@@ -4,15 +4,34 @@ package import Wire
 package enum GroupCommand: Sendable {
     /// A command of the group's state machine.
     case machine([UInt8])
+    /// The same, of a command that frees more than it takes: it is taken on a full disk, too.
+    case freeing([UInt8])
     /// Every replica hashes its state at this index and keeps the result.
     case hashState
+    /// The same of a bounded part of the state, which begins after the cursor.
+    case scrub(after: [UInt8])
+}
+
+extension GroupCommand {
+    /// What has a shard's group do a command.
+    package init(_ command: ShardCommand) {
+        let bytes = command.encoded()
+        self = command.isFreeing ? .freeing(bytes) : .machine(bytes)
+    }
+
+    /// Whether an encoded command is taken on a full disk.
+    static func isFreeing(_ encoded: [UInt8]) -> Bool {
+        if case .freeing? = try? GroupCommand(decoding: encoded) { true } else { false }
+    }
 }
 
 extension GroupCommand: WireCodable {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .machine(let command): writer.field(1, command)
+        case .freeing(let command): writer.field(3, command)
         case .hashState: writer.field(2, true)
+        case .scrub(let cursor): writer.field(4, cursor)
         }
     }
 
@@ -22,6 +41,8 @@ extension GroupCommand: WireCodable {
             switch field {
             case 1: command = .machine(try reader.array())
             case 2: command = try reader.bool() ? .hashState : nil
+            case 3: command = .freeing(try reader.array())
+            case 4: command = .scrub(after: try reader.array())
             default: try reader.skip()
             }
         }

@@ -1,4 +1,5 @@
 import DequeModule
+import GRDB
 import Logging
 import NIOCore
 import PeerTransport
@@ -31,23 +32,16 @@ extension Lane {
         turn.writes = []
         turn.waiting = []
         // Behind a submission that found the disk full everything waits its turn: the log takes entries in order only.
-        if stalled.isEmpty { submit(submission) } else { stalled.append(submission) }
+        if space.stalled.isEmpty { submit(submission) } else { space.stalled.append(submission) }
     }
 
-    private func submit(_ submission: Submission) {
+    func submit(_ submission: Submission) {
         submissionsUnderway += 1
-        log.submit(submission.writes) { [self] result in
+        var writes = submission.writes
+        if space.isShort { for index in writes.indices { writes[index].mayUseReserve = true } }
+        log.submit(writes) { [self] result in
             eventLoop.execute { self.wrote(submission, result) }
         }
-    }
-
-    /// Tries again what found the disk full, once nothing is underway any more.
-    func retryStalled() {
-        guard submissionsUnderway == 0, !stalled.isEmpty else { return }
-        let submissions = stalled
-        stalled = []
-        log.resume()
-        for submission in submissions { submit(submission) }
     }
 
     private func persist(_ effects: Effects, of group: GroupID) {
@@ -70,10 +64,7 @@ extension Lane {
             for persist in submission.waiting { completed(persist) }
             finishTurn()
         case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
-            if stalled.isEmpty {
-                logger.error("the disk is full: nothing can be saved on this node until it has space again")
-            }
-            stalled.append(submission)
+            foundFull(submission)
         case .failure(let error):
             // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
             // memory are ahead of the disk. The process ends; a restart finds what is durable.
@@ -166,7 +157,7 @@ extension Lane {
         let applier = replica.applier
         replica.worker.schedule { [self] in
             applier.drain { progress in
-                eventLoop.execute { self.applied(progress, of: applier.group) }
+                eventLoop.execute { self.applied(progress, by: applier) }
             }
         }
     }
@@ -206,9 +197,14 @@ extension Lane {
     }
 
     /// The applier's report, back on the lane.
-    func applied(_ progress: Applier.Progress, of group: GroupID) {
+    func applied(_ progress: Applier.Progress, by applier: Applier) {
+        let group = applier.group
+        // The replica may have been given up meanwhile.
+        guard replicas[group]?.applier === applier else { return }
         switch progress {
         case .failed(let error):
+            if DataDamage.isDamage(error) { damaged(group, error) }
+            if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull(nil) }
             replicas[group]?.applyFailure = "\(error)"
             replicas[group]?.nextApply = now.adding(milliseconds: 1_000)
         case .applied(let position, let installed):

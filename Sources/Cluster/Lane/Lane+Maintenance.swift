@@ -16,13 +16,13 @@ extension Lane {
         let wallTime = platform.clock.wallMilliseconds
         searchWork(now: now, wallTime: wallTime)
         for group in groups {
-            guard let replica = replicas[group], replica.raft.role == .leader, stalled.isEmpty,
+            guard let replica = replicas[group], replica.raft.role == .leader, space.stalled.isEmpty,
                 replica.applyFailure == nil, replica.transferUntil <= now,
                 let due = replica.nextMaintenance, due <= now,
                 let command = replica.applier.machine.maintenance(now: wallTime)
             else { continue }
             replica.nextMaintenance = nil
-            propose(GroupCommand.machine(command).encoded(), to: group) { [self] result in
+            propose(GroupCommand.freeing(command).encoded(), to: group) { [self] result in
                 eventLoop.execute { self.didMaintain(group, since: now, result) }
             }
         }

@@ -8,6 +8,8 @@ import Wire
 extension Lane: PeerTransportDelegate {
     package func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
         judge(peer)
+        dialled[peer.node] = peer
+        if channel == .request { host?.meet(peer.node) }
     }
 
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
@@ -16,13 +18,16 @@ extension Lane: PeerTransportDelegate {
 
     /// Takes the peer for the one this node knows, or not. Writes a small file when the peer was started anew, which is rare
     /// enough to be done here: nothing of the peer may count before it is durable.
-    private func judge(_ peer: PeerIdentity) {
-        let objection = knownPeers?.objection(
-            to: peer.node, incarnation: peer.incarnation, bootCounter: peer.bootCounter)
+    func judge(_ peer: PeerIdentity) {
+        peers[peer.node] = peer
+        var objection: String?
+        do {
+            objection = try knownPeers?.judge(peer, by: map).objection(to: peer.node)
+        } catch {
+            objection = "what is known of node \(peer.node) cannot be kept: \(error)"
+        }
         if let objection {
-            if rejectedPeers.insert(peer.node).inserted {
-                logger.error("node \(peer.node) may not take part: \(objection)")
-            }
+            if rejectedPeers.insert(peer.node).inserted { logger.warning("\(objection)") }
         } else {
             rejectedPeers.remove(peer.node)
         }
@@ -31,16 +36,19 @@ extension Lane: PeerTransportDelegate {
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
         guard channel == .raft else { return }
         for group in groups {
-            guard let member = replicas[group]?.raft.configuration.all.first(where: { $0.node == node }),
-                let effects = replicas[group]?.raft.peerDisconnected(member, now: now)
-            else { continue }
-            perform(effects, of: group)
+            guard let members = replicas[group]?.raft.configuration.all else { continue }
+            for member in members where member.node == node {
+                guard let effects = replicas[group]?.raft.peerDisconnected(member, now: now) else { continue }
+                perform(effects, of: group)
+            }
         }
         finishTurn()
     }
 
     package func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
-        guard !isStopping, !rejectedPeers.contains(node) else { return }
+        guard !isStopping, !isHeld, !rejectedPeers.contains(node), metPeers?.contains(node) != false else {
+            return
+        }
         let now = now
         for message in messages where message.message.from.node == node {
             guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
@@ -53,12 +61,13 @@ extension Lane: PeerTransportDelegate {
         _ request: [UInt8], from node: NodeID, channel: PeerChannel,
         reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void
     ) {
-        guard !rejectedPeers.contains(node) else {
-            return reply(.failure(.refused("this data folder of node \(node) is not the one that is known")))
-        }
         let answer: @Sendable (NodeReply) -> Void = { reply(.success($0.encoded())) }
         do throws(WireError) {
-            switch try NodeRequest(decoding: request) {
+            let request = try NodeRequest(decoding: request)
+            guard !rejectedPeers.contains(node) || request.isOfStrangers else {
+                return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
+            }
+            switch request {
             case .propose(let group, let command):
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request):
@@ -72,6 +81,19 @@ extension Lane: PeerTransportDelegate {
                 catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):
                 receive(chunk, reply: answer)
+            case .members(let group):
+                members(of: group) { answer(NodeReply($0)) }
+            case .stateHash(let group, let index):
+                stateHash(of: group, at: index) { answer(NodeReply($0)) }
+            case .distrust(let group, let index):
+                distrust(group, at: index)
+                answer(.done([]))
+            case .introduce(let introduction):
+                guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
+                host.greet(introduction, from: node, reply: answer)
+            case .claim(let incarnation, let previous):
+                guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
+                host.claim(incarnation, previous: previous, for: node, reply: answer)
             }
         } catch {
             answer(.failed("unreadable request: \(error)"))

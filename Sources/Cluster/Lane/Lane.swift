@@ -1,4 +1,5 @@
 import DequeModule
+import Directory
 import Logging
 import NIOCore
 import PeerTransport
@@ -28,11 +29,28 @@ package final class Lane: @unchecked Sendable {
     var catchUp: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(false) }
     var transport: (any PeerNetwork)?
     var knownPeers: KnownPeers?
+    var peerBook: PeerBook?
+    /// The cluster's map; nil while this node is of no cluster.
+    var map: ClusterMap?
+    /// Whether the map may be relied on, because the directory's lease is in force.
+    var isDirectoryCurrent: @Sendable (MonotonicTime) -> Bool = { _ in false }
+    /// What answers other nodes about membership.
+    weak var host: (any MembershipHost)?
+    /// Called when a replica's data are damaged.
+    var onDamage: @Sendable (GroupID, any Error) -> Void = { _, _ in }
+    /// Until this node has heard from its peers whether its data folder is the newest: nothing is sent, and nothing counts.
+    var isHeld = false
+    /// The peers that have said so; those of the others do not count that have not. Nil where this folder cannot be an old one.
+    var metPeers: Set<NodeID>?
+    /// Who the peers said they are, at their last connection, and at the last one that this node dialled.
+    var peers: [NodeID: PeerIdentity] = [:]
+    var dialled: [NodeID: PeerIdentity] = [:]
     /// Nodes whose data folder is not the one this node knows: nothing of theirs counts.
     var rejectedPeers: Set<NodeID> = []
     /// The node that should lead each group when it can.
     var preferredLeaders: [GroupID: NodeID] = [:]
     var nextRebalance = MonotonicTime.zero
+    var nextReconcile = MonotonicTime.zero
     /// When the databases of groups that this node leads are next looked through for work that came by time alone.
     var nextWorkSearch = MonotonicTime.zero
     var replicas: [GroupID: Replica] = [:]
@@ -41,8 +59,9 @@ package final class Lane: @unchecked Sendable {
     var turn = Turn()
     /// Callers on this node, by deadline.
     var pendingCalls: Deque<(MonotonicTime, PendingCall)> = []
-    /// Submissions that found the disk full, in order.
-    var stalled: [Submission] = []
+    let spaceReserve: SpaceReserve
+    /// Whether the disk has any, and what waits for it.
+    var space = Space()
     var submissionsUnderway = 0
     var isFlushScheduled = false
     var isStopping = false
@@ -84,20 +103,23 @@ package final class Lane: @unchecked Sendable {
         self.blockingPool = blockingPool
         self.snapshotPool = snapshotPool
         self.logger = logger
+        spaceReserve = SpaceReserve(
+            folder: settings.dataPath, bytes: settings.spaceReserveBytes, disk: settings.log.disk)
     }
 
     /// The node's clock for elections and heartbeats; it counts suspension.
     var now: MonotonicTime { platform.clock.now }
 
-    /// Adds a replica before the lane starts.
-    func add(_ replica: Replica, for group: GroupID, preferredLeader: NodeID) {
+    /// Adds a replica, which takes part from here on.
+    func add(_ replica: Replica, for group: GroupID) {
+        precondition(replicas[group] == nil, "group \(group) has a replica here already")
         replicas[group] = replica
-        preferredLeaders[group] = preferredLeader
         groups = replicas.keys.sorted()
     }
 
     /// Starts the timers.
     func start() {
+        blockingPool.run { [spaceReserve] in _ = spaceReserve.restore() }
         eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(Int64(settings.tickMilliseconds))) {
             [weak self] task in
             guard let self, !self.isStopping else { return task.cancel() }
@@ -120,12 +142,13 @@ package final class Lane: @unchecked Sendable {
         guard !isStopping, let applier = replicas[group]?.applier else {
             return completion(.failure(.notLeader(hint: nil)))
         }
-        let run: @Sendable () -> Void = { [blockingPool] in
+        let run: @Sendable () -> Void = { [self] in
             blockingPool.run {
                 do {
                     completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
                 } catch {
                     completion(.failure(.failed("reading failed: \(error)")))
+                    if DataDamage.isDamage(error) { self.eventLoop.execute { self.damaged(group, error) } }
                 }
             }
         }
@@ -143,7 +166,7 @@ package final class Lane: @unchecked Sendable {
         eventLoop.execute { [self] in
             let now = now
             // Due by check-quorum or for a heartbeat: the core steps down where its time is over.
-            if let replica = replicas[group], replica.wakeAt <= now {
+            if let replica = replicas[group], replica.wakeAt <= now, !isHeld {
                 perform(replica.raft.tick(now: now), of: group)
                 finishTurn()
             }
@@ -186,18 +209,16 @@ package final class Lane: @unchecked Sendable {
 
     private func flushProposals(of group: GroupID) {
         guard let replica = replicas[group], !replica.proposals.isEmpty, replica.transferUntil <= now else { return }
-        let proposals = replica.proposals
+        let waiting = replica.proposals
         replicas[group]?.proposals = []
         if let failure = replicas[group]?.applyFailure {
-            for proposal in proposals {
+            for proposal in waiting {
                 proposal.completion(.failure(.unavailable("the leader cannot apply: \(failure)")))
             }
             return
         }
-        guard stalled.isEmpty else {
-            for proposal in proposals { proposal.completion(.failure(.diskFull)) }
-            return
-        }
+        let proposals = takenWithSpaceThereIs(waiting)
+        if proposals.isEmpty { return }
         let commands = proposals.map(\.command)
         let now = now
         do throws(ProposalError) {
@@ -224,7 +245,8 @@ package final class Lane: @unchecked Sendable {
 
     private func tick() {
         let now = now
-        retryStalled()
+        regainSpace(now: now)
+        guard !isHeld else { return expireCalls(now: now) }
         for group in groups {
             guard let replica = replicas[group] else { continue }
             if replica.wakeAt <= now, let effects = replicas[group]?.raft.tick(now: now) { perform(effects, of: group) }
@@ -236,7 +258,9 @@ package final class Lane: @unchecked Sendable {
         }
         expireCalls(now: now)
         maintain(now: now)
+        scrub(now: now)
         rebalance(now: now)
+        reconcile(now: now)
         finishTurn()
     }
 
@@ -262,7 +286,7 @@ package final class Lane: @unchecked Sendable {
             $0 != replica.raft.id && !rejectedPeers.contains($0.node)
                 && transport?.isConnected($0.node, channel: .raft) == true
         }
-        if replica.applyFailure != nil || !stalled.isEmpty { return others.first }
+        if replica.applyFailure != nil || !space.stalled.isEmpty { return others.first }
         guard replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now else { return nil }
         return others.first { $0.node == preferredLeaders[group] }
     }
@@ -286,7 +310,8 @@ package final class Lane: @unchecked Sendable {
         return groups.compactMap { group in
             replicas[group].map { replica in
                 ReplicaStatus(
-                    group: group, role: replica.raft.role, term: replica.raft.term, leader: replica.raft.leader,
+                    group: group, id: replica.raft.id, role: replica.raft.role, term: replica.raft.term,
+                    leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
                     applyFailure: replica.applyFailure)
             }
@@ -298,17 +323,7 @@ package final class Lane: @unchecked Sendable {
         eventLoop.preconditionInEventLoop()
         isStopping = true
         for group in groups {
-            guard let replica = replicas[group] else { continue }
-            let stopping = ReplicaError.outcomeUnknown("the node is stopping")
-            for proposal in replica.proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
-            for inFlight in replica.inFlight { inFlight.completion(.failure(stopping)) }
-            let batches = replica.readBatches.values.flatMap(\.self)
-            for read in replica.reads + batches + replica.confirmedReads.map(\.read) { read.fail(stopping) }
-            replica.proposals = []
-            replica.inFlight = []
-            replica.reads = []
-            replica.readBatches = [:]
-            replica.confirmedReads = []
+            replicas[group]?.fail(.outcomeUnknown("the node is stopping"))
         }
     }
 }

@@ -55,6 +55,12 @@ final class Replica: @unchecked Sendable {
     var transferUntil = MonotonicTime.zero
     /// When the leader may next propose a part of the machine's own work; nil while one is underway.
     var nextMaintenance: MonotonicTime? = .zero
+    /// What the leader's way to the members of the map waits for; empty where nothing is to be done.
+    var waitsFor = ""
+    /// Its data were found to be damaged.
+    var isDamaged = false
+    /// How far the comparison with the other replicas is.
+    var scrub = Lane.Scrub()
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// When it is tried again.
@@ -100,6 +106,7 @@ final class Replica: @unchecked Sendable {
 /// What a node tells of one of its replicas.
 package struct ReplicaStatus: Sendable {
     package var group: GroupID
+    package var id: ReplicaID
     package var role: Role
     package var term: Term
     package var leader: ReplicaID?

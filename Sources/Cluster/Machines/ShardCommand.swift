@@ -11,6 +11,20 @@ package enum ShardCommand: Sendable {
     case startIncarnation(UInt64)
 }
 
+extension ShardCommand {
+    /// Whether it only removes something, or does a bounded part of the work that frees room.
+    var isFreeing: Bool {
+        switch self {
+        case .record(.modifyRecords(let command)):
+            command.operations.allSatisfy { [.delete, .forceDelete].contains($0.kind) }
+        case .record(.modifyZone(let command)): command.kind == .delete
+        case .record(.maintain), .record(.quota): true
+        case .keyValue(let command): command.writes.allSatisfy { $0.value == nil }
+        case .record(.installSchema), .startIncarnation: false
+        }
+    }
+}
+
 extension ShardCommand: WireCodable {
     package func encode(to writer: inout WireWriter) {
         switch self {

@@ -49,6 +49,10 @@ package final class ShardMachine: StateMachine {
     }
 
     package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
+        try StoredValues.read { try applyAll(commands, in: db) }
+    }
+
+    private func applyAll(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
         let tables = state.withLock(\.tables)
         var transaction = try tables.begin(in: db)
         var outcomes: [[UInt8]] = []
@@ -144,6 +148,7 @@ package final class ShardMachine: StateMachine {
 
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
         let answers = ShardAnswers(tables: state.withLock(\.tables), vault: vault, db: db)
-        return try answers.answer(to: ShardRead(decoding: request)).encoded()
+        let question = try ShardRead(decoding: request)
+        return try StoredValues.read { try answers.answer(to: question) }.encoded()
     }
 }

@@ -1,4 +1,5 @@
 package import Directory
+package import RaftCore
 package import Wire
 
 /// What a node says of itself, and of the one that asks, when two nodes meet.
@@ -30,11 +31,36 @@ package struct Standing: Hashable, Sendable {
     package var founding: ClusterMap?
     /// The cluster's map as it knows it; nil where the directory has none yet.
     package var map: ClusterMap?
+    /// What the asking node has acknowledged to it, in groups that it leads.
+    package var acknowledged: [Acknowledged]
+
+    /// An entry that a replica said it has on its disk.
+    package struct Acknowledged: Hashable, Sendable {
+        package var group: GroupID
+        package var replica: ReplicaID
+        /// Of the leader to whom it was said.
+        package var term: Term
+        package var index: LogIndex
+
+        package init(group: GroupID, replica: ReplicaID, term: Term, index: LogIndex) {
+            self.group = group
+            self.replica = replica
+            self.term = term
+            self.index = index
+        }
+
+        /// Whether a replica of this state has lost what it acknowledged. In a later term than the leader's the entry may have been
+        /// replaced rightly; in that term or an earlier one it can only be lost.
+        package func isLost(id: ReplicaID, term: Term, durable: LogIndex) -> Bool {
+            id == replica && term <= self.term && durable < index
+        }
+    }
 
     package init(
         verdict: Verdict, incarnation: UInt64, promise: ClusterMap? = nil, founding: ClusterMap? = nil,
-        map: ClusterMap? = nil
+        map: ClusterMap? = nil, acknowledged: [Acknowledged] = []
     ) {
+        self.acknowledged = acknowledged
         self.verdict = verdict
         self.incarnation = incarnation
         self.promise = promise
@@ -44,13 +70,21 @@ package struct Standing: Hashable, Sendable {
 }
 
 extension Standing: WireCodable {
-    /// 1 verdict, 2 incarnation, 3 promise, 4 founding map, 5 map.
+    /// 1 verdict, 2 incarnation, 3 promise, 4 founding map, 5 map, 6 acknowledged (1 group, 2 replica, 3 term, 4 index).
     package func encode(to writer: inout WireWriter) {
         writer.field(1, verdict.rawValue)
         writer.field(2, incarnation)
         if let promise { writer.field(3) { promise.encode(to: &$0) } }
         if let founding { writer.field(4) { founding.encode(to: &$0) } }
         if let map { writer.field(5) { map.encode(to: &$0) } }
+        for entry in acknowledged {
+            writer.field(6) { nested in
+                nested.field(1, entry.group.rawValue)
+                nested.field(2, entry.replica.rawValue)
+                nested.field(3, entry.term.rawValue)
+                nested.field(4, entry.index.rawValue)
+            }
+        }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -64,9 +98,25 @@ extension Standing: WireCodable {
             case 3: promise = try reader.message()
             case 4: founding = try reader.message()
             case 5: map = try reader.message()
+            case 6: acknowledged.append(try Self.acknowledged(&reader))
             default: try reader.skip()
             }
         }
+    }
+
+    private static func acknowledged(_ reader: inout WireReader) throws(WireError) -> Acknowledged {
+        var nested = try reader.nested()
+        var entry = Acknowledged(group: GroupID(0), replica: ReplicaID(0), term: .zero, index: .zero)
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: entry.group = GroupID(try nested.unsigned())
+            case 2: entry.replica = ReplicaID(try nested.unsigned())
+            case 3: entry.term = Term(try nested.unsigned())
+            case 4: entry.index = LogIndex(try nested.unsigned())
+            default: try nested.skip()
+            }
+        }
+        return entry
     }
 }
 

@@ -27,7 +27,7 @@ extension ClusterNode {
     package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
         let committed = platform.clock.now
-        await spread(until: committed.adding(milliseconds: DirectoryLease.settlingMilliseconds))
+        await spread(until: committed.adding(milliseconds: lease.settlingMilliseconds))
         return outcome
     }
 
@@ -60,7 +60,11 @@ extension ClusterNode {
                     lease.renew(begunAt: begin)
                     return .success(())
                 }
-                try? await platform.clock.sleep(milliseconds: 5)
+                do {
+                    try await platform.clock.sleep(milliseconds: 5)
+                } catch {
+                    throw .unavailable("given up")
+                }
             }
             throw .unavailable("this node is behind the directory")
         } catch {
@@ -71,8 +75,8 @@ extension ClusterNode {
     /// Keeps the lease in force until the task is cancelled.
     func keepLease() async {
         while !Task.isCancelled {
-            _ = await refresh(by: deadline(milliseconds: DirectoryLease.lengthMilliseconds / 2))
-            try? await platform.clock.sleep(milliseconds: DirectoryLease.renewalMilliseconds)
+            _ = await refresh(by: deadline(milliseconds: lease.lengthMilliseconds / 2))
+            try? await platform.clock.sleep(milliseconds: lease.renewalMilliseconds)
         }
     }
 }

@@ -12,16 +12,9 @@ import Synchronization
 struct NodeParts {
     var platform: any NodePlatform
     var settings: NodeSettings
-    var identity: NodeIdentity
-    var map: ClusterMap
-    var directory: DirectoryMachine
-    var vault: FieldVault
-    var changes: ChangeBell
+    var configured: ClusterMap
+    var keeper: ReplicaKeeper
     var lane: Lane
-    var log: RaftLog
-    var transport: any PeerNetwork
-    var workers: [any SerialQueue]
-    var appliers: [Applier]
     var checkpointer: Checkpointer
     var blockingPool: any WorkPool
     var snapshotPool: any WorkPool
@@ -30,74 +23,115 @@ struct NodeParts {
 
 extension ClusterNode {
     /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor speaks before `start`.
+    ///
+    /// What is damaged or was given up is moved aside where peers have a good copy; the node then joins anew when it is started.
     /// - Throws: `NodeStartError`, `RaftLogError` or a database's error, each saying what to do.
     package static func open(
         _ settings: NodeSettings, platform: any NodePlatform, logger: Logger
     ) async throws -> ClusterNode {
-        let eventLoop = platform.eventLoop
-        try prepareFolder(settings.dataPath)
-        try requireLog(settings.dataPath)
-        let (log, recovered) = try openLog(settings, platform)
-        // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
-        try clearSnapshots(settings.dataPath)
-        let identity = try NodeIdentity.open(
-            folder: settings.dataPath, clusterID: settings.clusterID, nodeID: settings.nodeID,
-            random: platform.random)
-        let map = ClusterMap(
+        let configured = ClusterMap(
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
+        let (folder, log, recovered) = try openFolder(settings, configured: configured, platform, logger)
         let blockingPool = platform.makeWorkPool(threads: 4)
         let snapshotPool = platform.makeWorkPool(threads: 1)
         let lane = Lane(
             platform: platform, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
             snapshotPool: snapshotPool, logger: logger)
-        let workers = (0..<settings.apply.workers).map { platform.makeSerialQueue(name: "apply-\($0)") }
-        let vault = FieldVault(clusterKey: settings.encryptionKey)
-        let changes = ChangeBell()
-        let directory = DirectoryMachine(vault: vault) { changes.ring(.directory) }
-        var appliers: [Applier] = []
-        for (number, group) in map.groups.enumerated() {
-            let id = ReplicaID(node: settings.nodeID)
-            guard map.initialConfiguration(of: group).all.contains(id) else { continue }
-            let machine: any StateMachine =
-                group == .directory ? directory : shardMachine(of: group, vault: vault, changes: changes)
-            let opening = ReplicaOpening(
-                group: group, machine: machine, map: map, settings: settings, log: log,
-                recovered: recovered[group] ?? RecoveredGroup(), platform: platform, logger: logger)
-            let replica = try await opening.open(worker: workers[number % workers.count])
-            appliers.append(replica.applier)
-            try await eventLoop.submit {
-                lane.add(replica, for: group, preferredLeader: map.preferredLeader(of: group))
-            }.get()
-        }
-        if let installed = directory.snapshot.map { try requireSame(installed, map) }
-        let transport = try makeTransport(
-            settings, identity: identity, lane: lane, platform: platform, logger: logger)
-        try await eventLoop.submit { lane.transport = transport }.get()
-        let checkpointer = Checkpointer(appliers: appliers, log: log, settings: settings.checkpoint, logger: logger)
-        let node = ClusterNode(
+        let keeper = makeKeeper(settings, platform, folder: folder, log: log, lane: lane, logger)
+        try await keeper.openPresent(recovered)
+        let node = try ClusterNode(
             parts: NodeParts(
-                platform: platform, settings: settings, identity: identity, map: map, directory: directory,
-                vault: vault, changes: changes,
-                lane: lane, log: log, transport: transport, workers: workers, appliers: appliers,
-                checkpointer: checkpointer,
+                platform: platform, settings: settings, configured: configured, keeper: keeper, lane: lane,
+                checkpointer: Checkpointer(
+                    holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger),
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
-        try await eventLoop.submit {
-            lane.catchUp = { [weak node] completion in
-                guard let node else { return completion(false) }
-                platform.startTask { completion(await (try? node.refreshDirectory()) != nil) }
-            }
-        }.get()
+        if let map = node.directory.snapshot.map { try requireSame(map, configured) }
+        try await node.connectLane()
+        if settings.nodes.count == 1, node.placement.map == nil { try await node.foundAlone() }
         return node
     }
 
-    private static func shardMachine(of group: GroupID, vault: FieldVault, changes: ChangeBell) -> ShardMachine {
-        ShardMachine(vault: vault) { change in
-            switch change {
-            case .stores(let stores): changes.ring(.stores(stores, in: group))
-            case .all: changes.ring(.everyStore(in: group))
-            }
+    private static func makeKeeper(
+        _ settings: NodeSettings, _ platform: any NodePlatform, folder: NodeFolder, log: RaftLog, lane: Lane,
+        _ logger: Logger
+    ) -> ReplicaKeeper {
+        let vault = FieldVault(clusterKey: settings.encryptionKey)
+        let changes = ChangeBell()
+        let placement = Placement(folder.founding)
+        let news = DirectoryNews()
+        let directory = DirectoryMachine(vault: vault) {
+            changes.ring(.directory)
+            news.ring()
         }
+        news.listen { [weak directory] in placement.offer(directory?.snapshot.map) }
+        return ReplicaKeeper(
+            platform: platform, settings: settings, folder: folder, placement: placement, log: log, lane: lane,
+            workers: (0..<settings.apply.workers).map { platform.makeSerialQueue(name: "apply-\($0)") },
+            holdings: Holdings(), directory: directory, vault: vault, changes: changes, logger: logger)
+    }
+
+    /// Lets the lane reach the rest of the node.
+    private func connectLane() async throws {
+        let map = placement.map
+        let isAlone = peerBook.addresses(by: map).isEmpty
+        try await lane.eventLoop.submit { [self] in
+            lane.transport = transport
+            lane.knownPeers = knownPeers
+            lane.peerBook = peerBook
+            lane.isDirectoryCurrent = { [lease] in lease.isValid(at: $0) }
+            lane.host = self
+            lane.catchUp = { [weak self] completion in
+                guard let self else { return completion(false) }
+                platform.startTask { completion(await (try? self.refreshDirectory()) != nil) }
+            }
+            lane.onDamage = { [weak self] group, error in self?.repair(group, error) }
+            // A folder that may be an old one counts for nothing before the peers were asked.
+            let mayBeOld = identity.hasTakenPart && !isAlone
+            lane.isHeld = mayBeOld
+            lane.metPeers = mayBeOld ? [] : nil
+            if let map { lane.take(map) }
+        }.get()
+        placement.listen { [lane] map in
+            lane.eventLoop.execute { lane.take(map) }
+        }
+    }
+
+    /// Opens the log and the folder's account, after giving up what must not be used.
+    private static func openFolder(
+        _ settings: NodeSettings, configured: ClusterMap, _ platform: any NodePlatform, _ logger: Logger
+    ) throws -> (NodeFolder, RaftLog, [GroupID: RecoveredGroup]) {
+        let path = settings.dataPath
+        if let reason = try SetAside.reason(of: path) {
+            try setAside(settings, because: reason, logger)
+        }
+        try prepareFolder(path)
+        let opened: (RaftLog, [GroupID: RecoveredGroup])
+        do throws(RaftLogError) {
+            opened = try openLog(settings, platform)
+        } catch {
+            guard case .corrupt = error, settings.nodes.count > 1 else {
+                throw startError(error, settings)
+            }
+            try setAside(settings, because: "its raft log is damaged below what was durable (\(error))", logger)
+            try prepareFolder(path)
+            opened = try openLog(settings, platform)
+        }
+        // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
+        try clearSnapshots(path)
+        let folder = try NodeFolder(settings, configured: configured, random: platform.random)
+        return (folder, opened.0, opened.1)
+    }
+
+    /// Gives up what the folder holds, if there are others to fetch it from.
+    private static func setAside(_ settings: NodeSettings, because reason: String, _ logger: Logger) throws {
+        guard settings.nodes.count > 1 else {
+            throw NodeStartError("\(reason). There is no other node to fetch a copy from: put back what is missing")
+        }
+        let place = try SetAside.run(settings.dataPath, because: reason)
+        logger.error(
+            "node \(settings.nodeID) begins anew and fetches its data from its peers, because \(reason). What was there is in \(place), and may be deleted when the node is ready"
+        )
     }
 
     private static func prepareFolder(_ path: String) throws {
@@ -113,17 +147,6 @@ extension ClusterNode {
         }
     }
 
-    /// A folder that has been started before has a log: without it the node would have forgotten its votes.
-    private static func requireLog(_ path: String) throws {
-        let files = FileManager.default
-        guard files.fileExists(atPath: path + "/node.json"), !files.fileExists(atPath: path + "/log/identity") else {
-            return
-        }
-        throw NodeStartError(
-            "\(path)/log is missing, and with it what this node voted and acknowledged: put it back (replacing a node is not "
-                + "built yet)")
-    }
-
     private static func clearSnapshots(_ path: String) throws {
         do {
             for file in try FileManager.default.contentsOfDirectory(atPath: path + "/snapshots") {
@@ -136,57 +159,61 @@ extension ClusterNode {
 
     private static func openLog(
         _ settings: NodeSettings, _ platform: any NodePlatform
-    ) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
-        do throws(RaftLogError) {
-            var options = settings.log
-            options.haltsAfterRefusal = true
-            options.scheduling = platform.logScheduling
-            options.random = platform.random
-            let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: options)
-            return (log, groups)
-        } catch {
-            switch error {
-            case .locked: throw NodeStartError("another process is using \(settings.dataPath): stop it first")
-            case .corrupt(let segment, let position, let detail):
-                throw NodeStartError(
-                    "the raft log is damaged below what was durable: \(segment) at byte \(position): \(detail). Nothing was "
-                        + "changed. Restore this node's folder from a backup of the stopped cluster")
-            case .diskFull:
-                throw NodeStartError("the disk that holds \(settings.dataPath) is full: make space and start again")
-            default: throw NodeStartError("the raft log in \(settings.dataPath)/log cannot be opened: \(error)")
-            }
+    ) throws(RaftLogError) -> (RaftLog, [GroupID: RecoveredGroup]) {
+        var options = settings.log
+        options.haltsAfterRefusal = true
+        options.scheduling = platform.logScheduling
+        options.random = platform.random
+        let (log, groups) = try RaftLog.open(directory: settings.dataPath + "/log", options: options)
+        return (log, groups)
+    }
+
+    private static func startError(_ error: RaftLogError, _ settings: NodeSettings) -> NodeStartError {
+        switch error {
+        case .locked: NodeStartError("another process is using \(settings.dataPath): stop it first")
+        case .corrupt(let segment, let position, let detail):
+            NodeStartError(
+                "the raft log is damaged below what was durable: \(segment) at byte \(position): \(detail). Nothing was "
+                    + "changed. There is no other node to fetch a copy from: restore this node's folder from a backup of the "
+                    + "stopped cluster")
+        case .diskFull:
+            NodeStartError("the disk that holds \(settings.dataPath) is full: make space and start again")
+        default: NodeStartError("the raft log in \(settings.dataPath)/log cannot be opened: \(error)")
         }
     }
 
-    /// Placement is decided when the cluster is made; a configuration that says otherwise would look for zones where they are
-    /// not. Addresses may change.
+    /// How many shards there are is decided when the cluster is made; a configuration that says otherwise would look for zones where
+    /// they are not. Who is in it, and where replicas are, the directory knows.
     static func requireSame(_ installed: ClusterMap, _ configured: ClusterMap) throws {
-        guard
-            installed.nodes.map(\.id) != configured.nodes.map(\.id) || installed.shards != configured.shards
-                || installed.slots != configured.slots
-        else { return }
+        guard installed.slots != configured.slots else { return }
         throw NodeStartError(
-            "the cluster was made of nodes \(installed.nodes.map(\.id)) with \(installed.shards.count) shards of "
-                + "\(installed.shards.first?.count ?? 0) replicas, the configuration says nodes \(configured.nodes.map(\.id)), "
-                + "\(configured.shards.count) shards, \(configured.shards.first?.count ?? 0) replicas: changing them is not built "
-                + "yet, so give it what it was made with")
+            "the cluster was made with \(installed.shards.count) shards, the configuration says \(configured.shards.count): give it "
+                + "what it was made with")
     }
 
-    private static func makeTransport(
-        _ settings: NodeSettings, identity: NodeIdentity, lane: Lane, platform: any NodePlatform, logger: Logger
+    static func makeTransport(
+        _ settings: NodeSettings, identity: NodeIdentity, peers: [PeerAddress], lane: Lane,
+        platform: any NodePlatform, logger: Logger
     ) throws -> any PeerNetwork {
         guard let own = settings.nodes.first(where: { $0.id == settings.nodeID.rawValue }) else {
             throw NodeStartError("node \(settings.nodeID) is not among the nodes of the configuration")
         }
-        let knownPeers = try KnownPeers(folder: settings.dataPath)
         let configuration = PeerTransportConfiguration(
             nodeID: settings.nodeID, clusterID: settings.clusterID, listenHost: settings.peerListenHost,
-            listenPort: own.peerPort,
-            peers: settings.nodes.filter { $0.id != own.id }.map {
-                PeerAddress(node: NodeID(rawValue: $0.id), host: $0.peerHost, port: $0.peerPort)
-            },
-            tls: settings.tls, incarnation: identity.incarnation, bootCounter: identity.bootCounter)
-        lane.knownPeers = knownPeers
+            listenPort: own.peerPort, peers: peers, tls: settings.tls, incarnation: identity.incarnation,
+            bootCounter: identity.bootCounter)
         return try platform.makeNetwork(configuration, delegate: lane, logger: logger)
+    }
+}
+
+/// Rings when the directory's copy in memory has changed; a listener is set after the machine that rings was made.
+final class DirectoryNews: Sendable {
+    private let listener = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func listen(_ body: @escaping @Sendable () -> Void) { listener.withLock { $0 = body } }
+
+    func ring() {
+        let body = listener.withLock(\.self)
+        body?()
     }
 }

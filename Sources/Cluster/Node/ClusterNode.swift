@@ -14,59 +14,95 @@ import Wire
 /// A cluster of one node is the same thing with groups of one voter.
 package final class ClusterNode: Sendable {
     package let settings: NodeSettings
-    package let identity: NodeIdentity
-    /// Placement as this node was started with; the directory holds the same once the cluster is made.
-    package let map: ClusterMap
     package let directory: DirectoryMachine
     /// Seals and opens encrypted fields.
     package let vault: FieldVault
     package let router: Router
     /// Rings for what apply changes on this node.
     package let changes: ChangeBell
+    /// The cluster as the configuration has it.
+    let configured: ClusterMap
+    let folder: NodeFolder
+    let placement: Placement
+    let peerBook: PeerBook
+    let knownPeers: KnownPeers
+    let keeper: ReplicaKeeper
     let lane: Lane
     let log: RaftLog
     let platform: any NodePlatform
     let transport: any PeerNetwork
     let workers: [any SerialQueue]
-    let appliers: [Applier]
+    let holdings: Holdings
     let checkpointer: Checkpointer
     let blockingPool: any WorkPool
     let snapshotPool: any WorkPool
     let logger: Logger
     let restore: RestoreMarker
     let refreshes: SharedRefresh
-    let lease = DirectoryLease()
+    let lease: DirectoryLease
+    let membership = Mutex(MembershipState())
     private let running = Mutex(Running())
 
     /// What `start` begins and `stop` ends.
     private struct Running {
-        var renewal: Task<Void, Never>?
+        var tasks: [Task<Void, Never>] = []
         var checkpoints: (any Rounds)?
     }
 
-    init(parts: NodeParts) {
+    /// What the folder says of itself.
+    package var identity: NodeIdentity { folder.identity }
+
+    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is known, as the
+    /// configuration has it.
+    package var map: ClusterMap { placement.map ?? configured }
+
+    /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
+    init(parts: NodeParts) throws {
         platform = parts.platform
         settings = parts.settings
-        identity = parts.identity
-        map = parts.map
-        directory = parts.directory
-        vault = parts.vault
-        changes = parts.changes
+        configured = parts.configured
+        folder = parts.keeper.folder
+        placement = parts.keeper.placement
+        keeper = parts.keeper
+        knownPeers = try KnownPeers(folder: parts.settings.dataPath)
+        directory = parts.keeper.directory
+        vault = parts.keeper.vault
+        changes = parts.keeper.changes
         lane = parts.lane
-        log = parts.log
-        transport = parts.transport
-        workers = parts.workers
-        appliers = parts.appliers
+        log = parts.keeper.log
+        peerBook = PeerBook(
+            node: parts.settings.nodeID.rawValue, configured: parts.settings.nodes, map: parts.keeper.placement.map)
+        transport = try Self.makeTransport(
+            parts.settings, identity: folder.identity, peers: peerBook.addresses(by: placement.map), lane: parts.lane,
+            platform: parts.platform, logger: parts.logger)
+        workers = parts.keeper.workers
+        holdings = parts.keeper.holdings
         checkpointer = parts.checkpointer
         blockingPool = parts.blockingPool
         snapshotPool = parts.snapshotPool
         logger = parts.logger
+        lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
         refreshes = SharedRefresh(platform: parts.platform)
         restore = RestoreMarker(folder: parts.settings.dataPath)
         router = Router(
-            platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: parts.transport,
+            platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: transport,
             leaders: parts.lane.leaders,
-            members: { [map = parts.map] group in map.initialConfiguration(of: group).voters.map(\.node) })
+            candidates: Self.candidates(
+                parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
+    }
+
+    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all others, since
+    /// replicas may be on their way.
+    private static func candidates(
+        _ placement: Placement, _ configured: ClusterMap, holdings: Holdings, node: NodeID
+    ) -> @Sendable (GroupID) -> [NodeID] {
+        { group in
+            let map = placement.map ?? configured
+            let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
+            let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) && $0 != node }
+            let own = holdings[group] == nil ? [] : [node]
+            return own + members.filter { $0 != node } + others
+        }
     }
 
     /// Starts connections and timers.
@@ -81,8 +117,11 @@ package final class ClusterNode: Sendable {
             lane.onFatalError = onFatalError
             lane.start()
         }.get()
-        let renewal = platform.startTask { [weak self] in await self?.keepLease() }
-        running.withLock { $0 = Running(renewal: renewal, checkpoints: checkpoints) }
+        let tasks = [
+            platform.startTask { [weak self] in await self?.keepLease() },
+            platform.startTask { [weak self] in await self?.keepMembership() },
+        ]
+        running.withLock { $0 = Running(tasks: tasks, checkpoints: checkpoints) }
     }
 
     /// The time by which a request that begins now is answered.
@@ -96,14 +135,17 @@ package final class ClusterNode: Sendable {
     package func awaitMap() async throws {
         while directory.snapshot.map == nil {
             do {
-                let entry = DirectoryEntry(.installMap(map))
-                _ = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+                // A founder's is the first map; who joins later finds one.
+                if let founding = folder.founding {
+                    let entry = DirectoryEntry(.installMap(founding))
+                    _ = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+                }
                 try await refreshDirectory()
             } catch {
                 try await platform.clock.sleep(milliseconds: 100)
             }
         }
-        if let installed = directory.snapshot.map { try Self.requireSame(installed, map) }
+        if let installed = directory.snapshot.map { try Self.requireSame(installed, configured) }
         try await finishRestore()
     }
 
@@ -116,11 +158,11 @@ package final class ClusterNode: Sendable {
     package func leader(of group: GroupID) -> NodeID? { lane.leaders.leader(of: group) }
 
     /// Whether this node holds a replica of a group, and so rings for what the group applies.
-    package func holdsReplica(of group: GroupID) -> Bool { appliers.contains { $0.group == group } }
+    package func holdsReplica(of group: GroupID) -> Bool { holdings[group] != nil }
 
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
-        guard let applier = appliers.first(where: { $0.group == group }) else { return [] }
+        guard let applier = holdings[group] else { return [] }
         return try await blockingPool.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
     }
 
@@ -136,8 +178,8 @@ package final class ClusterNode: Sendable {
             defer { running = Running() }
             return running
         }
-        running.renewal?.cancel()
-        await running.renewal?.value
+        for task in running.tasks { task.cancel() }
+        for task in running.tasks { await task.value }
         _ = try? await lane.eventLoop.submit { [lane] in lane.stop() }.get()
         _ = try? await transport.shutdown().get()
         for worker in workers { worker.stop() }
@@ -146,7 +188,7 @@ package final class ClusterNode: Sendable {
         log.close()
         await blockingPool.stop()
         await snapshotPool.stop()
-        for applier in appliers {
+        for applier in holdings.all {
             do {
                 try applier.database.close()
             } catch {
@@ -157,9 +199,15 @@ package final class ClusterNode: Sendable {
 }
 
 extension ClusterNode {
-    /// Whether the node can serve: every group it holds has a leader, nothing fails, and the cluster's map is known.
+    /// Whether the node can serve: every group that it shall hold has a leader and nothing fails, and the cluster's map is known.
     package func isReady(_ replicas: [ReplicaStatus]) -> Bool {
-        directory.snapshot.map != nil && !isRestoring && !replicas.isEmpty
-            && replicas.allSatisfy { $0.leader != nil && $0.applyFailure == nil }
+        guard let map = directory.snapshot.map, !isRestoring else { return false }
+        return map.groups.allSatisfy { group in
+            let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
+            guard let wanted else { return true }
+            return replicas.contains {
+                $0.group == group && $0.id == ReplicaID(wanted) && $0.leader != nil && $0.applyFailure == nil
+            }
+        }
     }
 }

@@ -7,20 +7,22 @@ import Synchronization
 /// for `lengthMilliseconds` from its beginning. So a change is known to every node that relies on its knowledge once that time has
 /// passed since the change was committed. The clock counts suspension.
 final class DirectoryLease: Sendable {
-    static let lengthMilliseconds: UInt64 = 1_000
+    let lengthMilliseconds: UInt64
     /// How often it is renewed.
-    static let renewalMilliseconds: UInt64 = 250
+    var renewalMilliseconds: UInt64 { lengthMilliseconds / 4 }
     /// After how long a change counts as known everywhere: the length, and what clocks may differ in speed.
-    static let settlingMilliseconds: UInt64 = lengthMilliseconds + lengthMilliseconds / 20
+    var settlingMilliseconds: UInt64 { lengthMilliseconds + lengthMilliseconds / 20 }
 
     private let end = Atomic<UInt64>(0)
+
+    init(lengthMilliseconds: UInt64) { self.lengthMilliseconds = lengthMilliseconds }
 
     /// Whether the lease is in force.
     func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < end.load(ordering: .acquiring) }
 
     /// A renewal that began at `begin` has succeeded.
     func renew(begunAt begin: MonotonicTime) {
-        let new = begin.adding(milliseconds: Self.lengthMilliseconds).nanoseconds
+        let new = begin.adding(milliseconds: lengthMilliseconds).nanoseconds
         var old = end.load(ordering: .relaxed)
         while old < new {
             let (exchanged, original) = end.compareExchange(

@@ -1,3 +1,4 @@
+import Directory
 import Foundation
 import PeerTransport
 import Storage
@@ -6,48 +7,39 @@ import Synchronization
 /// What this node remembers of each peer's data folder, in `peers.json`, so that a peer which lost its folder, or came back with
 /// an old image of it, is not taken for the one that voted and acknowledged.
 final class KnownPeers: Sendable {
-    private struct Known: Codable {
-        var incarnation: UInt64
-        var bootCounter: UInt64
-    }
-
     private let path: String
-    private let known: Mutex<[String: Known]>
+    private let known: Mutex<[String: KnownPeer]>
 
     init(folder: String) throws {
         path = folder + "/peers.json"
-        var known: [String: Known] = [:]
+        var known: [String: KnownPeer] = [:]
         if FileManager.default.fileExists(atPath: path) {
-            known = try JSONDecoder().decode([String: Known].self, from: Data(contentsOf: URL(filePath: path)))
+            do {
+                known = try JSONDecoder().decode([String: KnownPeer].self, from: Data(contentsOf: URL(filePath: path)))
+            } catch {
+                throw NodeStartError(
+                    "\(path) cannot be read: \(error). It says how often each peer was started; restore it from a backup, or "
+                        + "remove it if no other node was put back to an older state")
+            }
         }
         self.known = Mutex(known)
     }
 
-    /// Why the peer may not take part, or nil. A peer that may is remembered durably before this returns.
-    func objection(to node: NodeID, incarnation: UInt64, bootCounter: UInt64) -> String? {
-        known.withLock { known in
-            let key = node.description
-            if let before = known[key] {
-                guard before.incarnation == incarnation else {
-                    return
-                        "node \(node) comes with another data folder than before, so what it voted and acknowledged is lost: "
-                        + "give it its folder back (replacing a node is not built yet)"
-                }
-                if before.bootCounter == bootCounter { return nil }
-                guard before.bootCounter >> 32 < bootCounter >> 32 else {
-                    return "node \(node) comes with an old copy of its data folder (start \(bootCounter), known is "
-                        + "\(before.bootCounter)): give it the newest one"
-                }
-            }
-            known[key] = Known(incarnation: incarnation, bootCounter: bootCounter)
-            do {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-                try replaceFile(at: path, with: [UInt8](try encoder.encode(known)))
-                return nil
-            } catch {
-                return "cannot remember node \(node) in \(path): \(error)"
-            }
+    /// What to think of a peer. One that is welcome is remembered durably before this returns.
+    /// - Throws: `DiskError` when it cannot be remembered; then nothing of it may count.
+    func judge(_ peer: PeerIdentity, by map: ClusterMap?) throws -> Standing.Verdict {
+        try known.withLock { known in
+            let key = peer.node.description
+            let verdict = Standing.Verdict.of(peer, map: map, known: known[key])
+            let present = KnownPeer(incarnation: peer.incarnation, bootCounter: peer.bootCounter)
+            guard verdict == .welcome, known[key] != present else { return verdict }
+            var new = known
+            new[key] = present
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+            try replaceFile(at: path, with: [UInt8](try encoder.encode(new)))
+            known = new
+            return verdict
         }
     }
 }

@@ -1,56 +1,46 @@
+import Directory
 import Foundation
-package import PeerTransport
-import Storage
+import RaftCore
 
 /// What a data folder says of itself, in `node.json`.
 ///
 /// The incarnation is random and made with the folder; the boot counter grows with every start. Both are durable before the node
 /// speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
-    package static let currentFormatVersion = 3
+    package static let currentFormatVersion = 4
+    /// The last format that knew nothing of generations: its replicas are those that the cluster was made with.
+    static let formatBeforeGenerations = 3
 
     package var clusterID: String
     package var nodeID: UInt64
     package var formatVersion: Int
     package var incarnation: UInt64
     package var bootCounter: UInt64
+    /// The map that this node last promised to found a cluster by, encoded; it goes when the cluster is founded.
+    var promise: Data?
+    /// The map by which this node founded the cluster, encoded; none where it joined later.
+    var founding: Data?
+    /// The replicas that are here, or were, by the group's number.
+    var replicas: [String: HeldReplica]?
+    /// Set when the data are to be given up: the next start moves them aside, and begins anew.
+    var discard: Discard?
 
-    /// Opens the folder for the node: makes it if it is new, checks that it is this node's, and counts the start.
-    /// - Throws: `NodeStartError` that says what does not fit and what to do.
-    package static func open(
-        folder: String, clusterID: String, nodeID: NodeID, random: () -> UInt64 = { .random(in: 0 ... .max) }
-    ) throws -> NodeIdentity {
-        let path = folder + "/node.json"
-        var identity: NodeIdentity
-        if FileManager.default.fileExists(atPath: path) {
-            do {
-                identity = try JSONDecoder().decode(NodeIdentity.self, from: Data(contentsOf: URL(filePath: path)))
-            } catch {
-                throw NodeStartError(
-                    "\(path) cannot be read: \(error). It says which node the folder belongs to; restore it from a backup"
-                )
-            }
-            guard identity.formatVersion == currentFormatVersion else {
-                throw NodeStartError(
-                    "\(folder) has format \(identity.formatVersion), this program reads \(currentFormatVersion): "
-                        + "use the version that wrote it")
-            }
-            guard identity.clusterID == clusterID, identity.nodeID == nodeID.rawValue else {
-                throw NodeStartError(
-                    "\(folder) belongs to node \(identity.nodeID) of cluster \(identity.clusterID), not to node \(nodeID) of "
-                        + "\(clusterID): name the right folder, or another one for a new node")
-            }
-        } else {
-            identity = NodeIdentity(
-                clusterID: clusterID, nodeID: nodeID.rawValue, formatVersion: currentFormatVersion,
-                incarnation: max(1, random() >> 1), bootCounter: 0)
-        }
-        // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
-        identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        try replaceFile(at: path, with: [UInt8](try encoder.encode(identity)))
-        return identity
+    /// The last replica of a group on this folder.
+    struct HeldReplica: Codable, Hashable, Sendable {
+        var generation: UInt64
+        /// It was given up; nothing is opened under its generation again.
+        var isGone: Bool?
+    }
+
+    /// Why the data are given up, and the folder that they are moved to.
+    struct Discard: Codable, Hashable, Sendable {
+        var reason: String
+        var folder: String
+    }
+
+    /// Whether the folder has taken part in anything, so that its loss counts.
+    var hasTakenPart: Bool {
+        formatVersion == Self.formatBeforeGenerations || founding != nil || replicas?.isEmpty == false
     }
 }
 

@@ -22,13 +22,22 @@ package struct NodeSettings: Sendable {
     package var replicasPerShard = 3
     package var electionTimeoutMilliseconds: UInt64 = 600
     package var heartbeatIntervalMilliseconds: UInt64 = 100
+    /// For how long a node relies on what it knows of the directory; the same on every node, and a change of the directory takes that
+    /// long when a node cannot be reached.
+    package var directoryLeaseMilliseconds: UInt64 = 1_000
     /// How often timers are looked at: how late an election or a heartbeat may be.
     package var tickMilliseconds: UInt64 = 10
     package var log = RaftLogOptions()
+    /// Room on the disk that is kept for when there is no other, beside the log's reserve segment.
+    package var spaceReserveBytes = 8 << 20
     package var apply = ApplySettings()
     package var checkpoint = CheckpointSettings()
+    /// How often a part of a group's state is compared over its replicas, in milliseconds.
+    package var scrubIntervalMilliseconds: UInt64 = 10_000
     /// How long a node must lead a group that another should lead before it hands it over.
     package var rebalanceDelayMilliseconds: UInt64 = 5_000
+    /// How often the replicas on this node are held against the map.
+    package var membershipIntervalMilliseconds: UInt64 = 500
     /// How long a request is tried before its client is told to try again, in milliseconds.
     package var requestDeadlineMilliseconds: UInt64 = 2_400
 

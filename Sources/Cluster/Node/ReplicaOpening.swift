@@ -1,4 +1,3 @@
-import Directory
 import GRDB
 import Logging
 import RaftCore
@@ -8,8 +7,13 @@ import Synchronization
 /// Opens one replica: its database, and what the log knows of it, brought together.
 struct ReplicaOpening {
     var group: GroupID
+    /// Who the replica is in its group.
+    var id: ReplicaID
+    /// The members that the group began with, for a replica that the cluster was made with; no voters for one that joins.
+    var bootstrap: RaftCore.Configuration
+    /// Whether this node should lead the group.
+    var isPreferred: Bool
     var machine: any StateMachine
-    var map: ClusterMap
     var settings: NodeSettings
     var log: RaftLog
     var recovered: RecoveredGroup
@@ -17,32 +21,38 @@ struct ReplicaOpening {
     var logger: Logger
 
     func open(worker: any SerialQueue) async throws -> Replica {
-        let path = databasePath
-        let initial = map.initialConfiguration(of: group)
+        let path = Self.databasePath(of: group, in: settings.dataPath)
         let options = ShardDatabaseOptions()
-        let database = try ShardDatabase.open(path: path, options: options) { [machine] db in
-            try AppliedState.create(in: db, configuration: initial)
+        let database = try ShardDatabase.open(path: path, options: options) { [machine, bootstrap] db in
+            try AppliedState.create(in: db, configuration: bootstrap)
             try machine.createTables(in: db)
         }
-        let applied = try await database.read { [machine] db in
-            try machine.didReplace(db)
-            return try AppliedState.mark(of: db)
-        }
+        let applied = try load(database)
         let restored = try await restoredState(applied: applied)
         let now = platform.clock.now
         let applier = Applier(
             group: group, machine: machine, database: database, path: path, options: options, log: log,
             settings: settings.apply, logger: logger)
         let raft = Raft(
-            id: ReplicaID(node: settings.nodeID), settings: raftSettings, seed: platform.random(),
+            id: id, settings: raftSettings, seed: platform.random(),
             restored: restored, now: now)
         return Replica(raft: raft, applier: applier, worker: worker, restored: restored, now: now)
     }
 
-    private var databasePath: String {
-        guard let shard = group.shard else { return settings.dataPath + "/directory.sqlite" }
+    /// Has the machine read what the database holds, and says where that stands. Called before the node does anything else, so it
+    /// may block.
+    private func load(_ database: ShardDatabase) throws -> SnapshotMark {
+        try database.read { db in
+            try machine.didReplace(db)
+            return try AppliedState.mark(of: db)
+        }
+    }
+
+    /// The file of a group's database.
+    static func databasePath(of group: GroupID, in folder: String) -> String {
+        guard let shard = group.shard else { return folder + "/directory.sqlite" }
         let number = String(shard)
-        return "\(settings.dataPath)/shards/\(String(repeating: "0", count: max(0, 4 - number.count)))\(number).sqlite"
+        return "\(folder)/shards/\(String(repeating: "0", count: max(0, 4 - number.count)))\(number).sqlite"
     }
 
     /// The preferred leader of a group campaigns first, so that leaders spread over the nodes.
@@ -50,7 +60,9 @@ struct ReplicaOpening {
         var settings = RaftSettings()
         settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds
         settings.heartbeatIntervalMilliseconds = self.settings.heartbeatIntervalMilliseconds
-        if map.preferredLeader(of: group) != self.settings.nodeID {
+        // The least election timeout of the group: that of the preferred leader, before it is made longer for the others.
+        settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
+        if !isPreferred {
             settings.electionTimeoutMilliseconds = settings.electionTimeoutMilliseconds * 3 / 2
         }
         return settings
@@ -71,9 +83,9 @@ struct ReplicaOpening {
         }
         let snapshot =
             recovered.snapshot
-            ?? SnapshotMark(position: .zero, configuration: map.initialConfiguration(of: group))
+            ?? SnapshotMark(position: .zero, configuration: bootstrap)
         guard applied.position.index >= snapshot.position.index else {
-            throw NodeStartError(
+            throw StorageMismatch(
                 "the database of group \(group) stands at \(applied.position), but the log keeps only what comes after "
                     + "\(snapshot.position): the file was replaced by an older one. Put the newest one back")
         }

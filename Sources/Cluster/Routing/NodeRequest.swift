@@ -14,6 +14,25 @@ enum NodeRequest: Sendable {
     case tell([UInt8])
     /// Answer once you know what the directory holds.
     case catchUp
+    /// Tell the members of a group, if you lead it.
+    case members(GroupID)
+    /// Say what you are, and what you think of me: a `Standing`.
+    case introduce(Introduction)
+    /// Have the directory commit that my data folder is the one that counts, in place of `previous`.
+    case claim(incarnation: UInt64, previous: UInt64)
+
+    /// The hash that your replica of the group recorded at an index.
+    case stateHash(GroupID, at: LogIndex)
+    /// Your replica's data differ from those of a majority.
+    case distrust(GroupID, at: LogIndex)
+
+    /// Whether a node may ask this whose data folder does not count.
+    var isOfStrangers: Bool {
+        switch self {
+        case .introduce, .claim: true
+        default: false
+        }
+    }
 }
 
 /// The answer.
@@ -69,6 +88,19 @@ extension NodeRequest: WireCodable {
             writer.field(5, request)
         case .tell(let message): writer.field(6, message)
         case .catchUp: writer.field(7, true)
+        case .members(let group): writer.field(8, group.rawValue)
+        case .introduce(let introduction): writer.field(9) { introduction.encode(to: &$0) }
+        case .claim(let incarnation, let previous):
+            writer.field(10) { claim in
+                claim.field(1, incarnation)
+                claim.field(2, previous)
+            }
+        case .stateHash(let group, let index):
+            writer.field(1, group.rawValue)
+            writer.field(11, index.rawValue)
+        case .distrust(let group, let index):
+            writer.field(1, group.rawValue)
+            writer.field(12, index.rawValue)
         }
     }
 
@@ -84,11 +116,32 @@ extension NodeRequest: WireCodable {
             case 5: request = .confer(group, request: try reader.array())
             case 6: request = .tell(try reader.array())
             case 7: request = try reader.bool() ? .catchUp : nil
+            case 8: request = .members(GroupID(try reader.unsigned()))
+            case 9: request = .introduce(try reader.message())
+            case 10: request = try Self.claim(&reader)
+            case 11: request = .stateHash(group, at: LogIndex(try reader.unsigned()))
+            case 12: request = .distrust(group, at: LogIndex(try reader.unsigned()))
             default: try reader.skip()
             }
         }
         guard let request else { throw .missingField(2) }
         self = request
+    }
+}
+
+extension NodeRequest {
+    private static func claim(_ reader: inout WireReader) throws(WireError) -> NodeRequest {
+        var nested = try reader.nested()
+        var incarnation: UInt64 = 0
+        var previous: UInt64 = 0
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: incarnation = try nested.unsigned()
+            case 2: previous = try nested.unsigned()
+            default: try nested.skip()
+            }
+        }
+        return .claim(incarnation: incarnation, previous: previous)
     }
 }
 

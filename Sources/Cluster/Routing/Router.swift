@@ -38,18 +38,18 @@ package final class Router: Sendable {
     private let lane: Lane
     private let transport: any PeerNetwork
     private let leaders: LeaderTable
-    private let members: @Sendable (GroupID) -> [NodeID]
+    private let candidates: @Sendable (GroupID) -> [NodeID]
 
     init(
         platform: any NodePlatform, nodeID: NodeID, lane: Lane, transport: any PeerNetwork, leaders: LeaderTable,
-        members: @escaping @Sendable (GroupID) -> [NodeID]
+        candidates: @escaping @Sendable (GroupID) -> [NodeID]
     ) {
         self.platform = platform
         self.nodeID = nodeID
         self.lane = lane
         self.transport = transport
         self.leaders = leaders
-        self.members = members
+        self.candidates = candidates
     }
 
     /// Has a command applied by the group and returns its outcome, encoded.
@@ -85,6 +85,39 @@ package final class Router: Sendable {
             node == self.nodeID
                 ? await self.call(by: deadline) { [lane] in lane.confer(request, of: group, completion: $0) }
                 : await self.ask(node, .confer(group, request: request), by: deadline)
+        }
+    }
+
+    /// The members of a group, as its leader has them in force.
+    package func members(of group: GroupID, by deadline: Deadline) async throws(ClusterError) -> GroupMembers {
+        let answer = try await route(group, isWrite: false, by: deadline) { node in
+            node == self.nodeID
+                ? await self.call(by: deadline) { [lane] in lane.members(of: group, completion: $0) }
+                : await self.ask(node, .members(group), by: deadline)
+        }
+        guard let members = try? GroupMembers(decoding: answer) else {
+            throw .failed("the leader of group \(group) gave an unreadable answer about its members")
+        }
+        return members
+    }
+
+    /// What another node says of itself and of this one; nil if it cannot be asked.
+    func introduce(_ introduction: Introduction, to node: NodeID, by deadline: Deadline) async -> Standing? {
+        guard case .answered(.success(let bytes)) = await ask(node, .introduce(introduction), by: deadline) else {
+            return nil
+        }
+        return try? Standing(decoding: bytes)
+    }
+
+    /// Has another node see to it that this node's data folder counts from here on.
+    /// - Returns: why it does not yet; nil if it does.
+    func claim(
+        _ incarnation: UInt64, previous: UInt64, through node: NodeID, by deadline: Deadline
+    ) async -> String? {
+        switch await ask(node, .claim(incarnation: incarnation, previous: previous), by: deadline) {
+        case .answered(.success): nil
+        case .answered(.failure(.failed(let reason))), .answered(.failure(.unavailable(let reason))): reason
+        default: "node \(node) does not answer"
         }
     }
 
@@ -132,7 +165,9 @@ package final class Router: Sendable {
             case .answered(.failure(.overloaded)):
                 throw .unavailable("group \(group) has as much work as it may; slow down")
             case .answered(.failure(.diskFull)):
-                throw .unavailable("the disk of node \(node), which leads group \(group), is full")
+                throw .unavailable(
+                    "the disk of node \(node), which leads group \(group), is full: only reads and deletions until it has space again"
+                )
             case .answered(.failure(.unavailable(let reason))): throw .unavailable(reason)
             case .answered(.failure(.failed(let reason))): throw .failed(reason)
             case .answered(.failure(.outcomeUnknown(let reason))):
@@ -146,18 +181,20 @@ package final class Router: Sendable {
                 leaders.forget(node, of: group)
                 if isWrite { throw .outcomeUnknown("node \(node) did not answer") }
             }
-            try? await platform.clock.sleep(milliseconds: UInt64(min(10 * tries, 50)))
+            do {
+                try await platform.clock.sleep(milliseconds: UInt64(min(10 * tries, 50)))
+            } catch {
+                throw .unavailable("given up: \(lastReason)")
+            }
         }
         throw .unavailable(lastReason)
     }
 
-    /// The known leader; otherwise each member in turn, this node first.
+    /// The known leader; otherwise each candidate in turn.
     private func target(of group: GroupID, try attempt: Int) -> NodeID {
         if let leader = leaders.leader(of: group) { return leader }
-        let members = members(group)
-        guard !members.isEmpty else { return nodeID }
-        let start = members.firstIndex(of: nodeID) ?? 0
-        return members[(start + attempt) % members.count]
+        let candidates = candidates(group)
+        return candidates.isEmpty ? nodeID : candidates[attempt % candidates.count]
     }
 
     private func propose(_ command: [UInt8], to group: GroupID, by deadline: Deadline) async -> Attempt {

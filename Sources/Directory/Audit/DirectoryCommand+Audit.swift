@@ -5,6 +5,7 @@ extension DirectoryCommand {
     package var auditSummary: (action: String, subject: String) {
         switch self {
         case .installMap(let map): ("map.install", "epoch \(map.epoch), \(map.nodes.count) nodes")
+        case .changeMap(let change): change.auditSummary
         case .createContainer(let name, _): ("container.create", "container \(name)")
         case .setSchema(let key, let version, let schema):
             (

@@ -13,41 +13,52 @@ extension ZonekeeperConfiguration {
     /// default container from then on speaks for the new account.
     public static func use(_ configuration: ZonekeeperConfiguration?) {
         let before = current?.identity
-        let chosen = configuration.map(Held.init)
-        Chosen.state.withLock { $0.configuration = chosen }
+        ServiceAccount.putInForce(configuration.map { ServiceAccount($0) })
         if before != current?.identity { AccountObservation.tell(.configured) }
     }
 
     /// The configuration in force.
     /// - Throws: an error that says what is missing or wrong, and where.
     package static func needed() throws(ServiceClientError) -> ZonekeeperConfiguration {
-        // Read once: the environment of a process does not change, and a file is not to be read for each container.
-        if let held = Chosen.state.withLock({ $0.configuration ?? $0.fromEnvironment }) { return try held.checked() }
-        let read = try ZonekeeperConfiguration.read(ProcessInfo.processInfo.environment)
-        Chosen.state.withLock { $0.fromEnvironment = Held(read) }
-        return read
-    }
-
-    /// A configuration as an object. Optimised builds of Swift 6.3 made a wrong value of a global's optional struct of this
-    /// size that was nil; a reference is right.
-    private final class Held: Sendable {
-        private let configuration: ZonekeeperConfiguration
-        init(_ configuration: ZonekeeperConfiguration) { self.configuration = configuration }
-        func checked() throws(ServiceClientError) -> ZonekeeperConfiguration { try configuration.checked() }
-    }
-
-    private enum Chosen {
-        struct State {
-            var configuration: Held?
-            var fromEnvironment: Held?
-        }
-
-        static let state = Mutex(State())
+        try ServiceAccount.inForce().checked()
     }
 
     /// Hears of changes of the account until the observation is let go of.
     package static func observeAccount(_ body: @escaping @Sendable (AccountChange) -> Void) -> AccountObservation {
         AccountObservation(body)
+    }
+}
+
+extension ServiceAccount {
+    // Objects, and not values: optimised builds of Swift 6.3 made a wrong value of a global's optional struct of a
+    // configuration's size that was nil; a reference is right.
+    private struct Chosen {
+        var account: ServiceAccount?
+        var fromEnvironment: ServiceAccount?
+    }
+
+    private static let chosen = Mutex(Chosen())
+
+    /// The account of the configuration in force.
+    /// - Throws: an error that says what is missing, and where.
+    package static func inForce() throws(ServiceClientError) -> ServiceAccount {
+        // Read once: the environment of a process does not change, and a file is not to be read for each container.
+        if let account = chosen.withLock({ $0.account ?? $0.fromEnvironment }) { return account }
+        let read = ServiceAccount(try ZonekeeperConfiguration.read(ProcessInfo.processInfo.environment))
+        return chosen.withLock { chosen in
+            let account = chosen.fromEnvironment ?? read
+            chosen.fromEnvironment = account
+            return account
+        }
+    }
+
+    fileprivate static func putInForce(_ account: ServiceAccount?) {
+        // What is let go of here ends outside of the lock.
+        let before = chosen.withLock { chosen in
+            defer { chosen.account = account }
+            return chosen.account
+        }
+        _ = before
     }
 }
 

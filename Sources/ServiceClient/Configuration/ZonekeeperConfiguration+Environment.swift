@@ -15,6 +15,7 @@ extension ZonekeeperConfiguration {
     /// | `ZONEKEEPER_WEB_AUTH_TOKEN`, `ZONEKEEPER_WEB_AUTH_TOKEN_FILE` | `webAuthToken`, `webAuthTokenFile` |
     /// | `ZONEKEEPER_KEY_FILE`, `ZONEKEEPER_KEY_ID` | `keyFile`, `keyID` |
     /// | `ZONEKEEPER_DISTANCE_UNIT` | `distanceUnit`: `kilometres` or `metres` |
+    /// | `ZONEKEEPER_UNENCRYPTED` | `unencrypted`: `allowed` lets URLs with `http` name other machines |
     ///
     /// Paths in the file are relative to the file's folder.
     /// - Throws: an error whose description says which variable or member is missing or wrong.
@@ -48,6 +49,14 @@ extension ZonekeeperConfiguration {
         if let name = try value("DISTANCE_UNIT", "distanceUnit") {
             configuration.distanceUnit = try choice(name, "DISTANCE_UNIT", "distanceUnit")
         }
+        if let word = try value("UNENCRYPTED", "unencrypted") {
+            guard word == "allowed" else {
+                throw ServiceClientError(
+                    "ZONEKEEPER_UNENCRYPTED (or 'unencrypted' of the configuration file): 'allowed' or nothing is "
+                        + "expected, not '\(word)'")
+            }
+            configuration.allowsUnencryptedConnections = true
+        }
         configuration.apiToken = try value("API_TOKEN", "apiToken")
         configuration.webAuthToken = try value("WEB_AUTH_TOKEN", "webAuthToken")
         if configuration.webAuthToken == nil {
@@ -77,7 +86,7 @@ extension ZonekeeperConfiguration {
     }
 
     /// The same configuration with its URLs in their usual form.
-    /// - Throws: if a URL is none.
+    /// - Throws: if a URL is none, or would send to another machine what everybody can read.
     func checked() throws(ServiceClientError) -> ZonekeeperConfiguration {
         var configuration = self
         configuration.urls = []
@@ -85,8 +94,14 @@ extension ZonekeeperConfiguration {
             var url = text.trimmingCharacters(in: .whitespaces)
             while url.hasSuffix("/") { url.removeLast() }
             guard let parts = URL(string: url), parts.scheme == "https" || parts.scheme == "http",
-                parts.host?.isEmpty == false
+                let host = parts.host, !host.isEmpty
             else { throw ServiceClientError("'\(text)' is no URL of a node, such as https://127.0.0.1:24000") }
+            guard parts.scheme == "https" || allowsUnencryptedConnections || Self.isThisMachine(host) else {
+                throw ServiceClientError(
+                    "'\(text)' would send tokens and data to another machine for everybody on the way to read: use https; "
+                        + "where the network itself encrypts, set allowsUnencryptedConnections, or ZONEKEEPER_UNENCRYPTED "
+                        + "to 'allowed'")
+            }
             configuration.urls.append(url)
         }
         guard !configuration.urls.isEmpty else {
@@ -94,6 +109,14 @@ extension ZonekeeperConfiguration {
         }
         guard !container.isEmpty else { throw ServiceClientError("the configuration's container has no name") }
         return configuration
+    }
+
+    /// Whether a host of a URL is this machine, by a name or an address that cannot be another's.
+    private static func isThisMachine(_ host: String) -> Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name == "::1" || name == "[::1]" { return true }
+        let bytes = name.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        return bytes.count == 4 && bytes[0] == 127 && !bytes.contains(nil)
     }
 }
 

@@ -14,7 +14,7 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
     CustomReflectable
 {
     /// Nodes of the cluster, such as `https://127.0.0.1:24000`, in the order in which they are tried; one is enough,
-    /// more keep working when it is down.
+    /// more keep working when it is down. With `http` only those of this machine, unless `allowsUnencryptedConnections`.
     public var urls: [String]
     /// The PEM file of the authority that signed the nodes' certificates; nil where the system trusts it anyway.
     public var certificateAuthorityPath: String?
@@ -37,6 +37,9 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
     public var distanceUnit: DistanceUnit
     /// How long a request is sent again while the cluster says to come back later; zero is one attempt.
     public var patience: Duration
+    /// Whether URLs with `http` may name other machines: everybody on the way can read and change what goes there, tokens
+    /// and data. For networks that encrypt by themselves.
+    public var allowsUnencryptedConnections = false
 
     /// A container's two sets of data and schema.
     public enum Environment: String, Hashable, Sendable, CaseIterable {

@@ -11,42 +11,53 @@ package enum PrivateFile {
     /// Makes a file that was not there.
     /// - Throws: if it is there, or cannot be written; nothing is left behind then.
     package static func create(_ path: String, _ text: String) throws(ServiceClientError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            if errno == EEXIST { throw ServiceClientError("\(path) is there already; name a file that is not") }
-            throw ServiceClientError("\(path) cannot be made: \(String(cString: strerror(errno)))")
+        switch make(path, text) {
+        case 0: return
+        case EEXIST: throw ServiceClientError("\(path) is there already; name a file that is not")
+        case let number: throw ServiceClientError("\(path) cannot be made: \(String(cString: strerror(number)))")
         }
-        try write(text, to: descriptor, path)
     }
 
-    /// Puts a text in the place of a file, which is never seen half written, or makes the file. Durable in its content
-    /// once this returned.
-    /// - Throws: if it cannot be written; the file is as it was then.
+    /// Puts a text in the place of a file, which is never seen half written, or makes the file. Durable once this
+    /// returned: the file has its content, and the folder the file.
+    /// - Throws: if it cannot be written; the file is as it was then, or has the new text.
     package static func replace(_ path: String, with text: String) throws(ServiceClientError) {
         let draft = path + ".new-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        try create(draft, text)
-        guard rename(draft, path) == 0 else {
-            let reason = String(cString: strerror(errno))
+        var number = make(draft, text)
+        if number == 0, rename(draft, path) != 0 {
+            number = errno
             unlink(draft)
-            throw ServiceClientError("\(path) cannot be written: \(reason)")
+        }
+        if number == 0 { number = syncFolder(of: path) }
+        // The draft's name is new each time, and says nothing.
+        if number != 0 {
+            throw ServiceClientError("\(path) cannot be written: \(String(cString: strerror(number)))")
         }
     }
 
-    private static func write(_ text: String, to descriptor: Int32, _ path: String) throws(ServiceClientError) {
+    /// - Returns: 0, or the number of the error.
+    private static func make(_ path: String, _ text: String) -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }
         var rest = Array(text.utf8)[...]
-        var isWritten = fchmod(descriptor, 0o600) == 0
-        while isWritten, !rest.isEmpty {
+        var number: Int32 = fchmod(descriptor, 0o600) == 0 ? 0 : errno
+        while number == 0, !rest.isEmpty {
             let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            isWritten = count > 0
-            if isWritten { rest = rest.dropFirst(count) }
+            if count > 0 { rest = rest.dropFirst(count) } else { number = count == 0 ? ENOSPC : errno }
         }
-        guard isWritten, fsync(descriptor) == 0 else {
-            let reason = String(cString: strerror(errno))
-            unlink(path)
-            throw ServiceClientError("\(path) cannot be written: \(reason)")
-        }
+        if number == 0, fsync(descriptor) != 0 { number = errno }
+        if number != 0 { unlink(path) }
+        return number
+    }
+
+    private static func syncFolder(of path: String) -> Int32 {
+        let parent = (path as NSString).deletingLastPathComponent
+        let folder = open(parent.isEmpty ? "." : parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return errno }
+        defer { close(folder) }
+        return fsync(folder) == 0 ? 0 : errno
     }
 }
 

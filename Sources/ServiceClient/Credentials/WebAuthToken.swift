@@ -5,8 +5,7 @@ import Synchronization
 ///
 /// An older one is worth nothing once a newer one was used and the grace window has passed, so a token that is to
 /// outlive this process is kept in a file. Several programs may share the file: what another one has put there is taken
-/// over before
-/// the next request.
+/// over before the next request.
 package final class WebAuthToken: Sendable {
     private struct State {
         var newest: String
@@ -14,6 +13,8 @@ package final class WebAuthToken: Sendable {
         var mark: FileMark?
         /// How often another program's token was taken over.
         var generation = 0
+        /// Whether it stays in the process because its newest text is nowhere else.
+        var isKept = false
     }
 
     private let state: Mutex<State>
@@ -42,21 +43,30 @@ package final class WebAuthToken: Sendable {
     /// Where another answer has brought one meanwhile, or another program, that one stays: an answer that comes late
     /// would else bring back what the server takes for stolen by then.
     package func replaced(by token: String, after sent: String) {
-        let problem = state.withLock { state -> ServiceClientError? in
-            guard !token.isEmpty, token != state.newest, state.newest == sent else { return nil }
-            if takeOver(&state) { return nil }
+        let (problem, isKeptNow) = state.withLock { state -> (ServiceClientError?, Bool) in
+            guard !token.isEmpty, token != state.newest, state.newest == sent else { return (nil, false) }
+            if takeOver(&state) { return (nil, false) }
             state.newest = token
-            guard let path else { return nil }
             // Inside the lock, so that the file never goes back to an older one.
-            do throws(ServiceClientError) {
-                try PrivateFile.replace(path, with: token + "\n")
-                state.mark = FileMark(of: path)
-                return nil
-            } catch {
-                return error
-            }
+            let problem = write(token, &state)
+            guard path == nil || problem != nil, !state.isKept else { return (problem, false) }
+            state.isKept = true
+            return (problem, true)
         }
+        if isKeptNow { WebAuthTokens.keep(self) }
         if let problem { onNotKept(problem) }
+    }
+
+    /// Writes a new token into the file, where there is one.
+    private func write(_ token: String, _ state: inout State) -> ServiceClientError? {
+        guard let path else { return nil }
+        do throws(ServiceClientError) {
+            try PrivateFile.replace(path, with: token + "\n")
+            state.mark = FileMark(of: path)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Takes the token over that another program has put into the file since it was looked at last. It may be another

@@ -14,31 +14,35 @@ package final class WebAuthTokenSource: Sendable {
     package let isFile: Bool
 
     /// A token that is kept nowhere else.
-    package init(_ token: String) {
-        state = Mutex(.token(WebAuthToken(token)))
+    package convenience init(_ token: String) { self.init(token: WebAuthToken(token)) }
+
+    /// The token that a configuration has, in its newest form: the same one for everybody in this process.
+    convenience init(account: ZonekeeperConfiguration.Identity, _ token: String) {
+        self.init(token: WebAuthTokens.ofAccount(account, token))
+    }
+
+    private init(token: WebAuthToken) {
+        state = Mutex(.token(token))
         onNotKept = { _ in }
         isFile = false
     }
 
-    /// A file with a token, which is kept up to date.
-    package init(path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void = { _ in }) {
+    /// A file with a token, which is kept up to date: the same one for everybody in this process.
+    /// - Parameter onNotKept: hears why a new token could not be written to the file; the token is used nevertheless, for
+    ///   as long as the process lives.
+    package init(
+        path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void = WebAuthTokenSource.warn
+    ) {
         state = Mutex(.file(path))
         self.onNotKept = onNotKept
         isFile = true
     }
 
-    private static let files = Mutex<[String: WebAuthTokenSource]>([:])
-
-    /// The source of a file: the same one for everybody in this process.
-    package static func shared(
-        path: String, onNotKept: @escaping @Sendable (ServiceClientError) -> Void = { _ in }
-    ) -> WebAuthTokenSource {
-        files.withLock { files in
-            if let known = files[path] { return known }
-            let source = WebAuthTokenSource(path: path, onNotKept: onNotKept)
-            files[path] = source
-            return source
-        }
+    /// Says on standard error that a session will not outlive the process.
+    package static func warn(_ problem: ServiceClientError) {
+        Warnings.say(
+            "the session's new token is not kept: \(problem.message). The session goes on in this process; when it ends, "
+                + "the user has to sign in again, unless the file can be written by then")
     }
 
     /// - Throws: an error that names the file, where it cannot be read or holds nothing.
@@ -47,14 +51,7 @@ package final class WebAuthTokenSource: Sendable {
             switch state {
             case .token(let token): return token
             case .file(let path):
-                let text: String
-                do throws(ServiceClientError) {
-                    text = try SecretFile.read(path)
-                } catch {
-                    throw ServiceClientError(error.message, about: .session)
-                }
-                guard !text.isEmpty else { throw ServiceClientError("\(path) holds no token", about: .session) }
-                let token = WebAuthToken(text, path: path, onNotKept: onNotKept)
+                let token = try WebAuthTokens.ofFile(path, onNotKept: onNotKept)
                 state = .token(token)
                 return token
             }

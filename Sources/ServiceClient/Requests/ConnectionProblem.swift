@@ -33,6 +33,10 @@ struct ConnectionProblem {
         case let error as HTTPClientError where error == .invalidURL || error == .emptyHost || error == .emptyScheme:
             text = "is no URL such as https://127.0.0.1:24000"
             isBeforeSending = true
+        case is TimeIsUp:
+            (text, isBeforeSending) = ("no answer in time", false)
+        case let error as HTTPClientError where error == .deadlineExceeded:
+            (text, isBeforeSending) = ("no answer in time", false)
         case let error as ServiceClientError:
             text = error.message
             isBeforeSending = true

@@ -4,16 +4,20 @@ package enum IdempotencyKeys {
     /// - Parameter now: milliseconds since 1970.
     package static func make(now: Int64 = WallClock.now) -> String {
         var generator = SystemRandomNumberGenerator()
-        let high = UInt64(bitPattern: now << 16) | 0x7000 | UInt64.random(in: 0..<0x1000, using: &generator)
-        let low = 0x8000_0000_0000_0000 | UInt64.random(in: 0..<0x4000_0000_0000_0000, using: &generator)
-        let digits = [high, low].map { number in
-            let text = String(number, radix: 16, uppercase: true)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-        var rest = digits[...]
-        return [8, 4, 4, 4, 12].map { length in
-            defer { rest = rest.dropFirst(length) }
-            return String(rest.prefix(length))
-        }.joined(separator: "-")
+        let high = UInt64(bitPattern: now << 16) | 0x7000 | generator.next() & 0x0FFF
+        let low = 0x8000_0000_0000_0000 | generator.next() & 0x3FFF_FFFF_FFFF_FFFF
+        return String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for digit in 0..<32 {
+                if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                let half = (digit < 16 ? high : low) >> UInt64(60 - 4 * (digit % 16)) & 0xF
+                text[place] = UInt8(half < 10 ? 0x30 + half : 0x37 + half)
+                place += 1
+            }
+            return place
+        }
     }
 }

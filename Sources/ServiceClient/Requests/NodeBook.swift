@@ -19,7 +19,9 @@ final class NodeBook: Sendable {
     func order(now: Duration) -> [Int] {
         state.withLock { state in
             let count = state.failedUntil.count
+            if count == 1 { return [0] }
             let round = (0..<count).map { (state.preferred + $0) % count }
+            if !state.failedUntil.contains(where: { $0 != nil }) { return round }
             func isAvoided(_ place: Int) -> Bool { state.failedUntil[place].map { $0 > now } ?? false }
             return round.filter { !isAvoided($0) } + round.filter { isAvoided($0) }
         }

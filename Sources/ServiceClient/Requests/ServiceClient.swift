@@ -46,41 +46,46 @@ package struct ServiceClient: Sendable {
                 throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
             }
         }
+        // Nodes send nobody elsewhere; who does is none, and must not get the tokens.
         var configuration = HTTPClient.Configuration(
-            tlsConfiguration: tls,
+            tlsConfiguration: tls, redirectConfiguration: .disallow,
             timeout: .init(connect: .seconds(connectSeconds), read: silenceSeconds.map { .seconds($0) }))
         // Another node is the better second try.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .automatic
+        // Attributes for nobody cost as much as all of a save's own work. Where the program traces, spans are made.
+        if let tracer = configuration.tracing.tracer, String(describing: type(of: tracer)) == "NoOpTracer" {
+            configuration.tracing.tracer = nil
+        }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     /// Sends a request, to the next URL where one cannot be connected to, and again for as long as the request's
     /// patience lasts: exactly when the cluster says so, and after a pause where the answer got lost, if nothing can be
-    /// done twice.
+    /// done twice. Where all of it has a limit, attempts get what is left of it, and none begins when nothing is.
     /// - Throws: `ServiceUnreachable`; `ServiceClientError` if a request cannot be signed; `CancellationError` when the
     ///   task was cancelled, in which case a node may have done what was asked.
     package func send(_ request: ServiceRequest) async throws -> ServiceResponse {
         let start = waiting.now()
-        var pauses = RetryPauses(patienceSeconds: request.patienceSeconds)
+        var pauses = RetryPauses(patienceSeconds: min(request.patienceSeconds, request.limitSeconds ?? .infinity))
         var lost: ServiceUnreachable?
         while true {
             let pause: Double
             do {
-                let response = try await sendToAny(request)
-                let elapsed = (waiting.now() - start) / .seconds(1)
+                let response = try await sendToAny(request, since: start)
                 guard Self.isWorthRepeating(response, request),
                     let next = pauses.next(
-                        named: response.retryAfterSeconds, elapsed: elapsed, portion: .random(in: 0.5...1))
+                        named: response.retryAfterSeconds, elapsed: elapsed(since: start), portion: .random(in: 0.5...1)
+                    )
                 else { return response }
                 pause = next
             } catch var error as ServiceUnreachable {
                 error.note(lost)
                 lost = error
                 let isSafe = !error.isOutcomeUnknown || request.isRepeatable || request.idempotencyKey != nil
-                let elapsed = (waiting.now() - start) / .seconds(1)
                 guard request.waitsForConnection || error.wasSent, isSafe,
-                    let next = pauses.next(named: nil, elapsed: elapsed, portion: .random(in: 0.5...1))
+                    let next = pauses.next(
+                        named: nil, elapsed: elapsed(since: start), portion: .random(in: 0.5...1))
                 else { throw error }
                 pause = next
             }
@@ -88,12 +93,17 @@ package struct ServiceClient: Sendable {
         }
     }
 
-    private func sendToAny(_ request: ServiceRequest) async throws -> ServiceResponse {
+    private func elapsed(since start: Duration) -> Double { (waiting.now() - start) / .seconds(1) }
+
+    private func sendToAny(_ request: ServiceRequest, since start: Duration) async throws -> ServiceResponse {
         var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
-        for place in nodes.order(now: waiting.now()) {
+        let places = nodes.order(now: waiting.now())
+        for (number, place) in places.enumerated() {
             let url = urls[place]
+            let seconds = secondsForAttempt(request, since: start, isLast: number + 1 == places.count)
+            if seconds <= 0, number > 0 { break }
             do {
-                let response = try await attempt(request, at: url)
+                let response = try await attempt(request, at: url, seconds: max(seconds, 0.001))
                 // One that cannot serve now is the last to be asked next.
                 nodes.answered(place, isServing: response.status != 503, now: waiting.now())
                 return response
@@ -101,8 +111,11 @@ package struct ServiceClient: Sendable {
                 throw error
             } catch {
                 if Task.isCancelled { throw CancellationError() }
-                nodes.answered(place, isServing: false, now: waiting.now())
                 let problem = ConnectionProblem(error)
+                // A node that got too little time did not fail.
+                if problem.isBeforeSending || seconds >= Self.fairSeconds {
+                    nodes.answered(place, isServing: false, now: waiting.now())
+                }
                 unreachable.problems.append((url, problem.text))
                 unreachable.isRefused = unreachable.isRefused && problem.isRefused
                 unreachable.wasSent = unreachable.wasSent || !problem.isBeforeSending
@@ -116,17 +129,41 @@ package struct ServiceClient: Sendable {
         throw unreachable
     }
 
-    private func attempt(_ request: ServiceRequest, at url: String) async throws -> ServiceResponse {
+    /// How long a node must have had, in seconds, for its silence to say something about it.
+    private static let fairSeconds = 3.0
+
+    /// What an attempt may take. While there is another node to ask, it gets half of what is left of the whole.
+    private func secondsForAttempt(_ request: ServiceRequest, since start: Duration, isLast: Bool) -> Double {
+        guard let limit = request.limitSeconds else { return Double(request.timeoutSeconds) }
+        let rest = limit - elapsed(since: start)
+        return min(isLast ? rest : rest / 2, Double(request.timeoutSeconds))
+    }
+
+    private func attempt(_ request: ServiceRequest, at url: String, seconds: Double) async throws -> ServiceResponse {
         let user = request.userToken?.snapshot
         if let generation = request.tokenGeneration, let user, user.generation != generation { throw TokenTakenOver() }
         let token = user?.token
         let message = try message(request, to: url, showing: token)
-        let answer = try await http.execute(message, timeout: .seconds(request.timeoutSeconds))
-        let body = try await answer.body.collect(upTo: Self.responseBytesMax)
+        let answer = try await http.execute(message, timeout: .nanoseconds(Int64(seconds * 1e9)))
+        let body = try await Self.body(of: answer, within: request.limitSeconds == nil ? nil : seconds)
         let response = ServiceResponse(
             status: Int(answer.status.code), headers: answer.headers, body: Array(body.readableBytesView))
         response.renew(request.userToken, after: token)
         return response
+    }
+
+    /// All of an answer's body. Where no time is said, a node that falls silent on the way ends it.
+    private static func body(of answer: HTTPClientResponse, within seconds: Double?) async throws -> ByteBuffer {
+        guard let seconds else { return try await answer.body.collect(upTo: responseBytesMax) }
+        return try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+            group.addTask { try await answer.body.collect(upTo: responseBytesMax) }
+            group.addTask {
+                try await Task.sleep(for: .seconds(seconds))
+                throw TimeIsUp()
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? ByteBuffer()
+        }
     }
 
     /// A request as it goes to one node.
@@ -135,21 +172,24 @@ package struct ServiceClient: Sendable {
         let target = request.target(showing: token)
         var message = HTTPClientRequest(url: url + target)
         message.method = request.method
+        var headers = HTTPHeaders()
+        headers.reserveCapacity(8)
         if !request.body.isEmpty {
-            message.headers.add(name: "Content-Type", value: "application/json; charset=UTF-8")
-            message.body = .bytes(request.body)
+            headers.add(name: "Content-Type", value: "application/json; charset=UTF-8")
+            message.body = .bytes(ByteBuffer(bytes: request.body))
         }
-        if let key = request.idempotencyKey { message.headers.add(name: "Idempotency-Key", value: key) }
+        if let key = request.idempotencyKey { headers.add(name: "Idempotency-Key", value: key) }
         if case .key(let key)? = request.credentials {
-            let headers = try key.headers(target: target, body: request.body, time: WallClock.now)
-            for (name, value) in headers { message.headers.add(name: name, value: value) }
+            let signature = try key.headers(target: target, body: request.body, time: WallClock.now)
+            for (name, value) in signature { headers.add(name: name, value: value) }
         }
         if request.isAdministrative {
             guard let administratorSecret else {
                 throw ServiceClientError("this needs the administrator's token: name its file with --admin-token-file")
             }
-            message.headers.add(name: "Authorization", value: "Bearer \(administratorSecret)")
+            headers.add(name: "Authorization", value: "Bearer \(administratorSecret)")
         }
+        message.headers = headers
         return message
     }
 
@@ -162,6 +202,9 @@ package struct ServiceClient: Sendable {
         return (try? response.parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true
     }
 }
+
+/// A request's time was over before a node had answered it.
+struct TimeIsUp: Error {}
 
 /// Another program's token was taken over since the request was made: it may be another user's.
 struct TokenTakenOver: Error {}

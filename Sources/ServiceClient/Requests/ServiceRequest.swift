@@ -28,6 +28,9 @@ package struct ServiceRequest: Sendable {
     package var waitsForConnection = false
     /// How long one attempt may take, in seconds.
     package var timeoutSeconds: Int64 = 30
+    /// How long all of it may take, in seconds, pauses and answers included; nil for as many attempts as there are, each with
+    /// its own time.
+    package var limitSeconds: Double?
 
     /// The patience of a request that states none.
     package static let patienceSecondsStandard = 10.0
@@ -55,15 +58,21 @@ package struct ServiceRequest: Sendable {
 
     /// The same with a certain token of the user.
     func target(showing token: String?) -> String {
-        var parameters = parameters
-        if case .tokens(let api, _)? = credentials {
-            parameters.append((name: "ckAPIToken", value: api))
-            if let token { parameters.append((name: "ckWebAuthToken", value: token)) }
+        var target = path
+        var separator = "?"
+        func add(_ name: String, _ value: String) {
+            target += separator
+            target += PercentCoding.encode(name)
+            target += "="
+            target += PercentCoding.encode(value)
+            separator = "&"
         }
-        guard !parameters.isEmpty else { return path }
-        return path + "?"
-            + parameters.map { PercentCoding.encode($0.name) + "=" + PercentCoding.encode($0.value) }
-            .joined(separator: "&")
+        for (name, value) in parameters { add(name, value) }
+        if case .tokens(let api, _)? = credentials {
+            add("ckAPIToken", api)
+            if let token { add("ckWebAuthToken", token) }
+        }
+        return target
     }
 }
 
@@ -78,17 +87,26 @@ extension HTTPMethod {
 package enum PercentCoding {
     /// Leaves letters, digits, `-`, `.`, `_` and `~`; every other byte of the UTF-8 becomes `%XX`.
     package static func encode(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+        // As a rule there is nothing to do.
+        guard let first = text.utf8.firstIndex(where: { !isKept($0) }) else { return text }
+        var encoded = String(text[..<first])
+        for byte in text.utf8[first...] {
+            if isKept(byte) {
                 encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
+            } else {
                 encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
             }
         }
         return encoded
+    }
+
+    private static func isKept(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
     }
 }

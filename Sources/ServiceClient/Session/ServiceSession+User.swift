@@ -20,7 +20,7 @@ extension ServiceSession {
     /// Who is asking; a user where there is one, else the server key's.
     private func caller() throws(ServiceClientError) -> ServiceRequest {
         var request = ServiceRequest(
-            .post, path("database") + "/public/users/caller", body: Array("{}".utf8), isRepeatable: true)
+            .post, databasePath + "/public/users/caller", body: Array("{}".utf8), isRepeatable: true)
         request.credentials = try hasUser ? userCredentials() : publicCredentials()
         return request
     }

@@ -22,7 +22,7 @@ extension ServiceSession {
 
     /// Opens the stream at the first node that serves it.
     fileprivate func openWatch(syncToken: String?, of user: String?) async throws -> HTTPClientResponse.Body {
-        var request = ServiceRequest(.get, path("kv") + "/watch")
+        var request = ServiceRequest(.get, keyValuePath + "/watch")
         request.expectedUser = user
         if let syncToken { request.parameters.append((name: "syncToken", value: syncToken)) }
         request.credentials = try userCredentials()

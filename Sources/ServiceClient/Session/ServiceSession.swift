@@ -5,7 +5,8 @@ import Synchronization
 /// A container of a cluster as one account reaches it; whatever an app does goes through the same session.
 ///
 /// There is one for each account, place and file of a token in a process (`of(_:)`), as tokens rotate: two holders of
-/// one token would sign each other out. Sessions live as long as the process.
+/// one token would sign each other out. It lives as long as somebody holds it: a container, preferences, a request under
+/// way, the configuration in force.
 package final class ServiceSession: Sendable {
     /// What the session was made of first, its URLs in their usual form.
     package let configuration: ZonekeeperConfiguration
@@ -13,6 +14,9 @@ package final class ServiceSession: Sendable {
     /// For streams, which are silent for a while as a matter of course, but not for long.
     let streamingClient: ServiceClient
     let token: WebAuthTokenSource?
+    /// The container's place under each of the server's roots.
+    let databasePath: String
+    let keyValuePath: String
     let state = Mutex(State())
 
     struct State {
@@ -32,6 +36,8 @@ package final class ServiceSession: Sendable {
     init(_ configuration: ZonekeeperConfiguration, waiting: Waiting = .real) throws(ServiceClientError) {
         let configuration = try configuration.checked()
         self.configuration = configuration
+        let place = "/1/\(PercentCoding.encode(configuration.container))/\(configuration.environment.rawValue)"
+        (databasePath, keyValuePath) = ("/database" + place, "/kv" + place)
         let authority = configuration.certificateAuthorityPath
         client = ServiceClient(
             http: try HTTPClients.shared(authority: authority, silenceSeconds: Self.silenceSeconds),
@@ -40,8 +46,8 @@ package final class ServiceSession: Sendable {
             http: try HTTPClients.shared(authority: authority, silenceSeconds: Self.streamSilenceSeconds),
             urls: configuration.urls, waiting: waiting)
         token =
-            configuration.webAuthToken.map { WebAuthTokenSource($0) }
-            ?? configuration.webAuthTokenFile.map { WebAuthTokenSource.shared(path: $0) }
+            configuration.webAuthToken.map { WebAuthTokenSource(account: configuration.identity, $0) }
+            ?? configuration.webAuthTokenFile.map { WebAuthTokenSource(path: $0) }
     }
 
     /// Whether there is a user's token, and the server did not refuse it when it was last asked.
@@ -56,23 +62,27 @@ package final class ServiceSession: Sendable {
     ///   - action: such as `records/query`.
     ///   - idempotencyKey: for what changes something, so that a repeat is done once.
     ///   - patience: how long to go on while the cluster says to come back later; nil for the session's.
+    ///   - limit: how long all of it may take; nil for as long as its attempts take.
     /// - Returns: the answer's JSON; items in it may have failed.
     /// - Throws: `ServiceFailure`, `ServiceUnreachable`, `ServiceClientError`, `CancellationError`.
     package func send(
-        database: String, action: String, json: JSONValue, idempotencyKey: String? = nil, patience: Duration? = nil
+        database: String, action: String, json: JSONValue, idempotencyKey: String? = nil, patience: Duration? = nil,
+        limit: Duration? = nil
     ) async throws -> JSONValue {
         try await send(
             database: database, action: action, body: json.serialized(), idempotencyKey: idempotencyKey,
-            patience: patience)
+            patience: patience, limit: limit)
     }
 
     /// The same with a body that was rendered.
     package func send(
-        database: String, action: String, body: [UInt8], idempotencyKey: String? = nil, patience: Duration? = nil
+        database: String, action: String, body: [UInt8], idempotencyKey: String? = nil, patience: Duration? = nil,
+        limit: Duration? = nil
     ) async throws -> JSONValue {
         var request = ServiceRequest(
-            .post, "\(path("database"))/\(database)/\(action)", body: body, isRepeatable: idempotencyKey == nil)
+            .post, "\(databasePath)/\(database)/\(action)", body: body, isRepeatable: idempotencyKey == nil)
         request.idempotencyKey = idempotencyKey
+        request.limitSeconds = limit.map { $0 / .seconds(1) }
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()
         return try await answer(to: request, patience)
     }
@@ -88,17 +98,12 @@ package final class ServiceSession: Sendable {
         _ action: String, _ json: JSONValue, idempotencyKey: String? = nil, of user: String? = nil
     ) async throws -> JSONValue {
         var request = ServiceRequest(
-            .post, "\(path("kv"))/\(action)", body: json.serialized(), isRepeatable: action != "set")
+            .post, "\(keyValuePath)/\(action)", body: json.serialized(), isRepeatable: action != "set")
         if action == "set" { request.idempotencyKey = idempotencyKey ?? IdempotencyKeys.make() }
         if action == "watch" { request.timeoutSeconds = 45 }
         request.credentials = try userCredentials()
         request.expectedUser = user
         return try await answer(to: request)
-    }
-
-    /// The path of the container under one of the server's roots.
-    func path(_ root: String) -> String {
-        "/\(root)/1/\(PercentCoding.encode(configuration.container))/\(configuration.environment.rawValue)"
     }
 
     /// What requests for public data show: the server key where there is one, else the tokens.

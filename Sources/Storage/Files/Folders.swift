@@ -32,6 +32,13 @@ package func makeFolder(at path: String) throws(DiskError) {
     }
 }
 
+/// How many bytes this user may still write to the disk that holds a folder.
+func freeSpace(at path: String) throws(DiskError) -> Int {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { throw DiskError(operation: "statvfs", path: path, code: errno) }
+    return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+}
+
 /// Renames a file; the caller syncs the folder.
 package func renameFile(at path: String, to newPath: String) throws(DiskError) {
     guard rename(path, newPath) == 0 else { throw DiskError(operation: "rename", path: path, code: errno) }

@@ -16,6 +16,8 @@ package protocol LogDisk: Sendable {
     func remove(_ path: String) throws(DiskError)
     /// Makes the folder's names durable.
     func syncFolder(_ path: String) throws(DiskError)
+    /// How many bytes this user may still write to the disk that holds the folder.
+    func freeBytes(at folder: String) throws(DiskError) -> Int
 }
 
 extension LogDisk {
@@ -34,6 +36,7 @@ extension LogDisk {
     package func rename(_ path: String, to newPath: String) throws(DiskError) { try renameFile(at: path, to: newPath) }
     package func remove(_ path: String) throws(DiskError) { try removeFile(at: path) }
     package func syncFolder(_ path: String) throws(DiskError) { try fsyncFolder(at: path) }
+    package func freeBytes(at folder: String) throws(DiskError) -> Int { try freeSpace(at: folder) }
 }
 
 /// The real disk.
@@ -73,6 +76,13 @@ extension LogDisk {
         }
         if let failure { throw failure }
         return bytes
+    }
+
+    /// Makes a file full of zeros, durably; the folder is not synced.
+    func fill(_ path: String, bytes: Int) throws(DiskError) {
+        let file = try open(path, creating: true)
+        try zero(file, from: 0, to: bytes)
+        try sync(file)
     }
 
     /// Writes zeros over a range, 256 KiB at a time.

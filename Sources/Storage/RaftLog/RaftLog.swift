@@ -109,7 +109,7 @@ package final class RaftLog: Sendable {
     }
 
     private func wake() {
-        if case .manual(let wake) = options.scheduling { wake() }
+        if case .manual(let wake) = options.scheduling { wake(self) }
     }
 
     /// Does what waits: one write and one fdatasync for all of it, then the completions. For a log with
@@ -118,6 +118,16 @@ package final class RaftLog: Sendable {
         guard case .manual(let writer)? = running.withLock({ $0?.worker }) else { return }
         writer.work(queue)
         supply.prepareNow()
+    }
+
+    /// Makes the reserve for a full disk again where it was used, if there is room for it and as much again. Blocks.
+    /// - Returns: whether the reserve is there now.
+    package func restoreReserve() -> Bool {
+        if supply.hasReserve { return true }
+        guard let free = try? options.disk.freeBytes(at: supply.folder), free >= 2 * options.segmentBytes else {
+            return false
+        }
+        return (try? supply.restoreReserve()) != nil
     }
 
     /// The groups that keep the log above its target size: they need a checkpoint, or their followers a snapshot.

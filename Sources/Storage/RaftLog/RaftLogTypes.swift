@@ -95,9 +95,9 @@ package struct RaftLogOptions: Sendable {
 package enum LogScheduling: Sendable {
     /// Two threads of the log's own.
     case threads
-    /// The owner: `wake` is called when something waits, on the thread that brought it; the owner then calls `RaftLog.work()`
-    /// once, later, and on one thread only.
-    case manual(wake: @Sendable () -> Void)
+    /// The owner: `wake` is called when something waits in the log, on the thread that brought it; the owner then calls
+    /// `RaftLog.work()` once, later, and on one thread only.
+    case manual(wake: @Sendable (RaftLog) -> Void)
 }
 
 /// What the log has done since it was opened.

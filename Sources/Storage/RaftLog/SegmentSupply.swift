@@ -24,7 +24,7 @@ final class SegmentSupply: Sendable {
         }
     }
 
-    private let folder: String
+    let folder: String
     private let options: RaftLogOptions
     private let monitor = Monitor(State())
     private var disk: any LogDisk { options.disk }
@@ -171,11 +171,7 @@ final class SegmentSupply: Sendable {
     /// A new file full of zeros, so that later writes change no metadata.
     private func fill(_ name: String) throws(DiskError) {
         let path = "\(folder)/\(name)"
-        let file = try disk.open(path, creating: true)
-        do throws(DiskError) {
-            try disk.zero(file, from: 0, to: options.segmentBytes)
-            try disk.sync(file)
-        } catch {
+        do throws(DiskError) { try disk.fill(path, bytes: options.segmentBytes) } catch {
             try? disk.remove(path)
             throw error
         }

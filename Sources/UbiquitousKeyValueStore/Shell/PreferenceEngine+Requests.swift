@@ -96,6 +96,7 @@ extension PreferenceEngine {
             queue.async { [self] in
                 changeAccount(to: user, place: place, epoch: epoch)
                 state.withLock { state in if state.epoch == epoch { state.isConfirmed = true } }
+                bell.ring()
                 continuation.resume()
             }
         }
@@ -144,17 +145,22 @@ extension PreferenceEngine {
         resolveAccount()
     }
 
+    /// What a look at the watch came to.
+    enum WatchOutcome {
+        /// A connection ended.
+        case again
+        /// There is nobody to ask, or no place in the feed yet: the bell rings when that may have changed.
+        case nothing
+        case closed
+    }
+
     /// Follows the feed over one connection, and waits before the next where that is better.
-    /// - Returns: whether to go on.
-    func watchOnce(_ pause: inout WatchPause) async -> Bool {
+    func watchOnce(_ pause: inout WatchPause) async -> WatchOutcome {
         let (link, ticket, isClosed) = state.withLock { state in
             (state.isConfirmed ? state.link : nil, state.core.watchTicket, state.isClosed)
         }
-        if isClosed { return false }
-        guard let link, let ticket, let token = ticket.since else {
-            await sleep(500)
-            return true
-        }
+        if isClosed { return .closed }
+        guard let link, let ticket, let token = ticket.since else { return .nothing }
         let pages = Mutex(0)
         var said: Int64?
         state.withLock { $0.isWatching = true }
@@ -178,7 +184,7 @@ extension PreferenceEngine {
         let range = pause.ended(broughtPages: pages.withLock { $0 } > 0, said: said)
         if range.upperBound > 0 { await sleep(Int64.random(in: range)) }
         if said != nil { await process(.changesSuspected) }
-        return true
+        return .again
     }
 
     private func sleep(_ milliseconds: Int64) async {

@@ -125,6 +125,7 @@ extension PreferenceEngine {
             if let time = effects.wakeAt { wake(at: time) }
         }
         failStalledWaiters()
+        bell.ring()
     }
 
     private func wake(at time: Int64) {

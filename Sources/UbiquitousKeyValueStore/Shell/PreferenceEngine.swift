@@ -66,6 +66,8 @@ package final class PreferenceEngine: Sendable {
     /// Held for a whole transaction; `state` is locked inside it, never the other way round.
     let disk: Mutex<Disk>
     let surroundings: Surroundings
+    /// Rung when there may be something to watch, or nothing any more.
+    let bell = WatchBell()
     /// Where transactions run that nobody waits for.
     package let queue = DispatchQueue(label: "zonekeeper.preferences")
 
@@ -86,14 +88,24 @@ package final class PreferenceEngine: Sendable {
         if let problem { surroundings.log(problem) }
     }
 
-    deinit { state.withLock { $0.watch?.cancel() } }
+    deinit {
+        state.withLock { $0.watch?.cancel() }
+        bell.ring()
+    }
 
     /// Begins to talk to the server.
     package func start() {
         enqueue(.woken)
-        let task = Task { [weak self] in
+        let task = Task { [weak self, bell] in
             var pause = WatchPause()
-            while let engine = self, !Task.isCancelled, await engine.watchOnce(&pause) {}
+            while !Task.isCancelled {
+                switch await self?.watchOnce(&pause) {
+                case .again: continue
+                // The engine is not held meanwhile.
+                case .nothing: await bell.wait()
+                case .closed, nil: return
+                }
+            }
         }
         state.withLock { $0.watch = task }
         resolveAccount()
@@ -108,6 +120,7 @@ package final class PreferenceEngine: Sendable {
             return (state.waiters, state.watch)
         }
         task?.cancel()
+        bell.ring()
         for waiter in waiters { waiter.continuation.resume(throwing: PreferenceEngineProblem.closed) }
     }
 

@@ -13,7 +13,7 @@ import Wire
 final class PreferenceFile {
     /// The points at which a test may let a lock or a write fail.
     enum Step: CaseIterable, Sendable {
-        case locking, drafted, halfWritten, written, synced, renamed
+        case folderMade, locking, drafted, halfWritten, written, synced, renamed
     }
 
     let path: String
@@ -170,20 +170,40 @@ final class PreferenceFile {
         }
     }
 
+    /// Makes the folder, and those above it, each durably.
     private func makeFolder() throws(PreferenceFileError) {
         let folder = (path as NSString).deletingLastPathComponent
-        var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue { return }
+        var missing: [String] = []
+        var above = folder
+        while !Self.isFolder(above), above != "/", !above.isEmpty {
+            missing.append(above)
+            above = (above as NSString).deletingLastPathComponent
+        }
+        if missing.isEmpty { return }
         do {
             try FileManager.default.createDirectory(
                 atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
             throw PreferenceFileError(description: "the folder \(folder) cannot be made: \(error.localizedDescription)")
         }
+        // A folder's name is in the one above it.
+        for made in missing.reversed() {
+            try check(.folderMade)
+            try sync(folder: (made as NSString).deletingLastPathComponent)
+        }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
 
     private func syncFolder() throws(PreferenceFileError) {
-        let folder = open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try sync(folder: (path as NSString).deletingLastPathComponent)
+    }
+
+    private func sync(folder path: String) throws(PreferenceFileError) {
+        let folder = open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw failure("cannot be synced", errno) }
         defer { close(folder) }
         guard fsync(folder) == 0 else { throw failure("cannot be synced", errno) }
@@ -228,6 +248,7 @@ final class PreferenceFile {
             aside = path + ".damaged\(number)"
         }
         guard rename(path, aside) == 0 else { throw failure("is damaged (\(reason)) and cannot be moved aside", errno) }
+        try syncFolder()
         return "\(path) is damaged (\(reason)); it was moved to \(aside), and the server's values are read again"
     }
 

@@ -4,8 +4,40 @@ import RecordModel
 /// Property lists of Foundation's: what apps set and get.
 extension PropertyValue {
     /// The value that a property list's object is: text, data, date, number, Boolean, or an array or dictionary of such.
-    /// - Throws: `NotAPropertyList` that names the place of what is none.
-    init(plist object: Any, path: String = "the value") throws(NotAPropertyList) {
+    /// - Throws: `NotAPropertyList` that names the place of what is none, or of what is too much: an array may contain itself.
+    init(plist object: Any) throws(NotAPropertyList) {
+        var membersLeft = Limits.listCountMax
+        try self.init(plist: object, path: "the value", depth: 0, &membersLeft)
+    }
+
+    private init(
+        plist object: Any, path: String, depth: Int, _ membersLeft: inout Int
+    ) throws(NotAPropertyList) {
+        switch PlistContainer(object) {
+        case .array(let members)?:
+            try Self.enter(members.count, path, depth, &membersLeft)
+            var values: [PropertyValue] = []
+            values.reserveCapacity(members.count)
+            for (index, member) in members.enumerated() {
+                let place = "\(path)[\(index)]"
+                values.append(try PropertyValue(plist: member, path: place, depth: depth + 1, &membersLeft))
+            }
+            self = .array(values)
+        case .dictionary(let members)?:
+            try Self.enter(members.count, path, depth, &membersLeft)
+            var entries: [Entry] = []
+            // In order, so that of several faults the same one is named each time.
+            for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+                let value = try PropertyValue(plist: member, path: "\(path).\(key)", depth: depth + 1, &membersLeft)
+                entries.append(Entry(key: key, value: value))
+            }
+            // A dictionary has no key twice by Swift's comparison, so none by bytes.
+            self = PropertyValue(sorting: entries) ?? .dictionary([])
+        case nil: try self.init(scalar: object, path: path)
+        }
+    }
+
+    private init(scalar object: Any, path: String) throws(NotAPropertyList) {
         switch object {
         case let text as String: self = .string(text)
         case let number as NSNumber: self = try Self.number(number, path)
@@ -16,24 +48,25 @@ extension PropertyValue {
                 throw NotAPropertyList("\(path) is a date out of range")
             }
             self = .date(whole)
-        case let members as [Any]:
-            var values: [PropertyValue] = []
-            values.reserveCapacity(members.count)
-            for (index, member) in members.enumerated() {
-                values.append(try PropertyValue(plist: member, path: "\(path)[\(index)]"))
-            }
-            self = .array(values)
-        case let members as [String: Any]:
-            var entries: [Entry] = []
-            for (key, member) in members {
-                entries.append(
-                    Entry(key: key, value: try PropertyValue(plist: member, path: "\(path).\(key)")))
-            }
-            // A dictionary has no key twice by Swift's comparison, so none by bytes.
-            self = PropertyValue(sorting: entries) ?? .dictionary([])
         default:
             throw NotAPropertyList(
                 "\(path) is of type \(type(of: object)), which is no property list; archive it and set the data")
+        }
+    }
+
+    /// Goes into an array or a dictionary, unless that is too much.
+    private static func enter(
+        _ count: Int, _ path: String, _ depth: Int, _ membersLeft: inout Int
+    ) throws(NotAPropertyList) {
+        guard depth < depthMax else {
+            throw NotAPropertyList(
+                "the value is nested deeper than \(depthMax), or contains itself; keep it as data", .valueDepth)
+        }
+        membersLeft -= count
+        guard membersLeft >= 0 else {
+            throw NotAPropertyList(
+                "\(path) is where the value has more than \(Limits.listCountMax) members; keep it as data",
+                .valueMembers)
         }
     }
 
@@ -65,8 +98,14 @@ extension PropertyValue {
     }
 }
 
-/// Why an object is no property list.
+/// Why an object is no property list, or none that is kept.
 struct NotAPropertyList: Error, CustomStringConvertible {
     var description: String
-    init(_ description: String) { self.description = description }
+    /// What the refusal is filed under.
+    var rule: PreferenceRefusal.Rule
+
+    init(_ description: String, _ rule: PreferenceRefusal.Rule = .type) {
+        self.description = description
+        self.rule = rule
+    }
 }

@@ -85,6 +85,7 @@ struct AdminRequest: Sendable {
         switch route.prefix(while: { $0 != "/" }) {
         case "containers", "schema": return try await respondAboutData(route)
         case "users", "tokens", "keys", "roles": return try await respondAboutAccess(route)
+        case "cluster": return try await respondAboutCluster(route)
         case "limits", "usage", "audit", "providers", "sign-up": return try await respondAboutRules(route)
         default: return try await respondAboutNode(route)
         }

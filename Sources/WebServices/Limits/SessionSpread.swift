@@ -12,12 +12,15 @@ import Wire
 /// Each other node is told ten times a second, by a loop of its own, so that one that does not answer holds up nobody.
 final class SessionSpread: Sendable {
     private static let intervalMilliseconds: Int64 = 100
+    /// How often nodes that came or went are looked for.
+    private static let followMilliseconds: Int64 = 1_000
     /// Uses in one message of an answer.
     private static let answerUses = 5_000
 
     let rotation: SessionRotation
     private let node: ClusterNode
     private let logger: Logger
+    private let boot: UInt64
     private let outboxes: Mutex<[NodeID: SessionOutbox]>
     /// Nodes that are being answered; each is answered once at a time.
     private let answering = Mutex<Set<NodeID>>([])
@@ -28,10 +31,14 @@ final class SessionSpread: Sendable {
         self.logger = logger
         let boot = UInt64.random(in: 1 ... .max)
         var outboxes: [NodeID: SessionOutbox] = [:]
-        for other in node.map.nodes where other.id != node.settings.nodeID.rawValue {
-            outboxes[NodeID(rawValue: other.id)] = SessionOutbox(boot: boot)
-        }
+        for other in Self.others(of: node) { outboxes[other] = SessionOutbox(boot: boot) }
         self.outboxes = Mutex(outboxes)
+        self.boot = boot
+    }
+
+    /// The other nodes of the cluster as they are now, ascending.
+    private static func others(of node: ClusterNode) -> [NodeID] {
+        node.map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != node.settings.nodeID }
     }
 
     private var now: Int64 { WallTime.now }
@@ -49,17 +56,28 @@ final class SessionSpread: Sendable {
 
     /// Runs until the task is cancelled.
     func run() async {
-        let others = outboxes.withLock { $0.keys.sorted() }
         await withDiscardingTaskGroup { tasks in
-            for other in others { tasks.addTask { await self.tell(other) } }
             tasks.addTask { await self.endReused() }
+            var told: [NodeID] = []
+            while !Task.isCancelled {
+                let others = Self.others(of: node)
+                outboxes.withLock { outboxes in
+                    outboxes = outboxes.filter { others.contains($0.key) }
+                    for other in others where outboxes[other] == nil { outboxes[other] = SessionOutbox(boot: boot) }
+                }
+                for other in others where !told.contains(other) { tasks.addTask { await self.tell(other) } }
+                told = others
+                try? await Task.sleep(for: .milliseconds(Self.followMilliseconds))
+            }
         }
     }
 
+    /// Until the node is gone from the cluster.
     private func tell(_ other: NodeID) async {
         while !Task.isCancelled {
             let uptime = uptime
-            let messages = outboxes.withLock { $0[other]?.next(now: uptime) ?? [] }
+            let next = outboxes.withLock { $0[other]?.next(now: uptime) }
+            guard let messages = next else { return }
             for message in messages { await node.router.tell(message.encoded(), to: other) }
             try? await Task.sleep(for: .milliseconds(Self.intervalMilliseconds))
         }

@@ -105,7 +105,7 @@ final class UsageMeter: Sendable {
                 QuotaTransfer(ledger: database, month: month, bytes: UInt64(count.waiting)))
             do {
                 let bytes = try await context.node.router.submit(
-                    .machine(ShardCommand.record(.quota(command)).encoded()), to: context.ledgerGroup(of: database),
+                    GroupCommand(ShardCommand.record(.quota(command))), to: context.ledgerGroup(of: database),
                     by: context.node.deadline())
                 guard case .quota(.transfer(_, let total)) = try RecordOutcome(decoding: bytes) else {
                     continue

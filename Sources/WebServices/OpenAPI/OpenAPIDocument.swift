@@ -10,13 +10,14 @@ package enum OpenAPIDocument {
     /// Every operation, in the order of the document.
     static let operations =
         databaseOperations + changeOperations + userOperations + laterOperations
-        + keyValueOperations + healthOperations + adminOperations + adminSchemaOperations + adminAccessOperations
+        + keyValueOperations + healthOperations + adminOperations + clusterOperations + adminSchemaOperations
+        + adminAccessOperations
         + signInOperations
 
     /// Every named shape, in the order of the document.
     static let components: [(name: String, description: String, shape: Shape)] =
         errorShapes + valueShapes + recordShapes + queryShapes + zoneShapes + changeShapes + userShapes
-        + keyValueShapes + adminShapes + adminSchemaShapes + adminAccessShapes + signInShapes
+        + keyValueShapes + adminShapes + clusterShapes + adminSchemaShapes + adminAccessShapes + signInShapes
 
     private static let bytes: [UInt8] = {
         var writer = JSONWriter(capacity: 1 << 18)

@@ -1,5 +1,6 @@
 import Admission
 import Cluster
+import Directory
 import KeyValueStore
 import RaftCore
 import RecordModel
@@ -28,6 +29,8 @@ struct KeyValues {
         var limit: String?
         /// Tells where the client goes away.
         var departure: Departure?
+        /// Who asks, for the audit log; nil where the request does not say.
+        var origin: AuditOrigin?
     }
 
     private var group: GroupID {
@@ -66,7 +69,7 @@ struct KeyValues {
     private func watch(_ json: JSONValue) async throws(RequestFailure) -> Reply {
         var watch = KeyValueWatch(
             context: context, store: store, group: group, credentials: watching.credentials, target: watching.target,
-            uuid: uuid, departure: watching.departure)
+            uuid: uuid, departure: watching.departure, origin: watching.origin)
         guard watching.isStream else {
             watch.limit = try limit(json)
             let seconds: UInt64
@@ -167,7 +170,7 @@ struct KeyValues {
                 do throws(ServiceError) {
                     write.value = try PropertyValue(json: value, path: "writes[\(index)].value")
                 } catch {
-                    throw RequestFailure(error)
+                    throw Self.failure(error, key: key)
                 }
             }
             if let version = member["version"], !version.isNull {
@@ -179,6 +182,17 @@ struct KeyValues {
             writes.append(write)
         }
         return writes
+    }
+
+    /// A value that cannot be read; one that is nested too deeply names the rule, as it does where the store finds it.
+    private static func failure(_ error: ServiceError, key: String) -> RequestFailure {
+        var failure = RequestFailure(error)
+        let max = PropertyValue.depthMax
+        if error.reason.contains("is nested deeper than \(max)") {
+            failure.details = .limit(
+                KeyValueRefusal.Rule.valueDepth.name, actual: Int64(max + 1), max: Int64(max), key: key)
+        }
+        return failure
     }
 
     private func reply(to command: KeyValueCommand, _ outcome: KeyValueOutcome) throws(RequestFailure) -> Reply {

@@ -112,7 +112,7 @@ package final class WebContext: Sendable {
         _ command: ShardCommand, to group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> [UInt8] {
         do throws(ClusterError) {
-            return try await node.router.submit(.machine(command.encoded()), to: group, by: deadline)
+            return try await node.router.submit(GroupCommand(command), to: group, by: deadline)
         } catch {
             throw RequestFailure(error)
         }

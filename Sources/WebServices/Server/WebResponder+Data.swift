@@ -54,7 +54,7 @@ extension WebResponder {
                 watching: KeyValues.Watching(
                     credentials: call.credentials, target: target, isStream: call.request.method == .get,
                     token: call.lastEventID ?? call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 },
-                    limit: call.url["resultsLimit"], departure: call.departure)
+                    limit: call.url["resultsLimit"], departure: call.departure, origin: entry.origin)
             ).respond(to: action)
         }
     }

@@ -161,8 +161,10 @@ struct KeyValueStream: Sendable {
         try await patiently(&writer, &progress) { () throws(RequestFailure) in try await watch.requireCaller() }
     }
 
-    /// Logs what ended a stream, as a request that failed is; not that a node stops or sends its clients elsewhere.
+    /// Logs what ended a stream, as a request that failed is, and tells the audit log of refusals; not that a node stops or
+    /// sends its clients elsewhere.
     private func report(_ failure: RequestFailure) {
+        watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }
         context.coordinator.report(
             RequestTrace(id: watch.uuid),

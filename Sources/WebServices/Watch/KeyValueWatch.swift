@@ -1,7 +1,10 @@
 import Admission
 import Authorization
 import Cluster
+import Directory
+import Hummingbird
 import KeyValueStore
+import NIOCore
 import RaftCore
 import RecordModel
 
@@ -20,6 +23,8 @@ struct KeyValueWatch: Sendable {
     var uuid: String
     /// Tells where the client goes away.
     var departure: Departure?
+    /// Who asks, for the audit log; nil where the request does not say.
+    var origin: AuditOrigin?
     /// Changes of a page.
     var limit = KeyValueTables.pageMax
 
@@ -88,6 +93,18 @@ struct KeyValueWatch: Sendable {
         }
     }
 
+    /// Tells the audit log that a watch was ended for what its caller may not, or may not any more.
+    func audit(_ failure: RequestFailure) {
+        switch failure.error.code {
+        case .accessDenied, .authenticationRequired, .authenticationFailed: break
+        default: return
+        }
+        let origin = origin ?? AuditOrigin(actor: "user \(store.user)", requestID: uuid, address: "", time: context.now)
+        context.audit.refused(
+            origin, action: "kv/watch",
+            subject: "preferences of \(store.container) (\(store.environment.rawValue))")
+    }
+
     static func nanoseconds(_ seconds: UInt64) -> UInt64 { seconds * 1_000_000_000 }
 }
 
@@ -130,8 +147,22 @@ extension KeyValueWatch {
         }
     }
 
+    /// The page counts among the bytes that the node holds until the client has taken it: those who wait are woken together.
     private func reply(_ page: Page) async throws(RequestFailure) -> Reply {
         try await requireCaller()
-        return Reply(body: page.json)
+        guard let held = HeldBytes(page.json.count, in: context.bodies) else {
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater,
+                    "nothing was done: this node holds as many bytes for clients as it may; watch on another one",
+                    retryAfterSeconds: 1))
+        }
+        var reply = Reply(body: [])
+        reply.stream = { writer in
+            try await writer.write(ByteBuffer(bytes: page.json))
+            try await writer.finish(nil)
+            withExtendedLifetime(held) {}
+        }
+        return reply
     }
 }

@@ -28,9 +28,9 @@ final class StoreFollower: Sendable {
         self.hub = hub
     }
 
-    /// Begins, unless this node holds every group, as it does in a cluster with as many nodes as replicas.
+    /// Begins. Where this node holds every group, as in a cluster with as many nodes as replicas, nothing is asked; but that may
+    /// change.
     func start() {
-        guard node.map.groups.contains(where: { !node.holdsReplica(of: $0) }) else { return }
         work.start(everyMilliseconds: Self.pauseMilliseconds) { [weak self] in self?.ask() }
     }
 

@@ -20,6 +20,19 @@ extension LocalCluster {
         return statuses.sorted { $0.node.id < $1.node.id }
     }
 
+    /// What one of these nodes says of the cluster's members; nil where none can be asked.
+    func overview(_ urls: [String]) async throws -> ClusterOverview? {
+        guard !urls.isEmpty, let secret = try? AdministratorSecret.read(layout.administratorToken) else { return nil }
+        let http = try ServiceClient.http(authority: layout.clientAuthority, connectSeconds: 1)
+        let client = ServiceClient(http: http, urls: urls, administratorSecret: secret)
+        var request = ServiceRequest(.get, "/admin/1/cluster", isAdministrative: true)
+        request.patienceSeconds = 0
+        request.timeoutSeconds = 5
+        let json = try? await client.send(request).json()
+        try await http.shutdown()
+        return json.flatMap { try? ClusterOverview($0) }
+    }
+
     private func status(of node: ClusterFile.Node, http: HTTPClient, secret: String?) async -> NodeStatus {
         let pid = NodeProcess(node: node, layout: layout).pid
         let client = ServiceClient(http: http, urls: [node.clientURL], administratorSecret: secret)

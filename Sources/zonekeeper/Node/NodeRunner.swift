@@ -13,6 +13,8 @@ import WebServices
 struct NodeRunner {
     /// What the process ends with when the node must not go on: EX_SOFTWARE.
     static let fatalExitCode: Int32 = 70
+    /// What it ends with when the cluster wants nothing of the node: EX_CONFIG. Starting it again changes nothing.
+    static let excludedExitCode: Int32 = 78
     /// How long requests in flight are waited for, in seconds, when the node is told to stop.
     static let drainSeconds: Int64 = 5
 
@@ -69,8 +71,16 @@ struct NodeRunner {
             throw CommandFailure("node \(plan.settings.nodeID) cannot be opened in \(plan.settings.dataPath): \(error)")
         }
         do {
-            try await node.start { [logger] reason in
-                logger.critical("the node must not go on: \(reason)")
+            try await node.start { [logger, weak node] reason in
+                switch node?.ending {
+                case .beginsAnew:
+                    logger.error("the node begins anew: \(reason)")
+                    Restart.run(logger)
+                case .excluded:
+                    logger.critical("this node ends: \(reason)")
+                    exit(Self.excludedExitCode)
+                case nil: logger.critical("the node must not go on: \(reason)")
+                }
                 exit(Self.fatalExitCode)
             }
         } catch {

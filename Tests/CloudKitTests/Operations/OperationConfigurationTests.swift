@@ -9,25 +9,61 @@ struct OperationConfigurationTests {
         let group = CKOperationGroup()
         group.defaultConfiguration.timeoutIntervalForRequest = 7
         let operation = CKQueryOperation()
-        #expect(operation.patience == nil)
+        #expect(operation.times.request == nil)
         operation.group = group
-        #expect(operation.patience == .seconds(7))
+        #expect(operation.times.request == .seconds(7))
         operation.configuration.timeoutIntervalForRequest = 3
-        #expect(operation.patience == .seconds(3) && group.defaultConfiguration.timeoutIntervalForRequest == 7)
+        #expect(operation.times.request == .seconds(3) && group.defaultConfiguration.timeoutIntervalForRequest == 7)
         let set = CKOperation.Configuration()
         operation.configuration = set
         set.timeoutIntervalForRequest = 1
         #expect(operation.configuration.timeoutIntervalForRequest == 60)
         operation.configuration = nil
-        #expect(operation.patience == .seconds(7))
+        #expect(operation.times.request == .seconds(7))
     }
 
     @Test("A time that is none is none", arguments: [Double.nan, -1, 0])
     func wrongTimes(time: Double) {
         let configuration = CKOperation.Configuration()
         configuration.timeoutIntervalForRequest = time
-        #expect(configuration.chosenPatience == .zero)
+        configuration.timeoutIntervalForResource = time
+        #expect(CallTimes(configuration).request == .zero && CallTimes(configuration).resource == .zero)
         configuration.timeoutIntervalForRequest = .infinity
-        #expect(configuration.chosenPatience == .seconds(31_536_000))
+        #expect(CallTimes(configuration).request == .seconds(31_536_000))
+    }
+
+    @Test("The time for all of it counts from the operation's start, and what is over is not sent")
+    func resource() async {
+        let configuration = CKOperation.Configuration()
+        #expect(configuration.timeoutIntervalForResource == 604_800 && CallTimes(configuration).resource == nil)
+        configuration.timeoutIntervalForResource = 0
+        #expect((configuration.copy() as? CKOperation.Configuration)?.timeoutIntervalForResource == 0)
+        // Nobody listens at port 1: with time left the error would be another.
+        let container = CKContainer(
+            configuration: ZonekeeperConfiguration(
+                urls: ["https://127.0.0.1:1"], container: "resource", apiToken: "t", patience: .zero))
+        let recordID = CKRecord.ID(recordName: "r")
+        let error = await #expect(throws: CKError.self) {
+            try await container.privateCloudDatabase.configuredWith(configuration: configuration) { database in
+                try await database.record(for: recordID)
+            }
+        }
+        #expect(error?.code == .networkFailure)
+        #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == true)
+        let operation = CKFetchRecordsOperation(recordIDs: [recordID])
+        operation.database = container.privateCloudDatabase
+        operation.configuration = configuration
+        let failed: CKError? = await withCheckedContinuation { continuation in
+            operation.fetchRecordsResultBlock = { continuation.resume(returning: $0.failure as? CKError) }
+            operation.start()
+        }
+        #expect(failed?.code == .networkFailure)
+        configuration.timeoutIntervalForResource = 60
+        let other = await #expect(throws: CKError.self) {
+            try await container.privateCloudDatabase.configuredWith(configuration: configuration) { database in
+                try await database.record(for: recordID)
+            }
+        }
+        #expect(other?.code == .networkUnavailable)
     }
 }

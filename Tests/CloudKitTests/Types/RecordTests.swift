@@ -209,6 +209,37 @@ struct RecordTests {
         #expect(record.changedKeys() == [] && record["c"] as? Int == 30, "it was sent, and the server has it")
     }
 
+    @Test("an answer that tells no more than was sent, as to a writer who may not read, drops no other value")
+    func partialAnswer() {
+        let record = Self.fetched()
+        record["a"] = 2
+        record["c"] = nil
+        let sent = record.snapshot()
+        let part = SentPart(keys: ["a", "c"], hasParent: false)
+        record["late"] = 1
+        record.saved(as: ServerState(system: Self.system("2"), values: ["a": .int64(2)]), sent: sent, part: part)
+        #expect(record["a"] as? Int == 2 && record["b"] as? String == "x" && record["c"] == nil)
+        #expect(record.recordChangeTag == "2" && record.changedKeys() == ["late"])
+        #expect(record.ancestor()?["b"] as? String == "x")
+        // One that tells more tells all.
+        record["a"] = 3
+        let next = record.snapshot()
+        let state = ServerState(system: Self.system("3"), values: ["a": .int64(3), "d": .int64(4)])
+        record.saved(as: state, sent: next, part: SentPart(keys: ["a", "late"], hasParent: false))
+        #expect(record["b"] == nil && record["d"] as? Int == 4)
+    }
+
+    @Test("a list that contains itself is refused when it is saved, and ends nothing")
+    func endlessList() {
+        let record = Self.fetched()
+        let endless = NSMutableArray()
+        endless.add(endless)
+        record["list"] = endless
+        let error = #expect(throws: CKError.self) { try record.snapshot().validate() }
+        #expect(error?.localizedDescription.contains("a list within a list") == true)
+        endless.removeAllObjects()
+    }
+
     /// Takes over what is sent, as the server does for a save of the changed keys, and dates each answer.
     private final class Server: Sendable {
         private let state = Mutex((values: [String: RecordValue](), encrypted: Set<String>(), clock: 10.0))

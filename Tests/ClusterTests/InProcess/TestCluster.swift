@@ -119,11 +119,19 @@ enum Commands {
                     ])))
     }
 
+    static func delete(_ name: String) -> ShardCommand {
+        .record(
+            .modifyRecords(
+                ModifyRecords(
+                    zone: zone, schemaVersion: 1, caller: Caller(user: "_me"), time: 1_000,
+                    operations: [RecordChange(.forceDelete, name)])))
+    }
+
     static func submit(_ command: ShardCommand, zone: ZoneKey = zone, to node: ClusterNode) async throws
         -> RecordOutcome
     {
         let bytes = try await node.router.submit(
-            .machine(command.encoded()), to: node.map.group(of: zone), by: node.deadline())
+            GroupCommand(command), to: node.map.group(of: zone), by: node.deadline())
         return try RecordOutcome(decoding: bytes)
     }
 

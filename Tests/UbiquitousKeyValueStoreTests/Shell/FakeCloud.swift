@@ -121,6 +121,8 @@ final class ManualClock: PreferenceClock {
     private let state = Mutex((now: Int64(1_000_000), timers: [Timer]()))
 
     var now: Int64 { state.withLock { $0.now } }
+    /// How many calls are due later.
+    var timers: Int { state.withLock { $0.timers.count } }
 
     func after(_ milliseconds: Int64, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.timers.append(Timer(time: $0.now + milliseconds, queue: queue, body: body)) }

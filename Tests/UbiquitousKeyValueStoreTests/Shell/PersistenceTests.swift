@@ -30,7 +30,7 @@ struct PersistenceTests {
 
     @Test(
         "a process that ends at any point of a write leaves the old copy or the new one",
-        arguments: PreferenceFile.Step.allCases.filter { $0 != .locking })
+        arguments: PreferenceFile.Step.allCases.filter { $0 != .locking && $0 != .folderMade })
     func death(step: PreferenceFile.Step) throws {
         let path = scratch.folder("a") + "/ann.json"
         try write("old", path)
@@ -48,7 +48,7 @@ struct PersistenceTests {
 
     @Test(
         "a full disk is an error that names the file, and the copy stays as it was",
-        arguments: PreferenceFile.Step.allCases.filter { $0 != .locking })
+        arguments: PreferenceFile.Step.allCases.filter { $0 != .locking && $0 != .folderMade })
     func fullDisk(step: PreferenceFile.Step) throws {
         let path = scratch.folder("a") + "/ann.json"
         try write("old", path)
@@ -228,14 +228,69 @@ struct PersistenceTests {
         #expect(one.store.refusals.map(\.key) == ["huge"] && one.news().isEmpty)
     }
 
+    @Test("an array that contains itself is refused, and so is one that grows with each look into it")
+    func endless() {
+        let one = Device(folder: scratch.folder("a"), session: nil)
+        let endless = NSMutableArray()
+        endless.add(endless)
+        one.store.set(endless as Any?, forKey: "endless")
+        let twice = NSMutableDictionary()
+        twice["one"] = [twice, twice, twice, twice, twice]
+        twice["two"] = "text"
+        one.store.set(twice as Any?, forKey: "twice")
+        one.store.set([[Int](repeating: 0, count: 9_999), [0]], forKey: "many")
+        one.store.set([[[[[[[[[[[["deep"]]]]]]]]]]]], forKey: "deep")
+        one.store.set([[[[[[[[[[[[["deeper"]]]]]]]]]]]]], forKey: "deeper")
+        #expect(one.store.array(forKey: "deep") != nil)
+        #expect(one.store.refusals.map(\.key) == ["endless", "twice", "many", "deeper"])
+        let reasons = one.store.refusals.map(\.reason)
+        #expect(reasons[0].contains("contains itself") && reasons[2].contains("more than 10000 members"))
+        #expect(reasons[3].contains("deeper than 12"))
+        endless.removeAllObjects()
+        twice.removeAllObjects()
+    }
+
+    @Test("folders that are made are made durably, each in the one above it")
+    func durableFolders() throws {
+        let steps = Mutex<[PreferenceFile.Step]>([])
+        let path = scratch.folder("a") + "/b/c/ann.json"
+        let file = PreferenceFile(path: path) { step in
+            steps.withLock { $0.append(step) }
+            return nil
+        }
+        try file.lock()
+        #expect(steps.withLock { $0 } == [.folderMade, .folderMade, .folderMade, .folderMade, .locking])
+        file.unlock()
+        try file.lock()
+        #expect(steps.withLock { $0.count } == 6)
+        let refused = PreferenceFile(path: scratch.folder("z") + "/ann.json") { $0 == .folderMade ? .error(EIO) : nil }
+        #expect(throws: PreferenceFileError.self) { try refused.lock() }
+    }
+
+    @Test("a store without a service has nothing to watch, and asks for nothing by the clock")
+    func noPolling() async {
+        let one = Device(folder: scratch.folder("a"), session: nil)
+        await one.store.engine.idle()
+        var pause = WatchPause()
+        #expect(await one.store.engine.watchOnce(&pause) == .nothing)
+        #expect(one.clock.timers == 0)
+        one.store.close()
+        #expect(await one.store.engine.watchOnce(&pause) == .closed)
+        let bell = WatchBell()
+        bell.ring()
+        bell.ring()
+        await bell.wait()
+        async let heard: Void = bell.wait()
+        bell.ring()
+        await heard
+    }
+
     @Test("a change is told by the server itself, without anybody asking")
     func push() async throws {
         var session = ann
         session.pushes = true
         let one = Device(folder: scratch.folder("a"), session: session)
         try await one.sync()
-        // The watch looks for its token twice a second.
-        one.clock.advance(by: 500)
         cloud.set(["theme": .string("dark")], user: "ann")
         #expect(await one.nextNews() == [.init(reason: 0, keys: ["theme"])])
         #expect(one.store.string(forKey: "theme") == "dark")

@@ -4,8 +4,12 @@ import ArgumentParser
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
-        abstract: "Start, look at and stop the nodes of a configuration file on this machine.",
-        subcommands: [ClusterUpCommand.self, ClusterStatusCommand.self, ClusterDownCommand.self])
+        abstract:
+            "Start, look at and stop the nodes of a configuration file on this machine; change who is in a cluster.",
+        subcommands: [
+            ClusterUpCommand.self, ClusterStatusCommand.self, ClusterDownCommand.self, ClusterAddCommand.self,
+            ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
+        ])
 }
 
 /// The configuration file that a cluster's commands are about.

@@ -35,11 +35,10 @@ struct LoadTarget: Hashable, Sendable {
     /// Other names are not asked of a resolver: what it answers now may not be what it answers next.
     var isLoopback: Bool {
         if host.lowercased() == "localhost" { return true }
-        var four = in_addr()
-        if inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
-        var six = in6_addr()
-        guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
-        let bytes = withUnsafeBytes(of: six) { Array($0) }
+        // Plain bytes, as the system writes addresses: the order of the network.
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, host, &bytes) == 1 { return bytes[0] == 127 }
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return false }
         return bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 

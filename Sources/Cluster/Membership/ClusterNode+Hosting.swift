@@ -1,0 +1,97 @@
+import Directory
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordModel
+import Synchronization
+import Wire
+
+extension ClusterNode: MembershipHost {
+    /// How long the directory is asked before a node is told that nothing is certain; less than it waits for.
+    private static let certaintyMilliseconds: UInt64 = 1_000
+
+    func meet(_ peer: NodeID) {
+        membership.withLock { _ = $0.met.remove(peer) }
+        // While this node is of no cluster it asks everyone all the time.
+        guard placement.map != nil else { return }
+        platform.startTask { [weak self] in await self?.meetNow(peer) }
+    }
+
+    func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
+        let peer = PeerIdentity(
+            node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
+        let isElsewhere = lane.isRunningElsewhere(node, than: introduction.incarnation)
+        let acknowledged = lane.acknowledged(by: node)
+        platform.startTask { [weak self] in
+            guard let self else { return reply(.unavailable("the node is stopping")) }
+            var standing = await standing(of: peer, isElsewhere: isElsewhere)
+            standing.acknowledged = acknowledged
+            reply(.done(standing.encoded()))
+        }
+    }
+
+    private func standing(of peer: PeerIdentity, isElsewhere: Bool) async -> Standing {
+        var verdict = verdict(on: peer)
+        if [.otherFolder, .removed, .stranger].contains(verdict) {
+            // It is the directory that decides; what this node knows of it may be old.
+            // An answer that it does not know comes in time, too.
+            switch await refresh(by: deadline(milliseconds: Self.certaintyMilliseconds)) {
+            case .success: verdict = self.verdict(on: peer)
+            case .failure: verdict = .undecided
+            }
+        }
+        if verdict == .otherFolder, isElsewhere { verdict = .duplicate }
+        let identity = identity
+        return Standing(
+            verdict: verdict, incarnation: identity.incarnation, promise: folder.promise, founding: folder.founding,
+            map: directory.snapshot.map)
+    }
+
+    private func verdict(on peer: PeerIdentity) -> Standing.Verdict {
+        do {
+            return try knownPeers.judge(peer, by: placement.map)
+        } catch {
+            logger.error("what is known of node \(peer.node) cannot be kept: \(error)")
+            return .undecided
+        }
+    }
+
+    func claim(
+        _ incarnation: UInt64, previous: UInt64, for node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void
+    ) {
+        guard !lane.isRunningElsewhere(node, than: incarnation) else {
+            return reply(.failed("another process runs node \(node) on the data folder that counts"))
+        }
+        platform.startTask { [weak self] in
+            guard let self else { return reply(.unavailable("the node is stopping")) }
+            reply(await commitClaim(incarnation, previous: previous, for: node))
+        }
+    }
+
+    private func commitClaim(_ incarnation: UInt64, previous: UInt64, for node: NodeID) async -> NodeReply {
+        let origin = AuditOrigin(
+            actor: "node \(node)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+        let entry = DirectoryEntry(
+            .changeMap(.claimNode(node.rawValue, incarnation: incarnation, previous: previous)), origin: origin)
+        do {
+            let bytes = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline())
+            if case .refused(let error) = try DirectoryOutcome(decoding: bytes) { return .failed(error.reason) }
+            try await refreshDirectory()
+            return .done([])
+        } catch {
+            return .unavailable("the directory cannot be asked: \(error)")
+        }
+    }
+}
+
+extension Lane {
+    /// Whether a node is connected right now with the data folder that counts, which is not this one.
+    func isRunningElsewhere(_ node: NodeID, than incarnation: UInt64) -> Bool {
+        eventLoop.preconditionInEventLoop()
+        guard let counting = map?.node(node.rawValue)?.incarnation, counting != 0, counting != incarnation else {
+            return false
+        }
+        return dialled[node]?.incarnation == counting && transport?.isConnected(node, channel: .raft) == true
+    }
+}

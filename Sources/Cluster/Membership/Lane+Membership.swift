@@ -1,0 +1,170 @@
+import DequeModule
+import Directory
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import Storage
+import Wire
+
+// Members of groups, as the map has them. Everything here is called on the lane's event loop.
+extension Lane {
+    /// How often the groups that this node leads are held against the map.
+    private static let reconcileIntervalMilliseconds: UInt64 = 200
+
+    /// Goes by another map from here on.
+    func take(_ map: ClusterMap) {
+        eventLoop.preconditionInEventLoop()
+        // Two maps may come from two threads.
+        guard !isStopping, map.epoch >= self.map?.epoch ?? 0 else { return }
+        self.map = map
+        for group in map.groups { preferredLeaders[group] = map.preferredLeader(of: group) }
+        transport?.update(peers: peerBook?.addresses(by: map) ?? [])
+        // Whose folder counts may have changed.
+        for node in peers.keys.sorted() {
+            if let peer = peers[node] { judge(peer) }
+        }
+        nextReconcile = .zero
+    }
+
+    /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group at a time. A map
+    /// that may be outdated changes nothing: it could ask for replicas that were given up since.
+    func reconcile(now: MonotonicTime) {
+        guard nextReconcile <= now else { return }
+        nextReconcile = now.adding(milliseconds: Self.reconcileIntervalMilliseconds)
+        guard let map, space.stalled.isEmpty, isDirectoryCurrent(now) else { return }
+        for group in groups {
+            guard let replica = replicas[group], replica.raft.role == .leader, replica.transferUntil <= now else {
+                continue
+            }
+            let desired = map.configuration(of: group)
+            guard replica.raft.configuration != desired, !desired.voters.isEmpty else {
+                replica.waitsFor = ""
+                continue
+            }
+            reconcile(replica, of: group, to: desired, now: now)
+        }
+    }
+
+    private func reconcile(_ replica: Replica, of group: GroupID, to desired: Configuration, now: MonotonicTime) {
+        let status = replica.raft.status
+        let step = Reconciliation.next(
+            from: status.configuration, isCommitted: status.isConfigurationCommitted,
+            caughtUp: status.followers.filter(\.isCaughtUp).map(\.id), to: desired)
+        switch step {
+        case .settled: replica.waitsFor = ""
+        case .waiting(let reason): replica.waitsFor = reason
+        case .change(let target):
+            do throws(ConfigurationChangeError) {
+                let effects = try replica.raft.propose(
+                    configuration: target, replacing: status.configuration, now: now
+                ).effects
+                logger.notice("group \(group): members become \(Self.text(target))")
+                replica.waitsFor = "a change is under way"
+                perform(effects, of: group)
+            } catch {
+                if replica.waitsFor != error.description {
+                    logger.info("group \(group): members stay as they are for now: \(error)")
+                }
+                replica.waitsFor = error.description
+            }
+        }
+    }
+
+    private static func text(_ configuration: Configuration) -> String {
+        func list(_ replicas: [ReplicaID]) -> String {
+            replicas.map { $0.generation == 0 ? "\($0.node)" : "\($0.node).\($0.generation)" }.joined(separator: ", ")
+        }
+        let learners = configuration.learners.isEmpty ? "" : ", learning: \(list(configuration.learners))"
+        return "nodes \(list(configuration.voters))\(learners)"
+    }
+
+    /// Tells the members of a group that this node leads, once it is certain that it still does.
+    func members(of group: GroupID, completion: @escaping Completion) {
+        eventLoop.preconditionInEventLoop()
+        guard !isStopping, replicas[group] != nil else { return completion(.failure(.notLeader(hint: nil))) }
+        let run: @Sendable () -> Void = { [self] in
+            guard let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
+            let status = replica.raft.status
+            let lag = status.followers.map {
+                GroupMembers.Lag(
+                    replica: $0.id, missingEntries: status.lastLog.index.rawValue - $0.match.rawValue)
+            }
+            let members = GroupMembers(
+                leader: status.id, configuration: status.configuration, isCommitted: status.isConfigurationCommitted,
+                lag: lag, epoch: map?.epoch ?? 0, waitsFor: replica.waitsFor)
+            completion(.success(members.encoded()))
+        }
+        replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
+        scheduleFlush(of: group)
+    }
+
+    /// Takes a replica out: it neither sends nor receives from here on, and who waits for it is told.
+    /// - Returns: the replica; nil where there is none, or what it wrote may still go to the log out of order. Then try again later.
+    func remove(_ group: GroupID) -> Replica? {
+        eventLoop.preconditionInEventLoop()
+        finishTurn()
+        guard space.stalled.isEmpty, let replica = replicas.removeValue(forKey: group) else { return nil }
+        groups = replicas.keys.sorted()
+        leaders.set(nil, of: group)
+        replica.fail(.outcomeUnknown("the replica on node \(settings.nodeID) is given up"))
+        replica.receivedSnapshot?.reply(.failed("the replica is given up"))
+        replica.receivedSnapshot = nil
+        return replica
+    }
+
+    /// A replica's data are damaged: told once for each.
+    func damaged(_ group: GroupID, _ error: any Error) {
+        eventLoop.preconditionInEventLoop()
+        guard let replica = replicas[group], !replica.isDamaged else { return }
+        replica.isDamaged = true
+        onDamage(group, error)
+    }
+}
+
+extension Replica {
+    /// Tells everyone who waits for this replica.
+    func fail(_ error: ReplicaError) {
+        for proposal in proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
+        for inFlight in inFlight { inFlight.completion(.failure(error)) }
+        let batches = readBatches.keys.sorted().flatMap { readBatches[$0] ?? [] }
+        for read in reads + batches + confirmedReads.map(\.read) { read.fail(error) }
+        proposals = []
+        inFlight = []
+        reads = []
+        readBatches = [:]
+        confirmedReads = []
+    }
+}
+
+extension Lane {
+    /// The node must not go on.
+    func end(_ reason: String) {
+        eventLoop.preconditionInEventLoop()
+        guard !isStopping else { return }
+        isStopping = true
+        onFatalError(reason)
+    }
+}
+
+extension Lane {
+    /// What a node's replicas have acknowledged to this one, where it leads.
+    func acknowledged(by node: NodeID) -> [Standing.Acknowledged] {
+        eventLoop.preconditionInEventLoop()
+        return groups.flatMap { group -> [Standing.Acknowledged] in
+            guard let raft = replicas[group]?.raft, raft.role == .leader else { return [] }
+            return raft.status.followers.filter { $0.id.node == node }.map { follower in
+                Standing.Acknowledged(group: group, replica: follower.id, term: raft.term, index: follower.match)
+            }
+        }
+    }
+
+    /// What this node has acknowledged and does not have.
+    func lost(_ acknowledged: [Standing.Acknowledged]) -> Standing.Acknowledged? {
+        eventLoop.preconditionInEventLoop()
+        return acknowledged.first { entry in
+            guard let raft = replicas[entry.group]?.raft else { return false }
+            return entry.isLost(id: raft.id, term: raft.term, durable: raft.status.durableIndex)
+        }
+    }
+}

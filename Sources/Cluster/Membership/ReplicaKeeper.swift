@@ -1,0 +1,187 @@
+import Directory
+import Foundation
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import Storage
+
+/// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open under a
+/// generation that was given up.
+///
+/// The order of writes is what makes a crash harmless. *Opening*: the generation is durable in the folder's account before anything
+/// of the replica is made; what is missing after a crash was never used. *Giving up*: the account says so before anything is
+/// removed; what is left after a crash is removed at the next start.
+struct ReplicaKeeper: Sendable {
+    var platform: any NodePlatform
+    var settings: NodeSettings
+    var folder: NodeFolder
+    var placement: Placement
+    var log: RaftLog
+    var lane: Lane
+    var workers: [any SerialQueue]
+    var holdings: Holdings
+    var directory: DirectoryMachine
+    var vault: FieldVault
+    var changes: ChangeBell
+    var logger: Logger
+
+    /// Opens every replica that the folder's account names, and removes what is left of others.
+    /// - Throws: what keeps a replica from being opened, if there is no other copy of it.
+    func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws {
+        let held = folder.held
+        for group in recovered.keys.sorted() where held[group] == nil { try await forget(group) }
+        try removeStrayDatabases(besides: held)
+        // The directory first: it has the map.
+        for group in held.keys.sorted() {
+            guard let generation = held[group] else { continue }
+            do {
+                try await start(group, generation: generation, recovered: recovered[group] ?? RecoveredGroup())
+            } catch  where DataDamage.isDamage(error) && hasOtherCopies(group) {
+                try await lose(group, because: error)
+            }
+        }
+    }
+
+    /// Opens a new, empty replica, which gets the log or a snapshot from its leader.
+    func open(_ place: ReplicaPlan.Place) async throws {
+        precondition(
+            (folder.used[place.group].map { $0 < place.generation }) ?? true,
+            "group \(place.group) had generation \(place.generation) here")
+        try await forget(place.group)
+        try remove(Self.files(of: place.group, in: settings.dataPath))
+        try folder.update { $0.hold(place.group, generation: place.generation) }
+        try await start(place.group, generation: place.generation, recovered: RecoveredGroup())
+        logger.notice("group \(place.group): a new replica of generation \(place.generation) joins on this node")
+    }
+
+    /// Opens the first replicas of a cluster that was founded.
+    func openFirst() async throws {
+        for group in folder.held.keys.sorted() {
+            try await start(group, generation: 0, recovered: RecoveredGroup())
+        }
+    }
+
+    /// Gives a replica up that is not in force any more.
+    func release(_ group: GroupID) async throws {
+        guard try await takeOut(group) else { return }
+        try remove(Self.files(of: group, in: settings.dataPath))
+        logger.notice("group \(group): this node has no replica any more")
+    }
+
+    /// Gives a replica up whose data are damaged. The database is kept for whoever looks into it.
+    /// - Returns: false if it is too early; then nothing has changed.
+    @discardableResult
+    func lose(_ group: GroupID, because error: any Error) async throws -> Bool {
+        logger.error(
+            "group \(group): the data of this node's replica are damaged (\(error)); it is given up, and a good copy is fetched from the others"
+        )
+        if holdings[group] == nil {
+            try folder.update { $0.giveUp(group) }
+            try await forget(group)
+        } else if try await !takeOut(group) {
+            return false
+        }
+        try keepEvidence(of: group)
+        return true
+    }
+
+    // MARK: Parts
+
+    private func start(_ group: GroupID, generation: UInt64, recovered: RecoveredGroup) async throws {
+        let founding = generation == 0 ? folder.founding : nil
+        let opening = ReplicaOpening(
+            group: group, id: ReplicaID(.init(node: settings.nodeID.rawValue, generation: generation)),
+            bootstrap: founding?.configuration(of: group) ?? Configuration(voters: []),
+            isPreferred: (placement.map ?? founding)?.preferredLeader(of: group) == settings.nodeID,
+            machine: machine(of: group), settings: settings, log: log, recovered: recovered, platform: platform,
+            logger: logger)
+        let replica = try await opening.open(worker: workers[Int(group.rawValue % UInt64(workers.count))])
+        holdings.add(replica.applier)
+        try await lane.eventLoop.submit { [lane] in lane.add(replica, for: group) }.get()
+    }
+
+    private func machine(of group: GroupID) -> any StateMachine {
+        if group == .directory { return directory }
+        return ShardMachine(vault: vault) { [changes] change in
+            switch change {
+            case .stores(let stores): changes.ring(.stores(stores, in: group))
+            case .all: changes.ring(.everyStore(in: group))
+            }
+        }
+    }
+
+    private func hasOtherCopies(_ group: GroupID) -> Bool {
+        (placement.map ?? folder.founding).map { $0.replicas(ofShard: group.shard).count > 1 }
+            ?? (settings.nodes.count > 1)
+    }
+
+    /// Takes a replica from the lane, the workers and the log.
+    /// - Returns: false if it is too early; nothing has changed then.
+    private func takeOut(_ group: GroupID) async throws -> Bool {
+        guard let replica = try await lane.eventLoop.submit({ [lane] in lane.remove(group) }).get() else {
+            return false
+        }
+        try folder.update { $0.giveUp(group) }
+        // What the worker has of it is done or dropped before its database goes.
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            replica.worker.schedule { done.resume() }
+        }
+        holdings.remove(group)
+        try await forget(group)
+        do {
+            try replica.applier.database.close()
+        } catch {
+            logger.debug("group \(group): its database is still being read while it is closed: \(error)")
+        }
+        return true
+    }
+
+    /// Has the log forget the group; nothing happens where it knows none.
+    private func forget(_ group: GroupID) async throws {
+        while true {
+            let result = await withCheckedContinuation { continuation in
+                log.submit([LogWrite(group: group, removeGroup: true)]) { continuation.resume(returning: $0) }
+            }
+            switch result {
+            case .success: return
+            case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
+                try await platform.clock.sleep(milliseconds: 500)
+            case .failure(let error): throw error
+            }
+        }
+    }
+
+    private func removeStrayDatabases(besides held: [GroupID: UInt64]) throws {
+        let wanted = held.keys.map { ReplicaOpening.databasePath(of: $0, in: settings.dataPath) }
+        let shards = settings.dataPath + "/shards"
+        let names = try listFolder(at: shards).filter { $0.hasSuffix(".sqlite") }.map { "\(shards)/\($0)" }
+        for path in names + ["\(settings.dataPath)/directory.sqlite"] where !wanted.contains(path) {
+            try remove(Self.files(at: path))
+        }
+    }
+
+    private func keepEvidence(of group: GroupID) throws {
+        let target = settings.dataPath + "/damaged"
+        try makeFolder(at: target)
+        let path = ReplicaOpening.databasePath(of: group, in: settings.dataPath)
+        let name = (path as NSString).lastPathComponent
+        var number = 1
+        while FileManager.default.fileExists(atPath: "\(target)/\(number)-\(name)") { number += 1 }
+        for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try renameFile(at: path + suffix, to: "\(target)/\(number)-\(name)\(suffix)")
+        }
+        try remove(Self.files(of: group, in: settings.dataPath))
+        logger.notice("group \(group): the damaged database is in \(target), and may be deleted")
+    }
+
+    private static func files(of group: GroupID, in folder: String) -> [String] {
+        files(at: ReplicaOpening.databasePath(of: group, in: folder))
+    }
+
+    private static func files(at path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
+
+    private func remove(_ paths: [String]) throws {
+        for path in paths where FileManager.default.fileExists(atPath: path) { try removeFile(at: path) }
+    }
+}

@@ -1,0 +1,125 @@
+import Directory
+import Foundation
+import PeerTransport
+import RaftCore
+import Storage
+import Synchronization
+import Wire
+
+/// The data folder's account of itself, which is durable whenever a change of it returns.
+final class NodeFolder: Sendable {
+    let path: String
+    private let state: Mutex<NodeIdentity>
+
+    var identity: NodeIdentity { state.withLock(\.self) }
+
+    /// Opens the folder for the node: makes its account if it is new, checks that it is this node's, and counts the start. The
+    /// folder's log is open, so that nobody else uses it.
+    /// - Throws: `NodeStartError` that says what does not fit and what to do.
+    init(_ settings: NodeSettings, configured: ClusterMap, random: () -> UInt64) throws {
+        path = settings.dataPath
+        var identity: NodeIdentity
+        if let present = try Self.read(path) {
+            identity = try Self.checked(present, settings)
+        } else {
+            identity = NodeIdentity(
+                clusterID: settings.clusterID, nodeID: settings.nodeID.rawValue,
+                formatVersion: NodeIdentity.currentFormatVersion,
+                incarnation: random() >> 1 | 1, bootCounter: 0)
+        }
+        if identity.formatVersion == NodeIdentity.formatBeforeGenerations {
+            identity.formatVersion = NodeIdentity.currentFormatVersion
+            identity.found(by: configured)
+        }
+        // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
+        identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
+        state = Mutex(identity)
+        try update { _ in }
+    }
+
+    /// Changes the account; it is durable on return.
+    /// - Throws: `DiskError`; then nothing has changed.
+    func update(_ change: (inout NodeIdentity) -> Void) throws {
+        try state.withLock { identity in
+            var new = identity
+            change(&new)
+            try Self.write(new, to: path)
+            identity = new
+        }
+    }
+
+    var promise: ClusterMap? { identity.promise.flatMap { try? ClusterMap(decoding: [UInt8]($0)) } }
+
+    var founding: ClusterMap? { identity.founding.flatMap { try? ClusterMap(decoding: [UInt8]($0)) } }
+
+    /// The generation of each replica that is here.
+    var held: [GroupID: UInt64] { identity.generations { $0.isGone != true } }
+
+    /// The last generation of each group that was ever here.
+    var used: [GroupID: UInt64] { identity.generations { _ in true } }
+
+    // MARK: The file
+
+    private static func file(in folder: String) -> String { folder + "/node.json" }
+
+    /// A folder's account; nil if it has none.
+    static func read(_ folder: String) throws -> NodeIdentity? {
+        let path = file(in: folder)
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        do {
+            return try JSONDecoder().decode(NodeIdentity.self, from: Data(contentsOf: URL(filePath: path)))
+        } catch {
+            throw NodeStartError(
+                "\(path) cannot be read: \(error). It says which node the folder belongs to; restore it from a backup, or move "
+                    + "the folder away, and the node fetches its data from its peers")
+        }
+    }
+
+    static func write(_ identity: NodeIdentity, to folder: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        try replaceFile(at: file(in: folder), with: [UInt8](try encoder.encode(identity)))
+    }
+
+    private static func checked(_ identity: NodeIdentity, _ settings: NodeSettings) throws -> NodeIdentity {
+        let known = NodeIdentity.formatBeforeGenerations...NodeIdentity.currentFormatVersion
+        guard known.contains(identity.formatVersion) else {
+            throw NodeStartError(
+                "\(settings.dataPath) has format \(identity.formatVersion), this program reads "
+                    + "\(NodeIdentity.currentFormatVersion): use the version that wrote it")
+        }
+        guard identity.clusterID == settings.clusterID, identity.nodeID == settings.nodeID.rawValue else {
+            throw NodeStartError(
+                "\(settings.dataPath) belongs to node \(identity.nodeID) of cluster \(identity.clusterID), not to node "
+                    + "\(settings.nodeID) of \(settings.clusterID): name the right folder, or another one for a new node"
+            )
+        }
+        return identity
+    }
+}
+
+extension NodeIdentity {
+    /// The cluster is founded: this node holds the first replicas that the map has for it.
+    mutating func found(by map: ClusterMap) {
+        founding = Data(map.encoded())
+        promise = nil
+        replicas = [:]
+        for group in map.groups where map.replicas(ofShard: group.shard).contains(.init(node: nodeID)) {
+            hold(group, generation: 0)
+        }
+    }
+
+    mutating func hold(_ group: GroupID, generation: UInt64) {
+        replicas = (replicas ?? [:]).merging(["\(group)": HeldReplica(generation: generation)]) { $1 }
+    }
+
+    mutating func giveUp(_ group: GroupID) { replicas?["\(group)"]?.isGone = true }
+
+    fileprivate func generations(_ isWanted: (HeldReplica) -> Bool) -> [GroupID: UInt64] {
+        var generations: [GroupID: UInt64] = [:]
+        for (number, replica) in replicas ?? [:] where isWanted(replica) {
+            if let group = UInt64(number) { generations[GroupID(group)] = replica.generation }
+        }
+        return generations
+    }
+}

@@ -1,0 +1,95 @@
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import Storage
+import Wire
+
+// Damage that a disk does not report, and SQLite does not see, is found by comparing: the leader has every replica hash a bounded part of its
+// state at the same index, part after part, and asks for the hashes. Whoever differs from a majority has its replica rebuilt.
+extension Lane {
+    /// Where the scrub of a group stands, on its leader.
+    struct Scrub {
+        var next = MonotonicTime.zero
+        /// Where the next part begins.
+        var cursor: [UInt8] = []
+        /// The last part, which the others have applied by now.
+        var last: ScrubOutcome?
+    }
+
+    /// Goes on where it is time: compares the last part, and begins the next.
+    func scrub(now: MonotonicTime) {
+        for group in groups {
+            guard let replica = replicas[group], replica.raft.role == .leader, replica.scrub.next <= now,
+                replica.leadingSince.adding(milliseconds: settings.scrubIntervalMilliseconds) <= now,
+                replica.raft.configuration.voters.count > 1, replica.applyFailure == nil, !space.isShort,
+                replica.transferUntil <= now
+            else { continue }
+            replica.scrub.next = now.adding(milliseconds: settings.scrubIntervalMilliseconds)
+            if let last = replica.scrub.last { compare(last, of: group, replica) }
+            replica.scrub.last = nil
+            propose(GroupCommand.scrub(after: replica.scrub.cursor).encoded(), to: group) { [self] result in
+                guard case .success(let bytes) = result, let outcome = try? ScrubOutcome(decoding: bytes) else {
+                    return
+                }
+                eventLoop.execute { [self] in
+                    replicas[group]?.scrub.last = outcome
+                    replicas[group]?.scrub.cursor = outcome.cursor
+                }
+            }
+        }
+    }
+
+    /// Asks the others for their hashes. Those that have none at the index do not count: they were behind, or had a snapshot since.
+    private func compare(_ own: ScrubOutcome, of group: GroupID, _ replica: Replica) {
+        guard let transport else { return }
+        let members = replica.raft.configuration
+        let me = replica.raft.id
+        let request = NodeRequest.stateHash(group, at: own.index).encoded()
+        let answers = members.all.filter { $0 != me }.map { member in
+            transport.request(request, to: member.node, channel: .request, timeout: .seconds(5))
+                .map { Optional((member, $0)) }.recover { _ in nil }
+        }
+        EventLoopFuture.whenAllSucceed(answers, on: eventLoop).whenSuccess { [self] answers in
+            var hashes = [me: own.hash]
+            for (member, reply) in answers.compactMap(\.self) {
+                guard case .done(let hash)? = try? NodeReply(decoding: reply), !hash.isEmpty else { continue }
+                hashes[member] = hash
+            }
+            act(on: ScrubVerdict(hashes, voters: members.voters), at: own.index, of: group, me: me)
+        }
+    }
+
+    private func act(on verdict: ScrubVerdict, at index: LogIndex, of group: GroupID, me: ReplicaID) {
+        switch verdict {
+        case .equal: break
+        case .undecided:
+            logger.error(
+                "group \(group): the copies of its data differ at \(index), and too few nodes answered to say which is right"
+            )
+        case .damaged(let replicas):
+            for replica in replicas {
+                if replica == me {
+                    distrust(group, at: index)
+                } else {
+                    let request = NodeRequest.distrust(group, at: index).encoded()
+                    _ = transport?.request(request, to: replica.node, channel: .request, timeout: .seconds(5))
+                }
+            }
+        }
+    }
+
+    /// The hash that this node's replica recorded at an index; empty if it has none.
+    func stateHash(of group: GroupID, at index: LogIndex, completion: @escaping Completion) {
+        guard let applier = replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
+        blockingPool.run {
+            let hashes = try? applier.database.read { try AppliedState.hashes(in: $0) }
+            completion(.success(hashes?.first { $0.index == index }?.hash ?? []))
+        }
+    }
+
+    /// The data of this node's replica differ from the others'.
+    func distrust(_ group: GroupID, at index: LogIndex) {
+        damaged(group, StorageMismatch("at \(index) the data differ from those of the other nodes, which agree"))
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import RecordModel
+import TestSupport
+
+/// Three processes that reach each other through links that can fail, each with a configuration of its own.
+final class FaultCluster {
+    let cluster: ProcessCluster
+    /// By sender and receiver.
+    private let links: [[Int]: FaultyLink]
+
+    var ids: [Int] { cluster.ids }
+    var client: TestClient { cluster.client }
+
+    init() async throws {
+        cluster = try ProcessCluster()
+        let text = try String(contentsOfFile: cluster.configPath, encoding: .utf8)
+        let nodes = try require(try JSONParser.parse(Array(text.utf8))["nodes"]?.array, text)
+        var links: [[Int]: FaultyLink] = [:]
+        for from in cluster.ids {
+            var own = text
+            for to in cluster.ids where to != from {
+                guard case .integer(let port)? = nodes[to - 1]["peerPort"] else { continue }
+                let link = try await FaultyLink(to: Int(port))
+                links[[from, to]] = link
+                own = own.replacing(#""peerPort": \#(port)}"#, with: #""peerPort": \#(link.port)}"#)
+            }
+            try own.write(toFile: Self.configPath(from, cluster), atomically: true, encoding: .utf8)
+        }
+        self.links = links
+    }
+
+    private static func configPath(_ id: Int, _ cluster: ProcessCluster) -> String {
+        "\(cluster.folder)/cluster-\(id).json"
+    }
+
+    /// Starts a node that knows the others by its links to them.
+    func start(_ id: Int) throws {
+        cluster.processes[id] = try ServerProcess(
+            arguments: [
+                "--config", Self.configPath(id, cluster), "--node", "\(id)", "--admin-token-file",
+                cluster.folder + "/admin.token", "--log-level", "info",
+            ], logPath: "\(cluster.folder)/node-\(id).log")
+    }
+
+    /// Starts all nodes, and makes the container, the user and the tokens.
+    func startAll() async throws {
+        for id in ids { try start(id) }
+        for id in ids { try await cluster.awaitReady(id) }
+        _ = try await client.admin("PATCH", "limits", cluster.limits)
+        try await cluster.prepare()
+    }
+
+    /// What the nodes say to each other, from one to another.
+    func link(_ from: Int, _ to: Int) -> FaultyLink? { links[[from, to]] }
+
+    /// Bytes that the nodes sent each other through the links.
+    var passedBytes: Int { links.values.reduce(0) { $0 + $1.passed } }
+
+    /// Sets links: both ways between two nodes.
+    func set(_ mode: FaultyLink.Mode, between one: Int, and other: Int) {
+        link(one, other)?.set(mode)
+        link(other, one)?.set(mode)
+    }
+
+    /// All links pass, and what was stopped goes on.
+    func heal() {
+        for link in links.values { link.set(.passing) }
+        for id in ids { signal(id, SIGCONT) }
+    }
+
+    /// Sends a signal to a node that runs.
+    func signal(_ id: Int, _ signal: Int32) {
+        guard let process = cluster.processes[id], process.isRunning else { return }
+        kill(process.pid, signal)
+    }
+
+    /// Waits for some milliseconds.
+    func pause(_ milliseconds: Int) async {
+        let end = ContinuousClock.now + .milliseconds(milliseconds)
+        while ContinuousClock.now < end { await client.pause() }
+    }
+
+    /// Every replica of every group comes to have the same state at the same place of its log.
+    /// - Returns: what is not so.
+    func differences() async throws -> [String] {
+        var differences: [String] = []
+        for group in 0...8 {
+            let hash = try await client.admin("POST", "state-hash?group=\(group)")
+            let wanted = try require(hash["hash"]?.string, "\(hash)")
+            for node in ids {
+                var found = false
+                for _ in 0..<500 where !found {
+                    let hashes = try await client.admin("GET", "state-hash?group=\(group)", node: node - 1)
+                    found = hashes["hashes"]?.array?.contains { $0["hash"]?.string == wanted } ?? false
+                    if !found { await client.pause() }
+                }
+                if !found { differences.append("node \(node) does not have the state of group \(group)") }
+            }
+        }
+        return differences
+    }
+
+    deinit { for link in links.values { link.close() } }
+}

@@ -1,0 +1,77 @@
+import Cluster
+import Foundation
+import RecordModel
+import RecordStore
+import Storage
+import Synchronization
+import Testing
+
+@Suite("A node whose disk is full")
+struct FullDiskTests {
+    @Test("it refuses what grows and says why, reads and deletes, and is well again by itself")
+    func fullDisk() async throws {
+        let disk = CrampedDisk()
+        let cluster = try await TestCluster(nodeCount: 1) { settings in
+            settings.shardCount = 1
+            settings.log.segmentBytes = 64 << 10
+            settings.log.disk = disk
+            settings.spaceReserveBytes = 64 << 10
+        }
+        try await cluster.start()
+        try await cluster.awaitMaps()
+        let node = try cluster.node(1)
+        _ = try await Commands.submit(Commands.installSchema(), to: node)
+        _ = try await Commands.submit(Commands.save(Self.name(0), number: 0), to: node)
+
+        disk.isFull.store(true, ordering: .releasing)
+        var saved = 0
+        var refusal: ClusterError?
+        while refusal == nil, saved < 2_000 {
+            do {
+                saved += 1
+                _ = try await Commands.submit(Commands.save(Self.name(saved), number: 1), to: node)
+            } catch let error as ClusterError {
+                refusal = error
+            }
+        }
+        guard case .unavailable(let reason)? = refusal else {
+            Issue.record("after \(saved) records: \(String(describing: refusal))")
+            return
+        }
+        #expect(reason.contains("the disk of node 1") && reason.contains("full"))
+        #expect(saved > 100, "what had been accepted went into the room that was kept for it")
+
+        #expect(try await Commands.lookup(Self.name(saved - 1), on: node).contains("number"))
+        #expect(try await Commands.submit(Commands.delete(Self.name(0)), to: node) == .records([.deleted]))
+        await #expect(throws: ClusterError.self) {
+            try await Commands.submit(Commands.save("refused", number: 1), to: node)
+        }
+
+        disk.isFull.store(false, ordering: .releasing)
+        let end = ContinuousClock.now.advanced(by: .seconds(30))
+        var isSaved = false
+        while !isSaved, ContinuousClock.now < end {
+            isSaved = (try? await Commands.submit(Commands.save("again", number: 2), to: node)) != nil
+        }
+        #expect(isSaved, "space came back, and nothing else was needed")
+        try await cluster.shutDown()
+    }
+
+    private static func name(_ number: Int) -> String { "\(number)-" + String(repeating: "n", count: 240) }
+}
+
+/// A disk that can be told to have no room for new files.
+private final class CrampedDisk: LogDisk {
+    let isFull = Atomic(false)
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isFull.load(ordering: .acquiring), !file.path.hasSuffix(".seg") {
+            throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
+        }
+        return try file.write(bytes, at: offset)
+    }
+
+    func freeBytes(at folder: String) throws(DiskError) -> Int {
+        isFull.load(ordering: .acquiring) ? 0 : 1 << 40
+    }
+}

@@ -1,0 +1,134 @@
+import Directory
+import Foundation
+import PeerTransport
+import RaftCore
+import Storage
+import TestSupport
+import Testing
+import Wire
+
+@testable import Cluster
+
+@Suite("What a data folder says of itself")
+struct FolderTests {
+    private static let configured = ClusterMap(
+        clusterID: "c",
+        nodes: (1...3).map { ClusterMap.Node(id: $0, peerHost: "h\($0)", peerPort: 1, clientURL: "u\($0)") },
+        shardCount: 2, replicasPerShard: 3)
+
+    private static func settings(_ path: String, node: UInt64 = 2, cluster: String = "c") -> NodeSettings {
+        NodeSettings(
+            nodeID: NodeID(rawValue: node), clusterID: cluster, dataPath: path, nodes: configured.nodes,
+            peerListenHost: "127.0.0.1", tls: PeerTLS(authorityPath: "", certificatePath: "", keyPath: ""))
+    }
+
+    private static func open(_ path: String) throws -> NodeFolder {
+        try NodeFolder(settings(path), configured: configured) { .random(in: 0 ... .max) }
+    }
+
+    @Test("a start counts, and the folder stays who it is")
+    func starts() async throws {
+        try await TemporaryFolder.with { path in
+            let first = try Self.open(path).identity
+            let second = try Self.open(path).identity
+            #expect(first.incarnation == second.incarnation && first.incarnation != 0)
+            #expect(first.bootCounter >> 32 == 1 && second.bootCounter >> 32 == 2)
+            #expect(throws: NodeStartError.self) {
+                try NodeFolder(Self.settings(path, node: 3), configured: Self.configured) { 1 }
+            }
+            #expect(throws: NodeStartError.self) {
+                try NodeFolder(Self.settings(path, cluster: "d"), configured: Self.configured) { 1 }
+            }
+        }
+    }
+
+    @Test("what it founded, holds and has given up is there after the next start")
+    func replicas() async throws {
+        try await TemporaryFolder.with { path in
+            let folder = try Self.open(path)
+            #expect(folder.held.isEmpty && folder.founding == nil)
+            try folder.update { $0.found(by: Self.configured) }
+            try folder.update { identity in
+                identity.giveUp(.shard(1))
+                identity.hold(.shard(0), generation: 7)
+            }
+            let later = try Self.open(path)
+            #expect(later.founding == Self.configured)
+            #expect(later.held == [.directory: 0, .shard(0): 7])
+            #expect(later.used == [.directory: 0, .shard(0): 7, .shard(1): 0])
+        }
+    }
+
+    @Test("a folder of the format before generations holds the replicas that the cluster was made with")
+    func oldFormat() async throws {
+        try await TemporaryFolder.with { path in
+            let text =
+                #"{"bootCounter": 42949672961, "clusterID": "c", "formatVersion": 3, "incarnation": 5, "nodeID": 2}"#
+            try text.write(toFile: path + "/node.json", atomically: true, encoding: .utf8)
+            let folder = try Self.open(path)
+            #expect(folder.identity.incarnation == 5 && folder.identity.bootCounter >> 32 == 11)
+            #expect(folder.held == [.directory: 0, .shard(0): 0, .shard(1): 0])
+        }
+    }
+
+    @Test("a folder that may not be used is set aside whole, and an end half-way is gone on with")
+    func setAside() async throws {
+        try await TemporaryFolder.with { path in
+            let folder = try Self.open(path)
+            #expect(try SetAside.reason(of: path) == nil)
+            try folder.update { $0.found(by: Self.configured) }
+            // The log is gone.
+            #expect(try SetAside.reason(of: path)?.contains("log is missing") == true)
+            try makeFolder(at: path + "/log")
+            try Data([1]).write(to: URL(filePath: path + "/log/identity"))
+            try Data([2]).write(to: URL(filePath: path + "/directory.sqlite"))
+            try Data([3]).write(to: URL(filePath: path + "/peers.json"))
+            #expect(try SetAside.reason(of: path) == nil)
+            try folder.update { $0.discard = NodeIdentity.Discard(reason: "because", folder: "lost-1") }
+            #expect(try SetAside.reason(of: path) == "because")
+            // As if the process had ended after the first file.
+            try makeFolder(at: path + "/lost-1")
+            try renameFile(at: path + "/log", to: path + "/lost-1/log")
+            #expect(try SetAside.run(path, because: "because") == path + "/lost-1")
+            let left = try listFolder(at: path).sorted()
+            #expect(left == ["lost-1", "peers.json"])
+            #expect(try listFolder(at: path + "/lost-1").sorted() == ["directory.sqlite", "log", "node.json"])
+            #expect(try SetAside.reason(of: path) == nil)
+            #expect(try Self.open(path).identity.incarnation != folder.identity.incarnation)
+        }
+    }
+
+    @Test("data without an account are not taken for a new node's, nor a folder that another process uses")
+    func remains() async throws {
+        try await TemporaryFolder.with { path in
+            try makeFolder(at: path + "/shards")
+            try Data([2]).write(to: URL(filePath: path + "/shards/0001.sqlite"))
+            #expect(try SetAside.reason(of: path)?.contains("shards/0001.sqlite") == true)
+            try makeFolder(at: path + "/log")
+            let lock = try #require(try FolderLock(path: path + "/log/lock"))
+            #expect(throws: NodeStartError.self) { try SetAside.run(path, because: "test") }
+            withExtendedLifetime(lock) {}
+        }
+    }
+
+    @Test("members and requests about them come back as they were said")
+    func wire() throws {
+        var members = GroupMembers(
+            leader: ReplicaID(7),
+            configuration: Configuration(
+                voters: [ReplicaID(7), ReplicaID(8)], outgoing: [ReplicaID(9)], learners: [ReplicaID(10)]),
+            isCommitted: true, epoch: 5, waitsFor: "x")
+        members.lag = [GroupMembers.Lag(replica: ReplicaID(8), missingEntries: 3)]
+        #expect(try GroupMembers(decoding: members.encoded()) == members)
+        #expect(!members.isWithout(ReplicaID(11)))
+        members.configuration = Configuration(voters: [ReplicaID(7)])
+        #expect(members.isWithout(ReplicaID(8)) && !members.isWithout(ReplicaID(7)))
+        for request in [
+            NodeRequest.members(.shard(2)), .introduce(Introduction(incarnation: 1, bootCounter: 2)),
+            .claim(incarnation: 3, previous: 4),
+        ] {
+            #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
+        }
+        #expect(NodeRequest.claim(incarnation: 3, previous: 4).isOfStrangers && !NodeRequest.catchUp.isOfStrangers)
+    }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import RecordModel
+import TestSupport
+import Testing
+
+extension ClusterSuites {
+    @Suite("A node that lost its data rebuilds itself, and does not vote before")
+    struct RejoinTests {
+        @Test("a wiped node: the others go on, it becomes a voter again, and another may then fail")
+        func wiped() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            let load = SteadyLoad(cluster, nodes: [1, 2])
+            cluster.base.kill(3)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "joins cluster test")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+            #expect(try await cluster.generations(of: 1) == [0])
+            let (count, gap) = try await load.finish(cluster, readFrom: [1, 3])
+            print("wiped node: \(count) saves meanwhile, longest gap \(gap)")
+            // Two of three have everything, the new one among them.
+            cluster.base.kill(1)
+            let after = SteadyLoad(cluster, nodes: [2, 3])
+            try await cluster.await("saves go through node 3 alone with node 2") {
+                try await cluster.client.get("/health/ready", node: 2).status == 200
+            }
+            _ = try await enough(after, cluster)
+            // It keeps its place over a restart.
+            cluster.base.kill(3)
+            try cluster.base.start(3)
+            try cluster.base.start(1)
+            for id in 1...3 { try await cluster.awaitReady(id) }
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+        }
+
+        private func enough(_ load: SteadyLoad, _ cluster: GrowingCluster) async throws -> Int {
+            for _ in 0..<100 { await cluster.client.pause() }
+            return try await load.finish(cluster, readFrom: [2, 3]).count
+        }
+
+        @Test("a node whose raft log is damaged, then one whose log is gone")
+        func damagedLog() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            let load = SteadyLoad(cluster, nodes: [1, 2])
+            try await cluster.await("there is something in the log") {
+                try await cluster.client.admin("GET", "status", node: 2)["ready"] == .bool(true)
+            }
+            #expect(cluster.base.processes[3]?.stop() == 0)
+            try Damage.flip(inFirstSegmentOf: cluster.folder(of: 3) + "/log")
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "error", "begins anew", "damaged")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+            #expect(FileManager.default.fileExists(atPath: cluster.folder(of: 3) + "/lost-1/log/identity"))
+            cluster.base.kill(3)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3) + "/log")
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "error", "begins anew", "log is missing")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [2])
+            _ = try await load.finish(cluster, readFrom: [1, 2, 3])
+        }
+
+        @Test("an old copy of the folder is found out, moved aside, and the node joins anew by itself")
+        func oldCopy() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            #expect(cluster.base.processes[3]?.stop() == 0)
+            let copy = cluster.base.folder + "/copy"
+            try FileManager.default.copyItem(atPath: cluster.folder(of: 3), toPath: copy)
+            try cluster.base.start(3)
+            try await cluster.awaitReady(3)
+            let load = SteadyLoad(cluster, nodes: [1, 2, 3])
+            for _ in 0..<20 { await cluster.client.pause() }
+            cluster.base.kill(3)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
+            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 3))
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "begins anew", "old copy")
+            try await cluster.awaitLog(of: 3, "joins cluster test")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+            #expect(cluster.base.processes[3]?.isRunning == true)
+            _ = try await load.finish(cluster, readFrom: [1, 2, 3])
+        }
+
+        @Test("an image of the same start, which no count of starts can tell, is told by what was acknowledged")
+        func imageOfSameStart() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            let running = try #require(cluster.base.processes[3])
+            let copy = cluster.base.folder + "/copy"
+            kill(running.pid, SIGSTOP)
+            try FileManager.default.copyItem(atPath: cluster.folder(of: 3), toPath: copy)
+            kill(running.pid, SIGCONT)
+            let load = SteadyLoad(cluster, nodes: [1, 2])
+            for _ in 0..<100 { await cluster.client.pause() }
+            cluster.base.kill(3)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
+            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 3))
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "begins anew", "acknowledged entry", "not here")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+            _ = try await load.finish(cluster, readFrom: [1, 2, 3])
+        }
+
+        @Test("one damaged database is kept as evidence, and only its shard is fetched anew; the directory's likewise")
+        func damagedDatabase() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            let load = SteadyLoad(cluster, nodes: [1, 2])
+            for _ in 0..<20 { await cluster.client.pause() }
+            #expect(cluster.base.processes[3]?.stop() == 0)
+            try Damage.overwriteStart(of: cluster.folder(of: 3) + "/shards/0002.sqlite")
+            try Damage.overwriteStart(of: cluster.folder(of: 3) + "/directory.sqlite")
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 3, "error", "group 3", "damaged", "a good copy is fetched")
+            try await cluster.awaitReady(3)
+            try await cluster.awaitSettled()
+            let evidence = try FileManager.default.contentsOfDirectory(atPath: cluster.folder(of: 3) + "/damaged")
+            #expect(evidence.contains("1-0002.sqlite") && evidence.contains("1-directory.sqlite"), "\(evidence)")
+            // The other shards have the replicas that they had.
+            #expect(try await cluster.generations(of: 3) == [0, 1, 2])
+            _ = try await load.finish(cluster, readFrom: [1, 2, 3])
+        }
+
+        @Test("two of three wiped: they found nothing new, say what they wait for, and go on when a good copy is back")
+        func majorityLost() async throws {
+            let cluster = try GrowingCluster()
+            try await cluster.begin()
+            for id in 1...3 { cluster.base.kill(id) }
+            let kept = cluster.base.folder + "/kept"
+            try FileManager.default.moveItem(atPath: cluster.folder(of: 2), toPath: kept)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
+            try cluster.base.start(2)
+            try cluster.base.start(3)
+            try await cluster.awaitLog(of: 2, "a new cluster is founded when all its nodes are there", "node 1")
+            try cluster.base.start(1)
+            try await cluster.awaitLog(of: 2, "does not take this node's new data folder into use yet")
+            #expect(try await cluster.client.get("/health/ready", node: 1).status == 503)
+            cluster.base.kill(2)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 2))
+            try FileManager.default.moveItem(atPath: kept, toPath: cluster.folder(of: 2))
+            try cluster.base.start(2)
+            for id in 1...3 { try await cluster.awaitReady(id) }
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 3) == [1])
+            #expect(try await cluster.generations(of: 2) == [0])
+        }
+    }
+}
+
+/// Damage to files of a stopped node.
+enum Damage {
+    /// Overwrites what says that a file is a database.
+    static func overwriteStart(of path: String) throws {
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        try #require(bytes.count >= 4_096, "\(path) is empty")
+        bytes.replaceSubrange(0..<100, with: Data(repeating: 0x5A, count: 100))
+        try bytes.write(to: URL(filePath: path))
+    }
+
+    /// Flips bits in the middle of what the first segment of a raft log holds.
+    static func flip(inFirstSegmentOf folder: String) throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".seg") }.sorted()
+        let path = folder + "/" + (try #require(names.first))
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let end = try #require(bytes.lastIndex { $0 != 0 })
+        for offset in 0..<16 { bytes[end / 2 + offset] ^= 0x5A }
+        try bytes.write(to: URL(filePath: path))
+    }
+}

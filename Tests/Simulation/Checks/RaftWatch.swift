@@ -1,0 +1,78 @@
+import PeerTransport
+import RaftCore
+
+/// Reads every Raft message that a living process sends, and holds it against Raft's promises: one leader a term, one vote a
+/// term, no campaign that nobody agreed to, one entry at a position.
+struct RaftWatch {
+    private struct Reign: Hashable {
+        var group: GroupID
+        var term: Term
+    }
+
+    private struct Ballot: Hashable {
+        var group: GroupID
+        var voter: ReplicaID
+        var term: Term
+    }
+
+    private struct Place: Hashable {
+        var group: GroupID
+        var position: LogPosition
+    }
+
+    private var leaders: [Reign: ReplicaID] = [:]
+    private var votes: [Ballot: ReplicaID] = [:]
+    /// Who said that it would vote for a replica in a term.
+    private var preVotes: [Ballot: [ReplicaID]] = [:]
+    private var entries: [Place: Entry.Payload] = [:]
+    private(set) var elections = 0
+    private(set) var transfers = 0
+
+    /// - Returns: what is wrong with the message; nil if nothing is.
+    mutating func judge(_ sent: PeerMessage) -> String? {
+        let (group, message) = (sent.group, sent.message)
+        switch message.body {
+        case .appendRequest(let request):
+            return leads(message.from, group, message.term) ?? hold(request.entries, group, by: message.from)
+        case .heartbeatRequest: return leads(message.from, group, message.term)
+        case .timeoutNow:
+            transfers += 1
+            return leads(message.from, group, message.term)
+        case .preVoteResponse(granted: true):
+            preVotes[Ballot(group: group, voter: message.to, term: message.term), default: []].append(message.from)
+        case .voteRequest(_, isTransfer: false):
+            // A group of one asks nobody; of more, at least one other must have agreed.
+            if preVotes[Ballot(group: group, voter: message.from, term: message.term)] == nil {
+                return "group \(group): \(message.from) campaigns in term \(message.term) without a pre-vote"
+            }
+        case .voteResponse(granted: true):
+            let ballot = Ballot(group: group, voter: message.from, term: message.term)
+            if let other = votes.updateValue(message.to, forKey: ballot), other != message.to {
+                return "group \(group): \(message.from) voted for \(other) and \(message.to) in term \(message.term)"
+            }
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func leads(_ leader: ReplicaID, _ group: GroupID, _ term: Term) -> String? {
+        if let other = leaders[Reign(group: group, term: term)] {
+            return other == leader ? nil : "group \(group): \(other) and \(leader) both lead term \(term)"
+        }
+        leaders[Reign(group: group, term: term)] = leader
+        elections += 1
+        return nil
+    }
+
+    private mutating func hold(_ sent: [Entry], _ group: GroupID, by leader: ReplicaID) -> String? {
+        for entry in sent {
+            let place = Place(group: group, position: entry.position)
+            if let other = entries[place] {
+                if other != entry.payload { return "group \(group): \(leader) has another entry at \(entry.position)" }
+            } else {
+                entries[place] = entry.payload
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,183 @@
+import Cluster
+import Directory
+import HistoryChecks
+import RaftCore
+import RecordModel
+
+// How a simulation ends: what must hold once nothing goes wrong any more, and what must have held all the while.
+extension Simulation {
+    /// Mends the world and waits for what a cluster is for: every client has its answer, and every replica the same state.
+    func finish() {
+        heal()
+        for client in clients { client.isEnding = true }
+        guard wait(seconds: 90, "a client gets no answer after everything was mended", until: clientsHaveEnded) else {
+            return
+        }
+        hashStates(with: manager)
+        guard wait(seconds: 60, "the groups do not answer after everything was mended", until: clientsHaveEnded) else {
+            return
+        }
+        compareReplicas()
+        for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
+        for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
+    }
+
+    private var clientsHaveEnded: () -> Bool {
+        { [unowned self] in clients.allSatisfy(\.hasEnded) && manager.hasEnded }
+    }
+
+    private func readBack(_ body: @escaping @Sendable (Client) async -> Void) {
+        clients[0].perform(body)
+        _ = wait(seconds: 60, "reading everything back gets no answer", until: clientsHaveEnded)
+    }
+
+    /// Lets time pass until something holds.
+    /// - Returns: whether it did in time; if not, that is a violation.
+    private func wait(seconds: UInt64, _ complaint: String, until condition: () -> Bool) -> Bool {
+        let end = world.now + seconds * World.second
+        while !condition() {
+            guard world.now < end else {
+                violated("\(complaint): \(summary())")
+                return false
+            }
+            world.run(until: min(end, world.now + 100 * World.millisecond))
+        }
+        return true
+    }
+
+    // MARK: Replicas
+
+    /// What a replica says of itself.
+    private struct Finding: Sendable {
+        var node: Int
+        var status: ReplicaStatus
+        var hashes: [(index: LogIndex, hash: [UInt8])]
+    }
+
+    private final class Findings: @unchecked Sendable {
+        // Touched on the simulation's thread only.
+        var all: [Finding] = []
+        var waiting = 0
+    }
+
+    /// Every replica comes to the same index, and has the same hash at every index at which two made one.
+    private func compareReplicas() {
+        var findings: [Finding] = []
+        let end = world.now + 90 * World.second
+        repeat {
+            findings = look()
+            if isConverged(findings) { return compareHashes(findings) }
+        } while world.now < end
+        violated("the replicas do not come together after everything was mended: \(summary(findings))")
+        compareHashes(findings)
+    }
+
+    private func look() -> [Finding] {
+        let findings = Findings()
+        for node in nodes {
+            guard let (instance, _, executor) = node.running else { continue }
+            findings.waiting += 1
+            let (number, groups) = (node.number, groups)
+            executor.start {
+                let statuses = await instance.status()
+                for group in groups {
+                    guard let status = statuses.first(where: { $0.group == group }) else { continue }
+                    let hashes = (try? await instance.stateHashes(of: group)) ?? []
+                    findings.all.append(Finding(node: number, status: status, hashes: hashes))
+                }
+                findings.waiting -= 1
+            }
+        }
+        let end = world.now + 5 * World.second
+        while findings.waiting > 0, world.now < end { world.run(until: world.now + 20 * World.millisecond) }
+        world.run(until: world.now + 500 * World.millisecond)
+        return findings.all
+    }
+
+    private func isConverged(_ findings: [Finding]) -> Bool {
+        groups.allSatisfy { group in
+            guard let map = newestMap else { return false }
+            let replicas = findings.filter { $0.status.group == group }
+            let wanted = map.replicas(ofShard: group.shard).map { ReplicaID($0) }.sorted()
+            guard replicas.map(\.status.id).sorted() == wanted, let first = replicas.first else { return false }
+            return replicas.allSatisfy {
+                $0.status.leader != nil && $0.status.leader == first.status.leader
+                    && $0.status.term == first.status.term
+                    && $0.status.appliedIndex == first.status.appliedIndex
+                    && $0.status.lastLog == first.status.lastLog
+                    && $0.hashes.first?.index == first.hashes.first?.index && $0.status.applyFailure == nil
+            }
+        }
+    }
+
+    private func compareHashes(_ findings: [Finding]) {
+        for group in groups {
+            var known: [LogIndex: (hash: [UInt8], node: Int)] = [:]
+            for finding in findings where finding.status.group == group {
+                for (index, hash) in finding.hashes {
+                    if let other = known[index] {
+                        if other.hash != hash {
+                            violated(
+                                "group \(group): nodes \(other.node) and \(finding.node) hold different states at \(index)"
+                            )
+                        }
+                    } else {
+                        known[index] = (hash, finding.node)
+                    }
+                }
+            }
+        }
+    }
+
+    private func summary(_ findings: [Finding]? = nil) -> String {
+        (findings ?? look()).map { finding in
+            let status = finding.status
+            return
+                "\(finding.node)/\(status.group): \(status.role) term \(status.term) applied \(status.appliedIndex), committed \(status.commitIndex)"
+                + " of \(status.lastLog), leader \(status.leader?.description ?? "-")"
+                + (status.applyFailure.map { " fails: \($0)" } ?? "")
+        }.joined(separator: "; ")
+    }
+
+    // MARK: Histories
+
+    /// Whether one machine could have answered as the cluster did.
+    func judge() {
+        report.seconds = Double(world.now) / Double(World.second)
+        report.events = world.events
+        report.messages = network.messages
+        report.elections = raftWatch.elections
+        report.transfers = raftWatch.transfers
+        report.operations = recorder.answers
+        for node in nodes { for complaint in node.complaints { violated(complaint) } }
+        for violation in recorder.violations { violated(violation) }
+        for zone in recorder.zones {
+            report.unknown += zone.history.unknownCount
+            let model = ZoneModel(.unwritten(isDefault: zone.key.isDefault))
+            judge(model.verdict(on: zone.history), "zone \(zone.key.name)")
+        }
+        for store in recorder.stores {
+            report.unknown += store.history.unknownCount
+            judge(KeyValueModel().verdict(on: store.history), "store \(store.key)")
+        }
+    }
+
+    private func judge(_ verdict: HistoryVerdict, _ what: String) {
+        if !verdict.isLinearizable { violated("\(what): \(verdict)") }
+    }
+}
+
+extension Client {
+    /// Reads a zone in every way there is.
+    func readBack(zone: Int) async {
+        await lookUpAll(in: zone)
+        await queryAll(in: zone)
+        await readFeed(of: zone)
+    }
+
+    /// Reads a store in every way there is.
+    func readBack(store: Int) async {
+        await listKeys(of: store)
+        await readFeed(ofStore: store)
+    }
+}

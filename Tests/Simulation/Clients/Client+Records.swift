@@ -1,0 +1,130 @@
+import Cluster
+import HistoryChecks
+import RaftCore
+import RecordModel
+import RecordStore
+
+// What a client does with records.
+extension Client {
+    static let names = ["r0", "r1", "r2", "r3", "r4"]
+    static let kinds = ["k0", "k1", "k2"]
+
+    func save() async { await modify(write: 1, isAtomic: false) }
+
+    func saveBatch() async { await modify(write: world.random(2...3), isAtomic: world.chance(70)) }
+
+    private func modify(write count: Int, isAtomic: Bool) async {
+        let zone = world.random(0...(recorder.zones.count - 1))
+        let names = Self.names.shuffled(using: &world.generator).prefix(count)
+        await modify(zone, names.map { newWrite($0, in: zone) }, isAtomic: isAtomic)
+    }
+
+    func delete() async {
+        let zone = world.random(0...(recorder.zones.count - 1))
+        let name = world.pick(Self.names)
+        let version = known[place(name, in: zone)]
+        let write =
+            version != nil && world.chance(60)
+            ? RecordWrite(.delete, name, version: version) : RecordWrite(.forceDelete, name)
+        await modify(zone, [write], isAtomic: false)
+    }
+
+    private func newWrite(_ name: String, in zone: Int) -> RecordWrite {
+        var fields: [String: String?] = [Place.valueField: newValue()]
+        if world.chance(70) { fields[Place.kindField] = .some(world.chance(15) ? nil : world.pick(Self.kinds)) }
+        if let version = known[place(name, in: zone)], world.chance(60) {
+            return RecordWrite(world.chance(70) ? .update : .replace, name, fields: fields, version: version)
+        }
+        let kinds: [RecordWrite.Kind] = [.create, .create, .forceUpdate, .forceUpdate, .forceReplace]
+        return RecordWrite(world.pick(kinds), name, fields: fields)
+    }
+
+    func place(_ name: String, in zone: Int) -> String { "\(zone)/\(name)" }
+
+    private func modify(_ zone: Int, _ writes: [RecordWrite], isAtomic: Bool) async {
+        let (key, group) = (recorder.zones[zone].key, recorder.zones[zone].group)
+        let idempotency = world.chance(85) ? newIdempotencyKey() : nil
+        let changes = writes.map(\.change)
+        let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
+        let answer = await ask(repeats: idempotency != nil) { edge throws(ClusterError) in
+            try await edge.write(
+                .modifyRecords(
+                    ModifyRecords(
+                        zone: key, schemaVersion: Place.schemaVersion, caller: Place.caller, time: edge.time,
+                        isAtomic: isAtomic, idempotency: idempotency, operations: changes)), to: group)
+        }
+        guard let outcome = settle(zone, call, answer) else { return }
+        remember(writes, outcome, in: zone)
+    }
+
+    /// Ends the call in the history as its answer has it.
+    private func settle(
+        _ zone: Int, _ call: Recorder.Call<ZoneModel.Operation, ZoneModel.Outcome>, _ answer: Asked<RecordOutcome>
+    ) -> ZoneModel.Outcome? {
+        switch answer {
+        case .nothing(mayHaveBeenDone: true): return nil
+        case .nothing(mayHaveBeenDone: false):
+            recorder.withdraw(zone: zone, call)
+            return nil
+        case .answered(let outcome, let isFirst):
+            do {
+                let outcome = try ZoneModel.Outcome(outcome, showsRecords: isFirst)
+                recorder.end(zone: zone, call, outcome)
+                return outcome
+            } catch {
+                recorder.violated("client \(number) was answered \(error)")
+                return nil
+            }
+        }
+    }
+
+    private func remember(_ writes: [RecordWrite], _ outcome: ZoneModel.Outcome, in zone: Int) {
+        let items: [WriteOutcome]
+        switch outcome {
+        case .items(let outcomes), .batchFailed(let outcomes): items = outcomes
+        default: return
+        }
+        for (write, item) in zip(writes, items) {
+            switch item {
+            case .saved(let version): known[place(write.name, in: zone)] = version
+            case .deleted, .notFound: known[place(write.name, in: zone)] = nil
+            case .exists(let record), .conflict(let record):
+                guard let record else { continue }
+                known[place(write.name, in: zone)] = record.version
+                recorder.see([write.name: record], in: zone, by: "a clash of client \(number)")
+            case .notDone: break
+            }
+        }
+    }
+
+    private func newIdempotencyKey() -> IdempotencyKey {
+        IdempotencyKey(key: newKey(), bodyHash: [UInt8](repeating: 7, count: 32), caller: Place.user)
+    }
+
+    // MARK: Zones
+
+    /// Makes or deletes the zone that comes and goes.
+    func changeZone() async {
+        let zone = recorder.zones.count - 1
+        let (key, group) = (recorder.zones[zone].key, recorder.zones[zone].group)
+        let kind: ModifyZone.Kind = world.chance(60) ? .create : .delete
+        await change(zone, key, group, kind)
+    }
+
+    func makeZone(_ zone: Int) async {
+        await change(zone, recorder.zones[zone].key, recorder.zones[zone].group, .create)
+    }
+
+    private func change(_ zone: Int, _ key: ZoneKey, _ group: GroupID, _ kind: ModifyZone.Kind) async {
+        let idempotency = newIdempotencyKey()
+        let call = recorder.begin(zone: zone, kind == .create ? .createZone : .deleteZone, by: number)
+        let answer = await ask(repeats: true) { edge throws(ClusterError) in
+            try await edge.write(
+                .modifyZone(
+                    ModifyZone(
+                        kind, zone: key, caller: Place.caller, time: edge.time, schemaVersion: Place.schemaVersion,
+                        idempotency: idempotency)), to: group)
+        }
+        _ = settle(zone, call, answer)
+    }
+}

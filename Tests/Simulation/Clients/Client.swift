@@ -1,0 +1,139 @@
+import Cluster
+import HistoryChecks
+import RaftCore
+import RecordModel
+
+/// One user of the cluster: asks one thing after the other, on any node, and tells the recorder what it asked and was answered.
+///
+/// A request whose outcome is unknown is sent again under the same idempotency key, as production's clients do, until there is an
+/// answer; some writes go without a key and stay unknown.
+final class Client: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    let number: Int
+    let world: World
+    let recorder: Recorder
+    let nodes: [SimulatedNode]
+    private let executor: SimulatedExecutor
+    /// Where its next request goes.
+    private var home: Int
+    /// The last change tag it saw of each record, by zone and name, and of each key, by store and key.
+    var known: [String: Version] = [:]
+    var feeds: [Int: ZoneFeed] = [:]
+    var storeFeeds: [Int: StoreFeed] = [:]
+    private var writes = 0
+    private var keys: UInt64 = 0
+    /// Whether it stops after what it is at.
+    var isEnding = false
+    private(set) var hasEnded = true
+
+    /// A copy of a zone, and where its feed goes on.
+    struct ZoneFeed {
+        var copy = FeedCopy<[String: String]>()
+        var token: [UInt8]?
+    }
+
+    /// A copy of a store, and where its feed goes on.
+    struct StoreFeed {
+        var copy = FeedCopy<String>()
+        var token: String?
+    }
+
+    init(number: Int, world: World, recorder: Recorder, nodes: [SimulatedNode]) {
+        self.number = number
+        self.world = world
+        self.recorder = recorder
+        self.nodes = nodes
+        executor = SimulatedExecutor(world: world, process: nil)
+        home = world.random(0...(nodes.count - 1))
+    }
+
+    func start(thinkMillisecondsMax: UInt64) {
+        hasEnded = false
+        executor.start { [self] in
+            while !isEnding {
+                await sleep(world.milliseconds(1...thinkMillisecondsMax))
+                if isEnding { break }
+                await act()
+            }
+            hasEnded = true
+        }
+    }
+
+    /// Does something on its own, then calls back.
+    func perform(_ body: @escaping @Sendable (Client) async -> Void) {
+        hasEnded = false
+        executor.start { [self] in
+            await body(self)
+            hasEnded = true
+        }
+    }
+
+    private func sleep(_ nanoseconds: UInt64) async {
+        try? await Sleep().wait { world.schedule(after: nanoseconds, .client, for: nil, $0) }
+    }
+
+    private func act() async {
+        switch world.random(0...99) {
+        case 0..<34: await save()
+        case 34..<44: await saveBatch()
+        case 44..<52: await delete()
+        case 52..<64: await lookUp()
+        case 64..<71: await query()
+        case 71..<81: await followFeed()
+        case 81..<89: await setKeys()
+        case 89..<93: await readKeys()
+        case 93..<96: await followStore()
+        case 96..<98: await useDirectory()
+        default: await changeZone()
+        }
+    }
+
+    /// Another value than every other write's.
+    func newValue() -> String {
+        writes += 1
+        return "c\(number)-\(writes)"
+    }
+
+    /// 16 bytes that are no dated UUID, so that jumping clocks do not matter.
+    func newKey() -> [UInt8] {
+        keys += 1
+        var bytes: [UInt8] = Array("simula".utf8) + [0x40, 0]
+        let value = UInt64(number) << 48 | keys
+        for shift in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * shift))) }
+        return bytes
+    }
+
+    // MARK: Asking
+
+    /// Asks until there is an answer that settles it, at one node after the other.
+    /// - Parameters:
+    ///   - repeats: whether the request may be sent again when its outcome is unknown.
+    ///   - triesMax: after which nothing was learnt.
+    /// - Returns: the answer and whether an earlier try may have been answered, too; nil with whether something may have been done.
+    func ask<Value: Sendable>(
+        repeats: Bool, triesMax: Int = 25,
+        _ body: @escaping @Sendable (Edge) async throws(ClusterError) -> Value
+    ) async -> Asked<Value> {
+        var isUncertain = false
+        for attempt in 1...triesMax {
+            switch await ServerCall.make(to: nodes[home], body) {
+            case .value(let value): return .answered(value, isFirst: !isUncertain)
+            case .refused: break
+            case .unknown:
+                isUncertain = true
+                if !repeats { return .nothing(mayHaveBeenDone: true) }
+            case .failed(let reason):
+                recorder.violated("client \(number) was told by node \(home + 1): \(reason)")
+                return .nothing(mayHaveBeenDone: isUncertain)
+            }
+            home = world.random(0...(nodes.count - 1))
+            await sleep(world.milliseconds(50...UInt64(min(200 * attempt, 3_000))))
+        }
+        return .nothing(mayHaveBeenDone: isUncertain)
+    }
+
+    enum Asked<Value: Sendable>: Sendable {
+        case answered(Value, isFirst: Bool)
+        case nothing(mayHaveBeenDone: Bool)
+    }
+}

@@ -1,0 +1,93 @@
+import HistoryChecks
+import RaftCore
+import RecordModel
+
+/// What all clients saw, for each zone and store by itself.
+final class Recorder: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    struct Zone {
+        let key: ZoneKey
+        let group: GroupID
+        var history = History<ZoneModel.Operation, ZoneModel.Outcome>()
+    }
+
+    struct Store {
+        let key: String
+        let group: GroupID
+        var history = History<KeyValueModel.Operation, KeyValueModel.Outcome>()
+    }
+
+    private let world: World
+    var zones: [Zone]
+    var stores: [Store]
+    /// Containers that were made, in order.
+    var containers: [String] = []
+    private var sightings = Sightings<[String: String]>()
+    /// Answers that no client may get.
+    private(set) var violations: [String] = []
+    /// Requests that were answered.
+    private(set) var answers = 0
+
+    init(world: World, zones: [Zone], stores: [Store]) {
+        self.world = world
+        self.zones = zones
+        self.stores = stores
+    }
+
+    private var time: Int64 { Int64(world.now / World.millisecond) }
+
+    func violated(_ text: String) {
+        if violations.count < 20 { violations.append("at \(time) ms \(text)") }
+        world.note("VIOLATION \(text)")
+    }
+
+    func begin(zone: Int, _ operation: ZoneModel.Operation, by client: Int) -> Call<
+        ZoneModel.Operation, ZoneModel.Outcome
+    > {
+        Call(id: zones[zone].history.begin(operation, client: client, at: time))
+    }
+
+    func begin(
+        store: Int, _ operation: KeyValueModel.Operation, by client: Int
+    ) -> Call<KeyValueModel.Operation, KeyValueModel.Outcome> {
+        Call(id: stores[store].history.begin(operation, client: client, at: time))
+    }
+
+    /// A call that was begun.
+    struct Call<Operation: Sendable, Outcome: Sendable> {
+        let id: History<Operation, Outcome>.CallID
+    }
+
+    func end(zone: Int, _ call: Call<ZoneModel.Operation, ZoneModel.Outcome>, _ outcome: ZoneModel.Outcome) {
+        answers += 1
+        zones[zone].history.end(call.id, outcome, at: time)
+    }
+
+    func end(store: Int, _ call: Call<KeyValueModel.Operation, KeyValueModel.Outcome>, _ outcome: KeyValueModel.Outcome)
+    {
+        answers += 1
+        stores[store].history.end(call.id, outcome, at: time)
+    }
+
+    func withdraw(zone: Int, _ call: Call<ZoneModel.Operation, ZoneModel.Outcome>) {
+        zones[zone].history.withdraw(call.id)
+    }
+
+    func withdraw(store: Int, _ call: Call<KeyValueModel.Operation, KeyValueModel.Outcome>) {
+        stores[store].history.withdraw(call.id)
+    }
+
+    /// Something was shown under a change tag.
+    func saw(_ name: String, in place: String, _ version: Version, _ content: [String: String]?, by witness: String) {
+        let time = time
+        if let clash = sightings.see("\(place)/\(name)", version, content, by: "\(witness) at \(time)") {
+            violated(clash)
+        }
+    }
+
+    func see(_ records: [String: RecordCopy], in zone: Int, by witness: String) {
+        for (name, record) in records {
+            saw(name, in: zones[zone].key.name, record.version, record.content, by: witness)
+        }
+    }
+}

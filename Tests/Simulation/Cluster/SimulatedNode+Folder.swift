@@ -1,0 +1,48 @@
+import Glibc
+import RaftCore
+import Storage
+
+// What a node keeps on its disk, and what becomes of it.
+extension SimulatedNode {
+    func writeImage(
+        of folder: String, to image: String, _ disk: SimulatedDisk, after crash: SimulatedDisk.Crash
+    ) throws(DiskError) {
+        try makeFolder(at: image)
+        guard let names = try? listFolder(at: folder) else { return }
+        for name in names {
+            let (path, newPath) = ("\(folder)/\(name)", "\(image)/\(name)")
+            switch name {
+            case "log": try disk.writeImage(of: path, to: newPath, after: crash)
+            case "shards", "snapshots":
+                try makeFolder(at: newPath)
+                for file in try listFolder(at: path) {
+                    try writeImage(ofFile: "\(path)/\(file)", to: "\(newPath)/\(file)", after: crash)
+                }
+            default:
+                if isSpecialFile(at: path) { continue }
+                try writeImage(ofFile: path, to: newPath, after: crash)
+            }
+        }
+    }
+
+    private func writeImage(
+        ofFile path: String, to newPath: String, after crash: SimulatedDisk.Crash
+    ) throws(DiskError) {
+        if path.hasSuffix("-wal") || path.hasSuffix("-shm") { return }
+        guard path.hasSuffix(".sqlite") else { return try copyFile(path, to: newPath) }
+        try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator)
+    }
+
+    /// Copies the data aside as they are.
+    func keepImage(at place: String) {
+        guard let disk, process?.isDead == false else { return }
+        try? writeImage(of: folder, to: place, disk, after: .process)
+    }
+
+    /// Puts something else, or nothing, in the place of the data of a node that is down.
+    func replaceData(by place: String?) {
+        precondition(isDown, "node \(number) is not down")
+        removeTree(folder)
+        if let place { _ = rename(place, folder) }
+    }
+}

@@ -1,0 +1,57 @@
+import Cluster
+import Directory
+import Logging
+import PeerTransport
+import RaftCore
+import Storage
+
+// What a simulated node is told, and what it says.
+extension SimulatedNode {
+    var logger: Logger {
+        Logger(label: "node-\(number)") { [self] _ in NodeVoice(node: self) }
+    }
+
+    func settings(_ disk: SimulatedDisk) -> NodeSettings {
+        var settings = NodeSettings(
+            nodeID: NodeID(UInt64(number)), clusterID: "simulation", dataPath: folder, nodes: members,
+            peerListenHost: "simulated",
+            tls: PeerTLS(authorityPath: "", certificatePath: "", keyPath: ""))
+        settings.shardCount = options.shards
+        settings.electionTimeoutMilliseconds = options.electionTimeoutMilliseconds
+        settings.heartbeatIntervalMilliseconds = options.heartbeatIntervalMilliseconds
+        settings.tickMilliseconds = options.tickMilliseconds
+        settings.rebalanceDelayMilliseconds = options.rebalanceDelayMilliseconds
+        settings.requestDeadlineMilliseconds = 6_000
+        settings.directoryLeaseMilliseconds = 8_000
+        settings.spaceReserveBytes = 64 << 10
+        settings.scrubIntervalMilliseconds = 60_000
+        settings.log.segmentBytes = options.segmentBytes
+        settings.log.sizeBytesTarget = options.logBytesTarget
+        settings.log.keepEntries = options.keepEntries
+        settings.log.disk = disk
+        settings.checkpoint.intervalMilliseconds = options.checkpointMilliseconds
+        settings.checkpoint.ageMilliseconds = options.checkpointAgeMilliseconds
+        return settings
+    }
+}
+
+/// Says in the simulation's story what a node logs.
+private struct NodeVoice: LogHandler {
+    let node: SimulatedNode
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    init(node: SimulatedNode) {
+        self.node = node
+        logLevel = node.world.narrator == nil ? .critical : .debug
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        node.world.note("  node \(node.number): \(event.message)")
+    }
+}

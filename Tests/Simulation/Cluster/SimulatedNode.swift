@@ -1,0 +1,201 @@
+import Cluster
+import Directory
+import RaftCore
+import Storage
+
+/// One node of the cluster: its machine, its folder, and the process that runs there, if any.
+final class SimulatedNode: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+
+    /// What the process is at.
+    enum State {
+        case down
+        /// Opening its folder and getting started.
+        case starting
+        case up(ClusterNode)
+        /// Ending in order.
+        case stopping
+    }
+
+    let number: Int
+    let world: World
+    let network: SimulatedNetwork
+    let options: SimulationOptions
+    let members: [ClusterMap.Node]
+    let root: String
+    private(set) var state = State.down
+    private(set) var process: ProcessLife?
+    private(set) var platform: SimulatedPlatform?
+    private(set) var disk: SimulatedDisk?
+    /// Where the next or present process keeps its data.
+    private(set) var folder: String
+    /// Of its machine; a start takes them over.
+    var driftPartsPerMillion: Int64 = 0
+    var wallOffsetMilliseconds: Int64 = 0
+    private var life = 0
+    private var images = 0
+    /// Dead processes that are not stopped yet.
+    private(set) var remains = 0
+    /// Said by a node that should not have ended.
+    private(set) var complaints: [String] = []
+    /// Why a node may end by itself: its disk was made to fail.
+    var mayFail = false
+    /// Why it may give its folder up: something happened to it.
+    var hasLostData = false
+    /// Why it may be told to leave: somebody removed it.
+    var mayLeave = false
+    /// Whether it was told so, and never starts again.
+    private(set) var isRetired = false
+    /// Whether it has been started at all.
+    private(set) var isEnlisted = false
+    /// What its disk does wrong, whichever process uses it.
+    var diskFaults = SimulatedDisk.Faults() {
+        didSet { if process?.isDead == false { disk?.faults = diskFaults } }
+    }
+    /// Called before each call of its log's disk.
+    var beforeDiskCall: (() -> Void)? {
+        didSet { if process?.isDead == false { disk?.beforeCall = beforeDiskCall } }
+    }
+    /// Called when the process ended by itself.
+    var onFailure: (() -> Void)?
+
+    init(
+        number: Int, world: World, network: SimulatedNetwork, options: SimulationOptions, members: [ClusterMap.Node],
+        root: String
+    ) {
+        self.number = number
+        self.world = world
+        self.network = network
+        self.options = options
+        self.members = members
+        self.root = root
+        folder = "\(root)/node-\(number)-0"
+    }
+
+    var isDown: Bool { if case .down = state { true } else { false } }
+
+    /// The node, while its process takes requests.
+    var running: (node: ClusterNode, process: ProcessLife, executor: SimulatedExecutor)? {
+        guard case .up(let node) = state, let process, let platform else { return nil }
+        return (node, process, platform.executor)
+    }
+
+    // MARK: Life
+
+    func start() {
+        guard isDown, !isRetired else { return }
+        isEnlisted = true
+        life += 1
+        state = .starting
+        var clock = SimulatedClock(
+            at: world.now, origin: UInt64.random(in: 1...1_000_000_000_000, using: &world.generator))
+        clock.setDrift(driftPartsPerMillion, at: world.now)
+        clock.wallOffsetMilliseconds = wallOffsetMilliseconds
+        let process = ProcessLife(node: number, life: life, clock: clock)
+        let platform = SimulatedPlatform(world: world, process: process, network: network, delays: options.delays)
+        let disk = SimulatedDisk(world: world)
+        disk.faults = diskFaults
+        disk.beforeCall = beforeDiskCall
+        (self.process, self.platform, self.disk) = (process, platform, disk)
+        world.note("node \(number) starts")
+        let (settings, folder) = (settings(disk), folder)
+        platform.executor.start { [self] in
+            await run(settings, on: platform, as: process, folder: folder)
+        }
+    }
+
+    private func run(
+        _ settings: NodeSettings, on platform: SimulatedPlatform, as process: ProcessLife, folder: String
+    ) async {
+        do {
+            let node = try await ClusterNode.open(settings, platform: platform, logger: logger)
+            if !process.isDead {
+                try await node.start { [self, weak node] in failed($0, process, node?.ending) }
+            }
+            guard !process.isDead else { return await bury(node, folder: folder) }
+            state = .up(node)
+            world.note("node \(number) is up")
+            let waiting = platform.executor.start { [self] in
+                do {
+                    try await node.awaitMap()
+                } catch is CancellationError {
+                } catch {
+                    complain("node \(number) does not serve: \(error)")
+                }
+            }
+            _ = process.onDeath { waiting.cancel() }
+        } catch {
+            if !process.isDead { failed("it does not start: \(error)", process, nil) }
+            removeTree(folder)
+            remains -= 1
+        }
+    }
+
+    /// The node ends itself, as it does when its disk fails, or when it must begin anew or leave.
+    private func failed(_ reason: String, _ process: ProcessLife, _ ending: NodeEnding?) {
+        guard !process.isDead else { return }
+        world.note("node \(number) ends: \(reason)")
+        let isExpected =
+            switch ending {
+            case .excluded: mayLeave
+            case .beginsAnew: hasLostData
+            case nil: mayFail
+            }
+        if !isExpected { complain("node \(number) ends: \(reason)") }
+        if case .excluded = ending { isRetired = true }
+        crash(.process)
+        onFailure?()
+    }
+
+    func complain(_ text: String) { complaints.append("at \(world.now / World.millisecond) ms \(text)") }
+
+    /// Ends the process at once. What its disk holds then is what the next one finds.
+    func crash(_ crash: SimulatedDisk.Crash) {
+        guard let process, !process.isDead, let disk else { return }
+        let old = folder
+        images += 1
+        folder = "\(root)/node-\(number)-\(images)"
+        do {
+            try writeImage(of: old, to: folder, disk, after: crash)
+        } catch {
+            preconditionFailure("no image of \(old): \(error)")
+        }
+        disk.faults = SimulatedDisk.Faults()
+        disk.beforeCall = nil
+        network.crashed(process, isSilent: crash == .power && world.chance(50))
+        let before = state
+        state = .down
+        process.die()
+        world.note("node \(number) crashes (\(crash))")
+        remains += 1
+        // While it is starting or stopping, who does that goes on to bury it.
+        if case .up(let node) = before, let platform {
+            platform.executor.start { [self] in await bury(node, folder: old) }
+        }
+    }
+
+    private func bury(_ node: ClusterNode, folder: String) async {
+        await node.stop()
+        removeTree(folder)
+        remains -= 1
+    }
+
+    /// Stops the process in order.
+    func stop(_ done: @escaping @Sendable () -> Void = {}) {
+        guard case .up(let node) = state, let process, let platform else { return done() }
+        state = .stopping
+        let old = folder
+        world.note("node \(number) stops")
+        platform.executor.start { [self] in
+            await node.stop()
+            if process.isDead {
+                removeTree(old)
+                remains -= 1
+            } else {
+                state = .down
+                process.die()
+            }
+            done()
+        }
+    }
+}

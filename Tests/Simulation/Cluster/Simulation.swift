@@ -1,0 +1,162 @@
+import Cluster
+import Directory
+import HistoryChecks
+import RaftCore
+import RecordModel
+import Storage
+
+/// A whole cluster in one thread, from one seed: production's nodes on simulated machines, clients that use them and write down
+/// what they are told, and everything that may go wrong in between.
+package final class Simulation: @unchecked Sendable {
+    // Touched on one thread only, the one that made it.
+    let world: World
+    let options: SimulationOptions
+    let network: SimulatedNetwork
+    let nodes: [SimulatedNode]
+    let recorder: Recorder
+    let clients: [Client]
+    /// Who changes the cluster's members, and has states hashed.
+    let manager: Client
+    /// Machines that may be added.
+    static let spares = 2
+    let groups: [GroupID]
+    let root: String
+    var raftWatch = RaftWatch()
+    var report: SimulationReport
+    var isHealed = false
+
+    /// - Parameters:
+    ///   - folder: where the nodes keep their data meanwhile; best in memory.
+    ///   - adjust: changes the options that the seed gave.
+    package init(
+        seed: UInt64, folder: String, adjust: (inout SimulationOptions) -> Void = { _ in }
+    ) {
+        let world = World(seed: seed)
+        var options = SimulationOptions(using: &world.generator)
+        adjust(&options)
+        let members = (1...UInt64(options.nodes)).map { Self.member($0) }
+        let map = ClusterMap(
+            clusterID: "simulation", nodes: members, shardCount: options.shards, replicasPerShard: 3)
+        let network = SimulatedNetwork(world: world, nodes: options.nodes + Self.spares)
+        network.conditions = options.network
+        let root = "\(folder)/seed-\(seed)"
+        removeTree(root)
+        nodes = (1...options.nodes + Self.spares).map { number in
+            // Who joins later knows the first ones and itself.
+            let own = number > options.nodes ? [Self.member(UInt64(number))] : []
+            return SimulatedNode(
+                number: number, world: world, network: network, options: options, members: members + own, root: root)
+        }
+        // The last zone comes and goes.
+        let zones = Self.zoneNames(map) + [ZoneKey.defaultZoneName, "passing"]
+        recorder = Recorder(
+            world: world, zones: zones.map { Recorder.Zone(key: Place.zone($0), group: map.group(of: Place.zone($0))) },
+            stores: (0..<2).map { Recorder.Store(key: "_user\($0)", group: .shard($0 % options.shards)) })
+        clients = (1...options.clients).map { [nodes, recorder] in
+            Client(number: $0, world: world, recorder: recorder, nodes: nodes)
+        }
+        manager = Client(number: 0, world: world, recorder: recorder, nodes: nodes)
+        groups = map.groups
+        report = SimulationReport(seed: seed)
+        (self.world, self.options, self.network, self.root) = (world, options, network, root)
+    }
+
+    static func member(_ id: UInt64) -> ClusterMap.Node {
+        ClusterMap.Node(id: id, peerHost: "simulated", peerPort: Int(id), clientURL: "https://simulated:\(id)")
+    }
+
+    /// A name for a zone on each shard.
+    private static func zoneNames(_ map: ClusterMap) -> [String] {
+        map.shards.indices.compactMap { shard in
+            (0..<1_000).map { "zone\($0)" }.first { map.group(of: Place.zone($0)) == .shard(shard) }
+        }
+    }
+
+    /// Has the story told line by line as it happens.
+    package func narrate(_ line: @escaping (String) -> Void) { world.narrator = line }
+
+    /// Runs the seed to its end and judges what happened.
+    package func run() -> SimulationReport {
+        network.observer = { [unowned self] message, sender in
+            guard !sender.isDead else { return }
+            if let fault = raftWatch.judge(message) { violated(fault) }
+        }
+        for node in nodes { node.onFailure = { [unowned self] in restartLater(node) } }
+        for node in nodes.prefix(options.nodes) {
+            world.schedule(after: world.milliseconds(0...200), .process, for: nil) { node.start() }
+        }
+        begin()
+        while world.now < options.seconds * World.second {
+            world.run(until: world.now + 10 * World.second)
+            world.note(
+                "events: "
+                    + World.Kind.allCases.map { "\($0) \(world.eventsByKind[Int($0.rawValue)])" }.joined(
+                        separator: ", "))
+        }
+        finish()
+        judge()
+        close()
+        report.trace = world.trace
+        return report
+    }
+
+    func violated(_ text: String) {
+        world.note("VIOLATION \(text)")
+        if report.violations.count < 20 { report.violations.append(text) }
+    }
+
+    private func begin() {
+        world.schedule(after: 5 * World.second, .client, for: nil) { [unowned self] in
+            clients[0].perform { client in
+                for zone in client.recorder.zones.indices where !client.recorder.zones[zone].key.isDefault {
+                    await client.makeZone(zone)
+                }
+            }
+        }
+        world.schedule(after: 10 * World.second, .client, for: nil) { [unowned self] in
+            for client in clients.dropFirst() { client.start(thinkMillisecondsMax: options.thinkMillisecondsMax) }
+        }
+        scheduleFault(after: 15_000)
+        scheduleHashes()
+        if options.membership { scheduleChange() }
+        if let loss = options.loss { schedule(loss) }
+    }
+
+    /// Has every replica hash its state now and then.
+    private func scheduleHashes() {
+        world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
+            guard !isHealed else { return }
+            hashStates(with: manager)
+            scheduleHashes()
+        }
+    }
+
+    func hashStates(with client: Client) {
+        guard client.hasEnded else { return }
+        let groups = groups
+        client.perform { client in
+            for group in groups {
+                _ = await client.ask(repeats: true) { edge throws(ClusterError) in
+                    try await edge.node.router.submit(.hashState, to: group, by: edge.deadline)
+                }
+            }
+        }
+    }
+
+    func restartLater(_ node: SimulatedNode) {
+        let delay = world.chance(60) ? world.milliseconds(100...3_000) : world.milliseconds(3_000...30_000)
+        world.schedule(after: delay, .process, for: nil) { node.start() }
+    }
+
+    /// Stops every node and frees what they had.
+    private func close() {
+        world.narrator = nil
+        for node in nodes { node.stop() }
+        let end = world.now + 120 * World.second
+        while world.step(until: end), !nodes.allSatisfy({ $0.isDown && $0.remains == 0 }) {}
+        for node in nodes where !node.isDown || node.remains > 0 {
+            violated("node \(node.number) does not end: \(node.remains) of its processes are left")
+        }
+        removeTree(root)
+    }
+}

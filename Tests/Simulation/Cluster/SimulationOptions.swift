@@ -1,0 +1,118 @@
+package import RaftCore
+
+/// How bad the world of one seed is: drawn from the seed, so that each run has a mixture of its own.
+package struct SimulationOptions: Sendable {
+    package var nodes: Int
+    package var shards = 2
+    /// How long faults go on, in simulated seconds; healing and the last checks come on top.
+    package var seconds: UInt64
+
+    var network = SimulatedNetwork.Conditions()
+    var delays = SimulatedPlatform.Delays()
+    /// Between two faults, on average, in milliseconds.
+    var faultIntervalMilliseconds: UInt64
+    /// The kinds of fault that happen.
+    var faults: [Fault]
+    /// How one node loses its data, once; nil for not at all.
+    var loss: Loss?
+    /// Whether nodes are added, removed and replaced, and leaders asked for, meanwhile.
+    var membership: Bool
+    /// Clocks run at most this much too fast or too slow, in millionths; within what leases rely on.
+    var driftPartsPerMillionMax: Int64
+
+    var clients: Int
+    /// Between a client's requests, at most, in milliseconds.
+    var thinkMillisecondsMax: UInt64
+
+    var electionTimeoutMilliseconds: UInt64
+    var heartbeatIntervalMilliseconds: UInt64
+    var tickMilliseconds: UInt64
+    var rebalanceDelayMilliseconds: UInt64
+    var segmentBytes: Int
+    var logBytesTarget: Int
+    var keepEntries: Int
+    var checkpointMilliseconds: UInt64
+    var checkpointAgeMilliseconds: UInt64
+
+    /// What goes wrong.
+    enum Fault: String, Sendable, CaseIterable {
+        /// Two halves that do not hear each other.
+        case halves
+        /// One node alone.
+        case alone
+        /// Two sides that meet in one node.
+        case bridge
+        /// One node hears nobody.
+        case deaf
+        /// Nobody hears one node.
+        case mute
+        /// Ways cut at random, each direction by itself.
+        case holes
+        /// What one node sends, or is sent, takes long.
+        case slow
+        /// Connections break and are made again.
+        case broken
+        /// A process ends, the system goes on.
+        case kill
+        /// The power fails.
+        case power
+        /// The power fails at a call of the disk, some calls from now.
+        case powerAtCall
+        /// The power fails everywhere at once.
+        case blackout
+        /// A node stops in order and starts again.
+        case restart
+        /// A process stands still.
+        case pause
+        /// A clock runs at another rate.
+        case drift
+        /// A wall clock jumps.
+        case jump
+        /// A disk fails now and then.
+        case failingDisk
+        /// A disk is full for a while.
+        case fullDisk
+    }
+
+    /// What happens to the data of a node.
+    enum Loss: String, Sendable, CaseIterable {
+        /// Everything is gone.
+        case wiped
+        /// The folder is put back as it was some time ago.
+        case oldImage
+        /// A bit of the log's older part is another one.
+        case rotten
+    }
+
+    package init(using generator: inout SplitMix64) {
+        func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
+        nodes = chance(85) ? 3 : 5
+        seconds = UInt64.random(in: 360...480, using: &generator)
+        network.delayMax = chance(60) ? 1_000 : UInt64.random(in: 1_000...120_000, using: &generator)
+        network.looseRaftMessages = chance(30)
+        network.lossPercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)
+        network.duplicatePercent = chance(50) ? 0 : Int.random(in: 1...15, using: &generator)
+        delays.syncMax = chance(60) ? 2_000 : UInt64.random(in: 2_000...80_000, using: &generator)
+        delays.workMax = chance(60) ? 500 : UInt64.random(in: 500...30_000, using: &generator)
+        delays.applyMax = chance(60) ? 500 : UInt64.random(in: 500...50_000, using: &generator)
+        // Applying may fall far behind committing.
+        if chance(10) { delays.applyMax = 5_000_000 }
+        faultIntervalMilliseconds = UInt64.random(in: 6_000...30_000, using: &generator)
+        faults = Fault.allCases.filter { _ in chance(60) }
+        if faults.isEmpty { faults = [.kill] }
+        loss = chance(50) ? Loss.allCases.randomElement(using: &generator) : nil
+        membership = chance(50)
+        driftPartsPerMillionMax = 9_000
+        clients = Int.random(in: 3...6, using: &generator)
+        thinkMillisecondsMax = UInt64.random(in: 1_000...4_000, using: &generator)
+        electionTimeoutMilliseconds = 2_000
+        heartbeatIntervalMilliseconds = 500
+        tickMilliseconds = 100
+        rebalanceDelayMilliseconds = [5_000, 20_000, 60_000].randomElement(using: &generator) ?? 5_000
+        segmentBytes = [32, 64, 128].randomElement(using: &generator).map { $0 << 10 } ?? 65_536
+        logBytesTarget = segmentBytes * Int.random(in: 2...6, using: &generator)
+        keepEntries = [0, 10, 100].randomElement(using: &generator) ?? 10
+        checkpointMilliseconds = UInt64.random(in: 500...5_000, using: &generator)
+        checkpointAgeMilliseconds = UInt64.random(in: 2_000...30_000, using: &generator)
+    }
+}

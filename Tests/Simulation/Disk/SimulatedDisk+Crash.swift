@@ -1,0 +1,138 @@
+import Glibc
+import RaftCore
+import Storage
+
+extension SimulatedDisk {
+    /// How a machine goes down.
+    enum Crash: Sendable {
+        /// The process ends; the system goes on and writes what it has.
+        case process
+        /// The power fails: what was not synced is there, or not, or in part.
+        case power
+    }
+
+    /// Writes what the folder holds after a crash at this moment to a new folder. The disk itself goes on.
+    func writeImage(of folder: String, to image: String, after crash: Crash) throws(DiskError) {
+        try makeFolder(at: image)
+        let (durable, changed) = crash == .power ? survivingNames() : (names, [])
+        for name in try listFolder(at: folder) {
+            let path = "\(folder)/\(name)"
+            // What the log does not change through this disk is small and written with care of its own.
+            if durable[path] == nil, names[path] == nil, !changed.contains(path) {
+                try copyFile(path, to: "\(image)/\(name)")
+            }
+        }
+        for path in durable.keys.sorted() where path.hasPrefix(folder + "/") {
+            // A whole folder may have been moved aside, which is not this disk's doing.
+            guard let file = durable[path], file.removedContent != nil || isThere(file) else { continue }
+            let content = try self.content(of: file, after: crash)
+            try write(content, to: image + path.dropFirst(folder.count))
+        }
+    }
+
+    /// The names after a power failure: of the changes that are not synced, some from the beginning were made.
+    private func survivingNames() -> (names: [String: File], changed: [String]) {
+        let kept = Int.random(in: 0...nameChanges.count, using: &generator)
+        var names = names
+        var changed: [String] = []
+        for change in nameChanges[kept...].reversed() {
+            switch change {
+            case .created(let path, _):
+                names[path] = nil
+                changed.append(path)
+            case .renamed(let path, let newPath, let file, let replaced):
+                names[newPath] = replaced
+                names[path] = file
+                changed += [path, newPath]
+            case .removed(let path, let file):
+                names[path] = file
+                changed.append(path)
+            }
+        }
+        return (names, changed)
+    }
+
+    private func isThere(_ file: File) -> Bool {
+        names.first { $0.value === file }.map { access($0.key, F_OK) == 0 } ?? false
+    }
+
+    private func content(of file: File, after crash: Crash) throws(DiskError) -> [UInt8] {
+        var content: [UInt8]
+        if let removed = file.removedContent {
+            content = removed
+        } else if let path = names.first(where: { $0.value === file })?.key {
+            content = try readWholeFile(at: path)
+        } else {
+            preconditionFailure("a file without a name or content")
+        }
+        guard crash == .power, !file.unsynced.isEmpty else { return content }
+        for write in file.unsynced.reversed() {
+            content.replaceSubrange(write.offset..<(write.offset + write.before.count), with: write.before)
+            content.removeSubrange(max(write.sizeBefore, write.offset + write.before.count)...)
+        }
+        // Any of them may have reached the disk, in any order, whole or in part.
+        let mood = Int.random(in: 0..<4, using: &generator)
+        for write in file.unsynced {
+            switch mood == 3 ? Int.random(in: 0..<3, using: &generator) : mood {
+            case 0: break
+            case 1: put(write.bytes, into: &content, at: write.offset)
+            default: tear(write, into: &content)
+            }
+        }
+        return content
+    }
+
+    /// Some sectors of a write arrived; where one was being written it may hold anything.
+    private func tear(_ write: Write, into content: inout [UInt8]) {
+        let sector = 512
+        let isPrefix = Bool.random(using: &generator)
+        let end = Int.random(in: 0...write.bytes.count, using: &generator)
+        var start = 0
+        while start < write.bytes.count {
+            let next = min(write.bytes.count, (write.offset + start + sector) / sector * sector - write.offset)
+            var bytes = Array(write.bytes[start..<next])
+            let arrives = isPrefix ? next <= end : Bool.random(using: &generator)
+            if arrives {
+                put(bytes, into: &content, at: write.offset + start)
+            } else if isPrefix, start < end {
+                bytes.removeSubrange((end - start)...)
+                if Int.random(in: 0..<4, using: &generator) == 0, let last = bytes.indices.last {
+                    bytes[last] ^= UInt8.random(in: 1...255, using: &generator)
+                }
+                put(bytes, into: &content, at: write.offset + start)
+            }
+            start = next
+        }
+    }
+
+    private func put(_ bytes: [UInt8], into content: inout [UInt8], at offset: Int) {
+        let end = offset + bytes.count
+        if content.count < end { content += [UInt8](repeating: 0, count: end - content.count) }
+        content.replaceSubrange(offset..<end, with: bytes)
+    }
+
+    private func write(_ content: [UInt8], to path: String) throws(DiskError) {
+        let file = try DiskFile(path: path, flags: O_WRONLY | O_CREAT | O_TRUNC)
+        try writeWhole(content, to: file)
+    }
+}
+
+/// Writes all of an array to a new file.
+func writeWhole(_ content: [UInt8], to file: DiskFile) throws(DiskError) {
+    var done = 0
+    while done < content.count {
+        let (bytes, offset) = (content, done)
+        let result = bytes.withUnsafeBytes { raw -> Result<Int, DiskError> in
+            do throws(DiskError) {
+                return .success(try file.write(UnsafeRawBufferPointer(rebasing: raw[offset...]), at: offset))
+            } catch { return .failure(error) }
+        }
+        done += try result.get()
+    }
+}
+
+/// Copies a small file.
+func copyFile(_ path: String, to newPath: String) throws(DiskError) {
+    let file = try DiskFile(path: newPath, flags: O_WRONLY | O_CREAT | O_TRUNC)
+    try writeWhole(try readWholeFile(at: path), to: file)
+}

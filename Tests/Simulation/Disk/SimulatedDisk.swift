@@ -1,0 +1,144 @@
+import Glibc
+import RaftCore
+import Storage
+
+/// The disk under a node's log: real files in memory, and a memory of what was not synced, so that a crash can take it back.
+///
+/// One for each life of a node. What was there when it began is durable.
+final class SimulatedDisk: LogDisk, @unchecked Sendable {
+    // Touched on the simulation's thread only.
+
+    /// What the disk does wrong.
+    struct Faults: Sendable {
+        /// Of each million calls, how many fail with EIO.
+        var failuresPerMillion = 0
+        /// No file may grow.
+        var isFull = false
+    }
+
+    /// A file, whatever its name.
+    final class File {
+        /// Since the last sync, oldest first.
+        var unsynced: [Write] = []
+        /// What it held when its name was removed; nil while it has one.
+        var removedContent: [UInt8]?
+    }
+
+    /// One write that is not synced.
+    struct Write {
+        var offset: Int
+        var bytes: [UInt8]
+        /// What was there before; shorter than `bytes` where the file grew.
+        var before: [UInt8]
+        var sizeBefore: Int
+    }
+
+    /// A change of names that is not synced.
+    enum NameChange {
+        case created(String, File)
+        case renamed(String, to: String, File, replaced: File?)
+        case removed(String, File)
+    }
+
+    private let world: World
+    var faults = Faults()
+    /// Called before each call, which is when the power may fail.
+    var beforeCall: (() -> Void)?
+    private var opened: [Int32: File] = [:]
+    private(set) var names: [String: File] = [:]
+    private(set) var nameChanges: [NameChange] = []
+    private(set) var calls: UInt64 = 0
+    private(set) var failures: UInt64 = 0
+
+    init(world: World) { self.world = world }
+
+    var generator: SplitMix64 {
+        get { world.generator }
+        set { world.generator = newValue }
+    }
+
+    func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
+        try call("open", path)
+        let file = try DiskFile(path: path, flags: O_RDWR | (creating ? O_CREAT | O_TRUNC : 0))
+        let known: File
+        if creating || names[path] == nil {
+            known = File()
+            if creating { nameChanges.append(.created(path, known)) }
+            names[path] = known
+        } else {
+            known = names[path] ?? File()
+        }
+        opened[file.descriptor] = known
+        return file
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        try call("pwrite", file.path)
+        let known = self.file(file)
+        let size = try file.size()
+        if faults.isFull, offset + bytes.count > size {
+            throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
+        }
+        let before = try file.bytes(at: offset, count: min(bytes.count, max(0, size - offset)))
+        let count = try file.write(bytes, at: offset)
+        known.unsynced.append(
+            Write(offset: offset, bytes: Array(bytes.prefix(count)), before: before, sizeBefore: size))
+        return count
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        try file.read(into: buffer, at: offset)
+    }
+
+    func sync(_ file: DiskFile) throws(DiskError) {
+        try call("fdatasync", file.path)
+        self.file(file).unsynced = []
+    }
+
+    func rename(_ path: String, to newPath: String) throws(DiskError) {
+        try call("rename", path)
+        let moved = names.removeValue(forKey: path) ?? File()
+        var replaced: File?
+        // The whole folder may have been moved aside, with what had the name.
+        if access(newPath, F_OK) == 0, let known = names[newPath] {
+            known.removedContent = try readWholeFile(at: newPath)
+            replaced = known
+        }
+        try renameFile(at: path, to: newPath)
+        names[newPath] = moved
+        nameChanges.append(.renamed(path, to: newPath, moved, replaced: replaced))
+    }
+
+    func remove(_ path: String) throws(DiskError) {
+        try call("unlink", path)
+        guard access(path, F_OK) == 0 else { return }
+        let removed = names.removeValue(forKey: path) ?? File()
+        removed.removedContent = try readWholeFile(at: path)
+        try removeFile(at: path)
+        nameChanges.append(.removed(path, removed))
+    }
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        try call("fsync", path)
+        nameChanges = []
+    }
+
+    func freeBytes(at folder: String) throws(DiskError) -> Int { faults.isFull ? 0 : 1 << 30 }
+
+    private func file(_ file: DiskFile) -> File {
+        guard let known = opened[file.descriptor] else { preconditionFailure("\(file.path) was not opened here") }
+        return known
+    }
+
+    private func call(_ operation: String, _ path: String) throws(DiskError) {
+        calls += 1
+        beforeCall?()
+        guard faults.failuresPerMillion > 0,
+            Int.random(in: 0..<1_000_000, using: &world.generator) < faults.failuresPerMillion
+        else { return }
+        failures += 1
+        throw DiskError(operation: operation, path: path, code: EIO)
+    }
+}

@@ -1,0 +1,80 @@
+import RaftCore
+
+/// One life of a simulated process: from a start to a crash or a stop.
+final class ProcessLife: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    /// The node's number, from 1; 0 for the clients.
+    let node: Int
+    /// Counts the node's lives, from 1.
+    let life: Int
+    var clock: SimulatedClock
+    /// Stopped until then, as by SIGSTOP: its events wait, its clock runs on.
+    var pausedUntil: UInt64 = 0
+    /// Whether it has crashed. What is left of it goes on to be stopped and freed, and reaches nobody.
+    private(set) var isDead = false
+    /// Called once when it dies, in order.
+    private var deathWatches: [(id: UInt64, body: () -> Void)] = []
+    private var nextWatch: UInt64 = 0
+
+    init(node: Int, life: Int, clock: SimulatedClock) {
+        self.node = node
+        self.life = life
+        self.clock = clock
+    }
+
+    func onDeath(_ body: @escaping () -> Void) -> UInt64 {
+        nextWatch += 1
+        deathWatches.append((nextWatch, body))
+        return nextWatch
+    }
+
+    func forgetWatch(_ id: UInt64) { deathWatches.removeAll { $0.id == id } }
+
+    func die() {
+        guard !isDead else { return }
+        isDead = true
+        pausedUntil = 0
+        let watches = deathWatches
+        deathWatches = []
+        for watch in watches { watch.body() }
+    }
+}
+
+/// A machine's clocks: one that counts from a start and may run too fast or too slow, and one on the wall that may also jump.
+struct SimulatedClock {
+    private var baseTrue: UInt64
+    private var baseLocal: UInt64
+    private(set) var driftPartsPerMillion: Int64 = 0
+    /// What the wall clock shows beyond true time, in milliseconds.
+    var wallOffsetMilliseconds: Int64 = 0
+    /// What wall clocks show when a simulation begins: in the year 2026.
+    static let wallOrigin: Int64 = 1_780_000_000_000
+
+    /// - Parameter origin: what the monotonic clock shows at `time`.
+    init(at time: UInt64, origin: UInt64) {
+        baseTrue = time
+        baseLocal = origin
+    }
+
+    func local(at time: UInt64) -> MonotonicTime {
+        let elapsed = (time - baseTrue) * UInt64(1_000_000 + driftPartsPerMillion) / 1_000_000
+        return MonotonicTime(nanoseconds: baseLocal + elapsed)
+    }
+
+    func wallMilliseconds(at time: UInt64) -> Int64 {
+        Self.wallOrigin + Int64(time / 1_000_000) + wallOffsetMilliseconds
+    }
+
+    /// How much true time passes while the clock counts `nanoseconds`.
+    func trueDuration(of nanoseconds: UInt64) -> UInt64 {
+        if driftPartsPerMillion == 0 { return nanoseconds }
+        let rate = UInt64(1_000_000 + driftPartsPerMillion)
+        return rate.dividingFullWidth(nanoseconds.multipliedFullWidth(by: 1_000_000)).quotient
+    }
+
+    mutating func setDrift(_ partsPerMillion: Int64, at time: UInt64) {
+        baseLocal = local(at: time).nanoseconds
+        baseTrue = time
+        driftPartsPerMillion = partsPerMillion
+    }
+}

@@ -1,0 +1,147 @@
+import RaftCore
+
+// What goes wrong, and how it ends.
+extension Simulation {
+    func scheduleFault(after milliseconds: UInt64) {
+        world.schedule(after: milliseconds * World.millisecond, .fault, for: nil) { [unowned self] in
+            guard !isHealed else { return }
+            causeFault(world.pick(options.faults))
+            scheduleFault(
+                after: UInt64.random(in: 500...(2 * options.faultIntervalMilliseconds), using: &world.generator))
+        }
+    }
+
+    private func causeFault(_ fault: SimulationOptions.Fault) {
+        let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
+        let duration = world.milliseconds(world.chance(70) ? 200...6_000 : 6_000...25_000)
+        world.note("FAULT \(fault.rawValue) at node \(node.number) for \(duration / World.millisecond) ms")
+        report.faults[fault.rawValue, default: 0] += 1
+        switch fault {
+        case .halves, .alone, .bridge, .deaf, .mute, .holes: cut(fault, round: node.number, for: duration)
+        case .slow: slowDown(round: node.number, for: duration)
+        case .broken: network.breakConnections(percent: world.random(10...100))
+        case .kill: crash(node, .process)
+        case .power: crash(node, .power)
+        case .powerAtCall: crashAtCall(node)
+        case .blackout: for node in nodes where node.isEnlisted { crash(node, .power) }
+        case .restart: node.stop { [self] in restartLater(node) }
+        case .pause: pause(node, for: duration)
+        case .drift: drift(node)
+        case .jump: jump(node)
+        case .failingDisk: failDisk(of: node, for: duration)
+        case .fullDisk: fillDisk(of: node, for: duration)
+        }
+    }
+
+    // MARK: Network
+
+    private func cut(_ fault: SimulationOptions.Fault, round node: Int, for duration: UInt64) {
+        let all = Array(1...network.nodeCount)
+        let others = all.filter { $0 != node }
+        switch fault {
+        case .halves:
+            let sides = all.map { _ in Bool.random(using: &world.generator) }
+            for from in all {
+                for to in all where sides[from - 1] != sides[to - 1] { network.cut(from: from, to: to) }
+            }
+        case .bridge:
+            for from in others {
+                for to in others where (from + to) % 2 == 1 { network.cut(from: from, to: to) }
+            }
+        case .deaf: for other in others { network.cut(from: other, to: node) }
+        case .mute: for other in others { network.cut(from: node, to: other) }
+        case .holes:
+            for from in all {
+                for to in all where world.chance(30) { network.cut(from: from, to: to) }
+            }
+        default:
+            for other in others {
+                network.cut(from: node, to: other)
+                network.cut(from: other, to: node)
+            }
+        }
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    private func slowDown(round node: Int, for duration: UInt64) {
+        let isInward = Bool.random(using: &world.generator)
+        let most = UInt64.random(in: 20_000...1_500_000, using: &world.generator)
+        for other in 1...network.nodeCount where other != node {
+            network.slowDown(from: isInward ? other : node, to: isInward ? node : other, byMicroseconds: most)
+        }
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    // MARK: Processes
+
+    private func crash(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+        guard !node.isDown else { return }
+        node.crash(crash)
+        restartLater(node)
+    }
+
+    /// The power fails in the middle of something: before one of the disk's next calls.
+    private func crashAtCall(_ node: SimulatedNode) {
+        var calls = world.chance(50) ? world.random(1...10) : world.random(10...300)
+        // Sometimes the calls of the next start are meant.
+        if world.chance(40) { crash(node, .power) }
+        node.beforeDiskCall = { [unowned self, unowned node] in
+            calls -= 1
+            guard calls <= 0 else { return }
+            node.beforeDiskCall = nil
+            crash(node, .power)
+        }
+    }
+
+    private func pause(_ node: SimulatedNode, for duration: UInt64) {
+        guard let process = node.process, !process.isDead else { return }
+        process.pausedUntil = max(process.pausedUntil, world.now + duration)
+        network.paused(process)
+    }
+
+    private func drift(_ node: SimulatedNode) {
+        let most = options.driftPartsPerMillionMax
+        // The ends of the range are where it hurts.
+        node.driftPartsPerMillion = world.pick([
+            -most, most, Int64.random(in: -most...most, using: &world.generator), 0,
+        ])
+        node.process?.clock.setDrift(node.driftPartsPerMillion, at: world.now)
+    }
+
+    private func jump(_ node: SimulatedNode) {
+        node.wallOffsetMilliseconds = Int64.random(in: -3_600_000...3_600_000, using: &world.generator)
+        node.process?.clock.wallOffsetMilliseconds = node.wallOffsetMilliseconds
+    }
+
+    // MARK: Disks
+
+    private func failDisk(of node: SimulatedNode, for duration: UInt64) {
+        node.mayFail = true
+        node.diskFaults.failuresPerMillion = world.pick([1_000, 20_000, 1_000_000])
+        world.schedule(after: duration, .fault, for: nil) { node.diskFaults.failuresPerMillion = 0 }
+    }
+
+    private func fillDisk(of node: SimulatedNode, for duration: UInt64) {
+        node.mayFail = true
+        node.diskFaults.isFull = true
+        world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
+    }
+
+    // MARK: Healing
+
+    /// Mends everything that is broken.
+    func heal() {
+        isHealed = true
+        world.note("HEALED")
+        network.conditions = SimulatedNetwork.Conditions()
+        network.heal()
+        for node in nodes {
+            node.diskFaults = SimulatedDisk.Faults()
+            node.beforeDiskCall = nil
+            node.driftPartsPerMillion = 0
+            node.process?.clock.setDrift(0, at: world.now)
+            node.process?.pausedUntil = 0
+            if node.isEnlisted { node.start() }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import RaftCore
+import Storage
+
+// One node of a cluster loses what it has, or comes back with something else. The others have everything that was acknowledged,
+// so nothing may be lost, and the node must become whole again by itself.
+extension Simulation {
+    func schedule(_ loss: SimulationOptions.Loss) {
+        let node = world.pick(Array(nodes.prefix(options.nodes)))
+        let kept = "\(root)/kept"
+        let total = options.seconds * 1_000
+        if loss == .oldImage {
+            world.schedule(after: world.milliseconds(total / 10...total / 4), .fault, for: nil) { [unowned self] in
+                guard !node.isDown else { return }
+                node.keepImage(at: kept)
+                // By the count of its starts an old folder is told from the present one.
+                node.crash(.process)
+                restartLater(node)
+            }
+        }
+        world.schedule(after: world.milliseconds(total * 3 / 10...total * 7 / 10), .fault, for: nil) { [unowned self] in
+            guard !isHealed, !node.isRetired else { return }
+            lose(loss, at: node, kept: kept)
+        }
+    }
+
+    private func lose(_ loss: SimulationOptions.Loss, at node: SimulatedNode, kept: String) {
+        let wasUp = !node.isDown
+        if wasUp { node.crash(.power) }
+        guard node.isDown else { return }
+        switch loss {
+        case .wiped: node.replaceData(by: nil)
+        case .oldImage:
+            guard access(kept, F_OK) == 0 else { return restartLater(node) }
+            node.replaceData(by: kept)
+        case .rotten:
+            guard flipBit(inLogOf: node) else { return restartLater(node) }
+        }
+        node.hasLostData = true
+        count(loss.rawValue)
+        world.note("LOSS node \(node.number): \(loss.rawValue)")
+        if wasUp { restartLater(node) }
+    }
+
+    /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn write.
+    private func flipBit(inLogOf node: SimulatedNode) -> Bool {
+        let log = "\(node.folder)/log"
+        let segments = ((try? listFolder(at: log)) ?? []).filter { $0.hasSuffix(".seg") }
+        let used = segments.filter { name in
+            // Others are prepared for later; what they hold is of an earlier use.
+            guard let bytes = try? readWholeFile(at: "\(log)/\(name)"), bytes.count > 64 else { return false }
+            let number = bytes[16..<24].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            return number == UInt64(name.dropLast(4))
+        }
+        guard used.count > 1, let bytes = try? readWholeFile(at: "\(log)/\(used[0])") else { return false }
+        // Within the records: the first of them begins behind the header.
+        guard let last = bytes.lastIndex(where: { $0 != 0 }), last > 100 else { return false }
+        var damaged = bytes
+        damaged[world.random(64...min(last, 4_000))] ^= 1 << UInt8(world.random(0...7))
+        guard let file = try? DiskFile(path: "\(log)/\(used[0])", flags: O_RDWR) else { return false }
+        return (try? writeWhole(damaged, to: file)) != nil
+    }
+}

@@ -1,0 +1,145 @@
+import NIOCore
+import PeerTransport
+import RaftCore
+
+/// The network between the nodes: which way is open, and how long things take on it.
+///
+/// As with the production's transport, what one node sends another on one connection arrives in order or not at all; where a way is
+/// cut, what is on it waits, and the connection breaks when either end has heard nothing for some seconds. Raft messages may
+/// instead travel on their own (`Conditions.looseRaftMessages`): lost, doubled and out of order, which Raft bears.
+final class SimulatedNetwork {
+    /// How good the network is.
+    struct Conditions: Sendable {
+        /// One way, in microseconds.
+        var delayMax: UInt64 = 1_000
+        var looseRaftMessages = false
+        /// Of Raft messages, where they are loose.
+        var lossPercent = 0
+        var duplicatePercent = 0
+    }
+
+    let world: World
+    var conditions = Conditions()
+    /// The running process's end of each node, by number less one.
+    private var endpoints: [Endpoint?]
+    /// Ways that are cut, by sender and receiver.
+    private var cuts: [[Bool]]
+    /// Ways on which everything takes up to this much longer, in microseconds.
+    private var slowness: [[UInt64]]
+    /// Connections that are or were open, oldest first; those that have ended are swept out now and then.
+    private var connections: [Connection] = []
+    /// Sees every Raft message that is sent.
+    var observer: ((PeerMessage, _ sender: ProcessLife) -> Void)?
+    private(set) var messages: UInt64 = 0
+
+    init(world: World, nodes: Int) {
+        self.world = world
+        endpoints = Array(repeating: nil, count: nodes)
+        cuts = Array(repeating: Array(repeating: false, count: nodes), count: nodes)
+        slowness = Array(repeating: Array(repeating: 0, count: nodes), count: nodes)
+    }
+
+    var nodeCount: Int { endpoints.count }
+
+    func makeEndpoint(
+        _ configuration: PeerTransportConfiguration, process: ProcessLife, loop: SimulatedLoop,
+        delegate: any PeerTransportDelegate
+    ) -> Endpoint {
+        Endpoint(network: self, configuration: configuration, process: process, loop: loop, delegate: delegate)
+    }
+
+    /// Makes room for a node that joins.
+    func addNode() {
+        endpoints.append(nil)
+        for index in cuts.indices {
+            cuts[index].append(false)
+            slowness[index].append(0)
+        }
+        cuts.append(Array(repeating: false, count: endpoints.count))
+        slowness.append(Array(repeating: 0, count: endpoints.count))
+    }
+
+    // MARK: Ends
+
+    /// The end that answers for a node now; nil while nothing listens.
+    func endpoint(of node: NodeID) -> Endpoint? {
+        let index = Int(node.rawValue) - 1
+        return endpoints.indices.contains(index) ? endpoints[index] : nil
+    }
+
+    func listens(_ endpoint: Endpoint) { endpoints[endpoint.process.node - 1] = endpoint }
+
+    func left(_ endpoint: Endpoint) {
+        if endpoints[endpoint.process.node - 1] === endpoint { endpoints[endpoint.process.node - 1] = nil }
+    }
+
+    func opened(_ connection: Connection) {
+        connections.append(connection)
+        if connections.count > 256 { connections.removeAll { $0.hasEnded } }
+    }
+
+    // MARK: Ways
+
+    func isCut(from sender: Int, to receiver: Int) -> Bool { cuts[sender - 1][receiver - 1] }
+
+    func isOpenBothWays(_ one: Int, _ other: Int) -> Bool {
+        !isCut(from: one, to: other) && !isCut(from: other, to: one)
+    }
+
+    func delay(from sender: Int, to receiver: Int) -> UInt64 {
+        let slow = slowness[sender - 1][receiver - 1]
+        let most = max(50, conditions.delayMax)
+        return world.microseconds(30...most) + (slow > 0 ? world.microseconds(0...slow) : 0)
+    }
+
+    /// Cuts a way. What is sent on it waits; connections that use it either way break if it stays cut.
+    func cut(from sender: Int, to receiver: Int) {
+        guard sender != receiver, !cuts[sender - 1][receiver - 1] else { return }
+        cuts[sender - 1][receiver - 1] = true
+        for connection in connections where !connection.hasEnded && connection.joins(sender, receiver) {
+            connection.breakUnlessHealed()
+        }
+    }
+
+    func slowDown(from sender: Int, to receiver: Int, byMicroseconds most: UInt64) {
+        slowness[sender - 1][receiver - 1] = most
+    }
+
+    /// Opens every way again.
+    func heal() {
+        for sender in cuts.indices {
+            for receiver in cuts.indices {
+                cuts[sender][receiver] = false
+                slowness[sender][receiver] = 0
+            }
+        }
+        for connection in connections where !connection.hasEnded { connection.sendWaiting() }
+    }
+
+    /// Connections of a process that stands still break when the other end has heard nothing for long.
+    func paused(_ process: ProcessLife) {
+        for connection in connections where !connection.hasEnded && connection.belongs(to: process) {
+            connection.breakUnlessHealed()
+        }
+    }
+
+    /// Breaks some connections at once.
+    func breakConnections(percent: Int) {
+        for connection in connections where !connection.hasEnded && world.chance(percent) {
+            connection.end(after: connection.network.world.milliseconds(0...20))
+        }
+    }
+
+    /// The process is gone: its connections end, and nobody hears of it again.
+    /// - Parameter isSilent: whether the machine went with it, so that nobody is told.
+    func crashed(_ process: ProcessLife, isSilent: Bool) {
+        if let endpoint = endpoints[process.node - 1], endpoint.process === process {
+            endpoints[process.node - 1] = nil
+        }
+        for connection in connections where !connection.hasEnded && connection.belongs(to: process) {
+            connection.end(after: isSilent ? world.milliseconds(4_000...5_000) : world.milliseconds(0...5))
+        }
+    }
+
+    func countMessage() { messages += 1 }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import GRDB
+import RaftCore
+import Storage
+import Testing
+
+@testable import Simulation
+
+@Suite("A simulated crash leaves what a real one might")
+struct DiskImageTests {
+    @Test(
+        "A database comes back as of a commit that is not older than its last checkpoint",
+        arguments: 1...40 as ClosedRange<UInt64>)
+    func databaseComesBack(_ seed: UInt64) throws {
+        let folder = try Folder()
+        let path = folder.path + "/live.sqlite"
+        let database = try ShardDatabase.open(path: path) { try $0.execute(sql: "CREATE TABLE item (n INTEGER)") }
+        var generator = SplitMix64(seed: seed)
+        var (written, durable) = (0, 0)
+        for _ in 0..<Int.random(in: 1...12, using: &generator) {
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                written += 1
+                let number = written
+                try database.write { try $0.execute(sql: "INSERT INTO item VALUES (?)", arguments: [number]) }
+            }
+            if Int.random(in: 0..<3, using: &generator) == 0, try database.checkpoint() { durable = written }
+        }
+        let image = folder.path + "/image.sqlite"
+        let crash: SimulatedDisk.Crash = seed % 4 == 0 ? .process : .power
+        try DatabaseImage.write(of: path, to: image, after: crash, using: &generator)
+        let after = try ShardDatabase.open(path: image) { _ in Issue.record("the image holds no tables") }
+        let found = try after.read { try Int.fetchAll($0, sql: "SELECT n FROM item ORDER BY n") }
+        #expect(found == Array(1...max(1, found.count)).prefix(found.count).map(\.self))
+        #expect((durable...written).contains(found.count))
+        if crash == .process { #expect(found.count == written) }
+        let check = try after.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") }
+        #expect(check == "ok")
+        try after.close()
+        try database.close()
+    }
+
+    @Test("Every commit since the last checkpoint may be the last one")
+    func everyCommitMayBeLast() throws {
+        let folder = try Folder()
+        let path = folder.path + "/live.sqlite"
+        let database = try ShardDatabase.open(path: path) { try $0.execute(sql: "CREATE TABLE item (n INTEGER)") }
+        #expect(try database.checkpoint())
+        for number in 1...4 {
+            try database.write { try $0.execute(sql: "INSERT INTO item VALUES (?)", arguments: [number]) }
+        }
+        var generator = SplitMix64(seed: 1)
+        var counts: Set<Int> = []
+        for attempt in 0..<60 {
+            let image = folder.path + "/image-\(attempt).sqlite"
+            try DatabaseImage.write(of: path, to: image, after: .power, using: &generator)
+            let after = try ShardDatabase.open(path: image) { _ in }
+            counts.insert(try after.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM item") } ?? -1)
+            try after.close()
+        }
+        #expect(counts == [0, 1, 2, 3, 4])
+        try database.close()
+    }
+
+    @Test(
+        "What was synced is there after the power failed, what was not may be there in part, and names go with their folder"
+    )
+    func filesComeBack() throws {
+        var outcomes: Set<String> = []
+        for seed in 1...80 as ClosedRange<UInt64> {
+            let folder = try Folder()
+            let disk = SimulatedDisk(world: World(seed: seed))
+            let log = folder.path + "/log"
+            try makeFolder(at: log)
+            let file = try disk.open(log + "/a", creating: true)
+            try disk.put("durable.", in: file, at: 0)
+            try disk.sync(file)
+            try disk.syncFolder(log)
+            try disk.put("written", in: file, at: 8)
+            try disk.rename(log + "/a", to: log + "/b")
+            try disk.writeImage(of: log, to: folder.path + "/image", after: seed % 5 == 0 ? .process : .power)
+            let names = try listFolder(at: folder.path + "/image")
+            #expect(names == ["a"] || names == ["b"])
+            let content = String(decoding: try readWholeFile(at: "\(folder.path)/image/\(names[0])"), as: UTF8.self)
+            #expect(content.hasPrefix("durable."))
+            if seed % 5 == 0 { #expect(names == ["b"] && content == "durable.written") }
+            outcomes.insert("\(names[0]) \(content.count == 8 ? "without" : content.count == 15 ? "with" : "part")")
+        }
+        #expect(outcomes.isSuperset(of: ["a without", "a with", "b without", "b with"]))
+        #expect(outcomes.contains { $0.hasSuffix("part") })
+    }
+
+    /// A folder that goes with the test.
+    private final class Folder {
+        let path = NSTemporaryDirectory() + "/disk-image-\(UUID().uuidString)"
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+}
+
+extension SimulatedDisk {
+    fileprivate func put(_ text: String, in file: DiskFile, at offset: Int) throws {
+        _ = try Array(text.utf8).withUnsafeBytes { try self.write($0, to: file, at: offset) }
+    }
+}

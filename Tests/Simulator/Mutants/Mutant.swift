@@ -1,0 +1,31 @@
+/// A fault to plant into a copy of the production sources.
+struct Mutant: Sendable {
+    /// One place of the sources, and what it becomes.
+    struct Edit: Sendable {
+        /// Below `Sources/`.
+        var file: String
+        /// Must be there exactly once.
+        var original: String
+        /// `PLANTED` stands for the condition that this fault is the one chosen for the run; without it the code must do what the
+        /// original does.
+        var replacement: String
+    }
+
+    /// What goes wrong, in a few words; unique.
+    var name: String
+    var edits: [Edit]
+
+    init(_ name: String, _ edits: Edit...) {
+        self.name = name
+        self.edits = edits
+    }
+
+    /// All of them; the number of one is its place here, from 1.
+    static let all = inConsensus + inLog + inCluster + inStore
+}
+
+extension Mutant.Edit {
+    init(_ file: String, _ original: String, _ replacement: String) {
+        self.init(file: file, original: original, replacement: replacement)
+    }
+}

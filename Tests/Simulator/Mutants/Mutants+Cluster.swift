@@ -1,0 +1,39 @@
+// Faults in the shell round the core.
+extension Mutant {
+    static let inCluster: [Mutant] = [
+        Mutant(
+            "read before what was committed is applied",
+            Edit(
+                "Cluster/Lane/Lane+Effects.swift", "Replica.ConfirmedRead(index: ready.index, read: read)",
+                "Replica.ConfirmedRead(index: PLANTED ? .zero : ready.index, read: read)")),
+        Mutant(
+            "take another leader's entry for one's own",
+            Edit(
+                "Cluster/Lane/Lane+Effects.swift", "if entries[offset].term == inFlight.position.term {",
+                "if PLANTED || entries[offset].term == inFlight.position.term {")),
+        Mutant(
+            "send a write again though it may have been done",
+            Edit(
+                "Cluster/Routing/Router.swift",
+                "if isWrite { throw .outcomeUnknown(\"node \\(node) did not answer\") }",
+                "if isWrite, !(PLANTED) { throw .outcomeUnknown(\"node \\(node) did not answer\") }")),
+        Mutant(
+            "say that a lost write was never made",
+            Edit(
+                "Cluster/Routing/Router.swift",
+                "            case .answered(.failure(.outcomeUnknown(let reason))):\n",
+                """
+                            case .answered(.failure(.outcomeUnknown(let reason))):
+                                if PLANTED { throw .unavailable(reason) }
+
+                """)),
+        Mutant(
+            "apply twice",
+            Edit(
+                "Cluster/Machines/ShardMachine.swift", "let outcome = try transaction.apply(command)",
+                """
+                if PLANTED { _ = try transaction.apply(command) }
+                            let outcome = try transaction.apply(command)
+                """)),
+    ]
+}

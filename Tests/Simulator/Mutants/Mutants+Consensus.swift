@@ -1,0 +1,93 @@
+// Faults in the consensus core.
+extension Mutant {
+    static let inConsensus: [Mutant] = [
+        Mutant(
+            "acknowledge before a quorum has it",
+            Edit(
+                "RaftCore/Raft+Commit.swift",
+                "        guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }",
+                """
+                        let counted: LogIndex? = PLANTED ? log.last.index : reached
+                        guard let reached = counted, reached > commitIndex, log.term(at: reached) == term else { return }
+                """)),
+        Mutant(
+            "count half of the voters as a majority",
+            Edit(
+                "RaftCore/Quorum.swift", "return count > voters.count / 2",
+                "return PLANTED ? count >= voters.count / 2 : count > voters.count / 2")),
+        Mutant(
+            "campaign without asking for pre-votes",
+            Edit("RaftCore/Raft+Election.swift", "if isOnlyVoter {", "if isOnlyVoter || PLANTED {")),
+        Mutant(
+            "vote for another one in the same term",
+            Edit(
+                "RaftCore/Receive/VoteRequest.swift", "let isFree = hardState.vote == message.from",
+                "let isFree = PLANTED || hardState.vote == message.from")),
+        Mutant(
+            "vote for whoever has a shorter log",
+            Edit(
+                "RaftCore/Receive/VoteRequest.swift", "guard isFree, lastLog.isAtLeastAsUpToDate(as: log.last) else {",
+                "guard isFree, PLANTED || lastLog.isAtLeastAsUpToDate(as: log.last) else {"),
+            Edit(
+                "RaftCore/Receive/PreVoteRequest.swift",
+                "guard message.term > term, lastLog.isAtLeastAsUpToDate(as: log.last) else {",
+                "guard message.term > term, PLANTED || lastLog.isAtLeastAsUpToDate(as: log.last) else {")),
+        Mutant(
+            "vote although a leader was promised time",
+            Edit(
+                "RaftCore/Receive/VoteRequest.swift", "if !mayVote || hasLiveLeader && !isTransfer { return }",
+                "if !(PLANTED), !mayVote || hasLiveLeader && !isTransfer { return }"),
+            Edit(
+                "RaftCore/Receive/PreVoteRequest.swift", "if !mayVote || hasLiveLeader { return }",
+                "if !(PLANTED), !mayVote || hasLiveLeader { return }"),
+            Edit(
+                "RaftCore/Receive/Receive.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
+                "if !(PLANTED), now < votesFrom || hasLiveLeader && !isTransfer { return }")),
+        Mutant(
+            "forget at a restart that a leader was promised time",
+            Edit(
+                "RaftCore/Raft+Election.swift", "var mayVote: Bool { now >= votesFrom }",
+                "var mayVote: Bool { PLANTED || now >= votesFrom }"),
+            Edit(
+                "RaftCore/Receive/Receive.swift", "now < votesFrom || hasLiveLeader",
+                "!(PLANTED) && now < votesFrom || hasLiveLeader")),
+        Mutant(
+            "read without asking whether another one leads",
+            Edit(
+                "RaftCore/Raft+Read.swift", "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
+                "if canServeReads && (PLANTED || isOnlyVoter || isLeaseHeld) {")),
+        Mutant(
+            "trust a lease for twenty times its time",
+            Edit(
+                "RaftCore/Raft+Lease.swift", "var isLeaseHeld: Bool { leaseEnd.map { now < $0 } ?? false }",
+                """
+                var isLeaseHeld: Bool {
+                        leaseEnd.map { now < $0.adding(nanoseconds: PLANTED ? 40_000_000_000 : 0) } ?? false
+                    }
+                """),
+            Edit(
+                "RaftCore/Raft+Tick.swift", "if self.now >= quorumDeadline {",
+                "if !(PLANTED), self.now >= quorumDeadline {")),
+        Mutant(
+            "append after a gap",
+            Edit(
+                "RaftCore/Receive/AppendRequest.swift", "guard log.contains(request.previous) else {",
+                "guard PLANTED || log.contains(request.previous) else {")),
+        Mutant(
+            "tell followers to commit what they may not have",
+            Edit(
+                "RaftCore/Raft+Read.swift",
+                "send(.heartbeatRequest(commit: min(commitIndex, follower.match), round: round)",
+                "send(.heartbeatRequest(commit: PLANTED ? commitIndex : min(commitIndex, follower.match), round: round)"
+            ),
+            Edit(
+                "RaftCore/Receive/AppendRequest.swift", "commitAsFollower(through: min(request.commit, matched))",
+                "commitAsFollower(through: PLANTED ? min(request.commit, log.last.index) : min(request.commit, matched))"
+            )),
+        Mutant(
+            "the leader counts itself before its log is durable",
+            Edit(
+                "RaftCore/Raft+Commit.swift", "voter == id ? log.durable : followers.first",
+                "voter == id ? (PLANTED ? log.last.index : log.durable) : followers.first")),
+    ]
+}

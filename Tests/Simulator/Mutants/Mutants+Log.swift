@@ -1,0 +1,58 @@
+// Faults in the log, and in what a node does with it.
+extension Mutant {
+    static let inLog: [Mutant] = [
+        Mutant(
+            "skip the fsync",
+            Edit(
+                "Storage/RaftLog/LogWriter.swift",
+                "do throws(DiskError) { try options.disk.sync(chunk.segment.file) } catch {",
+                "do throws(DiskError) { if !(PLANTED) { try options.disk.sync(chunk.segment.file) } } catch {")),
+        Mutant(
+            "drop segments without keeping votes and terms",
+            Edit(
+                "Storage/RaftLog/LogWriter+Collect.swift", "            try carryForward(plan)",
+                "            if !(PLANTED) { try carryForward(plan) }")),
+        Mutant(
+            "drop one segment too many",
+            Edit(
+                "Storage/RaftLog/LogIndexTable.swift", "guard needed > oldest else { return nil }",
+                """
+                if PLANTED, needed < active { needed += 1 }
+                        guard needed > oldest else { return nil }
+                """)),
+        Mutant(
+            "believe a torn record",
+            Edit(
+                "Storage/RaftLog/SegmentReader.swift", "header.previous == previous\n",
+                "PLANTED || header.previous == previous\n"),
+            Edit(
+                "Storage/RaftLog/LogRecovery.swift", "if !isClean { try self.disk.zero(",
+                "if !isClean, !(PLANTED) { try self.disk.zero(")),
+        Mutant(
+            "forget the vote",
+            Edit(
+                "Cluster/Lane/Lane+Effects.swift",
+                "LogWrite(group: group, hardState: effects.hardState, entries: effects.append)",
+                """
+                LogWrite(
+                            group: group,
+                            hardState: PLANTED ? effects.hardState.map { HardState(term: $0.term) } : effects.hardState,
+                            entries: effects.append)
+                """)),
+        Mutant(
+            "answer before the log is durable",
+            Edit(
+                "Cluster/Lane/Lane+Effects.swift",
+                "        if let last = effects.append.last { submitted.position = last.position }",
+                """
+                        if PLANTED { send(effects.sendAfterPersist, of: group) }
+                        if let last = effects.append.last { submitted.position = last.position }
+                """)),
+        Mutant(
+            "call durable what was not checkpointed",
+            Edit(
+                "Cluster/Apply/Checkpointer.swift",
+                "guard try isOverdue ? database.truncateWAL() : database.checkpoint() else { return }",
+                "guard try PLANTED || (isOverdue ? database.truncateWAL() : database.checkpoint()) else { return }")),
+    ]
+}

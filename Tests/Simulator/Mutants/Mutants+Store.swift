@@ -1,0 +1,76 @@
+// Faults in what is done with records and preferences.
+extension Mutant {
+    static let inStore: [Mutant] = [
+        Mutant(
+            "skip an index delete",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+Indexes.swift",
+                """
+                statements.deleteNumber : statements.deleteBytes
+                                try statement.run(field, zone, key.value, record)
+                """,
+                """
+                statements.deleteNumber : statements.deleteBytes
+                                if !(PLANTED) { try statement.run(field, zone, key.value, record) }
+                """)),
+        Mutant(
+            "lose a tombstone",
+            Edit(
+                "RecordStore/Feeds/RecordTables+ZoneChanges.swift",
+                "        let type = schema.byID[row.typeID]\n        if let recordTypes",
+                """
+                        let type = schema.byID[row.typeID]
+                        if PLANTED, row.isDeleted { return }
+                        if let recordTypes
+                """)),
+        Mutant(
+            "go on one change too late in a feed",
+            Edit(
+                "RecordStore/Feeds/ZoneWalk.swift", "            token.sequence = UInt64(last)\n",
+                "            token.sequence = UInt64(last) + (PLANTED ? 1 : 0)\n")),
+        Mutant(
+            "save without comparing change tags",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+Judge.swift", "guard tag == current else {",
+                "guard PLANTED || tag == current else {")),
+        Mutant(
+            "keep a part of an atomic batch",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
+                "if isAtomic && verdicts.contains(where: \\.isFailure) {",
+                "if !(PLANTED), isAtomic && verdicts.contains(where: \\.isFailure) {")),
+        Mutant(
+            "forget which requests were answered",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
+                "try remember(outcome, of: idempotency, in: command.zone.database)",
+                "if !(PLANTED) { try remember(outcome, of: idempotency, in: command.zone.database) }")),
+        Mutant(
+            "begin a zone's new life under the old number",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+Rows.swift", "(earlier?.incarnation ?? 0) + 1",
+                "(earlier?.incarnation ?? 0) + (PLANTED && earlier != nil ? 0 : 1)")),
+        Mutant(
+            "apply by chance",
+            Edit(
+                "RecordStore/Apply/RecordTransaction+Write.swift",
+                "        let userID = try writer(batch)\n        zone.count(plan.growth)",
+                """
+                        let userID = try writer(batch)
+                        if PLANTED, UInt8.random(in: 0..<8) == 0 { zone.row.tombstones += 1 }
+                        zone.count(plan.growth)
+                """)),
+        Mutant(
+            "set a key that was expected to be absent",
+            Edit(
+                "KeyValueStore/KeyValueBatch.swift", "if expected == KeyValueTables.absent { return !isLive }",
+                "if expected == KeyValueTables.absent { return PLANTED || !isLive }")),
+        Mutant(
+            "forget which batches of keys were answered",
+            Edit(
+                "KeyValueStore/KeyValueTables+Apply.swift",
+                "try StoredAnswer.save(outcome, for: command, key: key, store: &store, limits: limits, in: db)",
+                "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, limits: limits, in: db) }"
+            )),
+    ]
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import RecordModel
+import Testing
+
+@testable import zonekeeper
+
+@Suite("Commands for nodes that come and go")
+struct ClusterChangeTests {
+    private static let addresses = ["--host", "db4", "--client-port", "24000", "--peer-port", "24100"]
+
+    @Test(
+        "are found by their names",
+        arguments: [
+            (["cluster", "add", "4"] + addresses, "ClusterAddCommand"),
+            (["cluster", "add", "4", "--no-wait"] + addresses, "ClusterAddCommand"),
+            (["cluster", "remove", "4", "--wait", "10m"], "ClusterRemoveCommand"),
+            (["cluster", "replace", "3", "4"] + addresses, "ClusterReplaceCommand"),
+            (["cluster", "transfer", "3", "--to", "2"], "ClusterTransferCommand"),
+            (["cluster", "transfer", "directory", "--to", "2"], "ClusterTransferCommand"),
+            (["cluster", "transfer", "--all-from", "1"], "ClusterTransferCommand"),
+            (["cluster", "transfer", "--all-from", "1", "--to", "2"], "ClusterTransferCommand"),
+        ])
+    func known(arguments: [String], type: String) throws {
+        #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
+    }
+
+    @Test(
+        "refuse what is missing or does not go together before anything is sent",
+        arguments: [
+            ["cluster", "add", "4"], ["cluster", "add"] + addresses,
+            ["cluster", "add", "4", "--host", "0.0.0.0", "--client-port", "1", "--peer-port", "2"],
+            ["cluster", "add", "4", "--host", "h", "--client-port", "0", "--peer-port", "2"],
+            ["cluster", "remove"], ["cluster", "remove", "x"], ["cluster", "replace", "3"] + addresses,
+            ["cluster", "transfer"], ["cluster", "transfer", "3"], ["cluster", "transfer", "x", "--to", "2"],
+            ["cluster", "transfer", "3", "--to", "2", "--all-from", "1"],
+        ])
+    func refused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }
+    }
+
+    private static func overview(_ groups: String, nodes: String = "", settled: Bool = false) throws -> ClusterOverview
+    {
+        let text =
+            #"{"clusterID": "c", "epoch": 4, "replicasPerShard": 3, "settled": \#(settled), "nodes": [\#(nodes)], "#
+            + #""removed": [9], "groups": [\#(groups)]}"#
+        return try ClusterOverview(JSONParser.parse(Array(text.utf8)))
+    }
+
+    private static let settled = #"{"group": 0, "preferredLeader": 1, "leader": 1, "settled": true, "lag": []}"#
+
+    @Test("Progress says how many groups are done, and what the next one waits for")
+    func progress() throws {
+        let open =
+            #"{"group": 3, "shard": 2, "preferredLeader": 4, "leader": 1, "settled": false, "#
+            + #""waitsFor": "1 of 1 new replicas have not caught up yet", "lag": [{"node": 2, "missingEntries": 1}, "#
+            + #"{"node": 4, "missingEntries": 70}]}"#
+        let overview = try Self.overview("\(Self.settled), \(open)")
+        #expect(
+            overview.progress
+                == "1 of 2 groups have the members they shall have; shard 2: 1 of 1 new replicas have not caught up yet, node 4 "
+                + "lacks 70 entries")
+        #expect(
+            overview.leaderProgress
+                == "1 of 2 groups are led by the node that shall lead them; shard 2 is still led by node 1")
+        #expect(!overview.areLeadersSettled && overview.removed == [9])
+        let none = try Self.overview(#"{"group": 1, "shard": 0, "preferredLeader": 4, "settled": false}"#)
+        #expect(none.progress.hasSuffix("shard 0 has no leader"))
+    }
+
+    @Test("A node that has not come, and one that is about to go, are named")
+    func nodes() throws {
+        func node(_ id: Int, leaving: Bool, joined: Bool) -> String {
+            #"{"id": \#(id), "peerAddress": "h:1", "clientURL": "u\#(id)", "leaving": \#(leaving), "joined": \#(joined), "#
+                + #""replicas": 2, "leads": 1}"#
+        }
+        let nodes = node(1, leaving: true, joined: true) + "," + node(4, leaving: false, joined: false)
+        let overview = try Self.overview(Self.settled, nodes: nodes)
+        #expect(
+            overview.progress
+                == "1 of 1 groups have the members they shall have; node 4 has not come yet; node 1 is about to go")
+        let text = ClusterTable.text(overview, besides: [])
+        #expect(text.contains("node 4 at u4 is in the cluster too") && text.contains("node 1 is being removed"))
+        #expect(throws: CommandFailure.self) { try ClusterOverview(.object([])) }
+    }
+}
