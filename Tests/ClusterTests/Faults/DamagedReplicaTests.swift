@@ -28,7 +28,7 @@ extension ClusterSuites {
             let end = ContinuousClock.now + .seconds(60)
             while ContinuousClock.now < end {
                 if try await condition() { return true }
-                try await Task.sleep(for: .milliseconds(50))
+                await Task.yield()
             }
             return false
         }

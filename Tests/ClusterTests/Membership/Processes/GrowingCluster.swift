@@ -1,5 +1,6 @@
 import Foundation
 import RecordModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -122,6 +123,7 @@ final class GrowingCluster {
 /// Saves records all the time, and remembers which were acknowledged.
 final class SteadyLoad: Sendable {
     private let task: Task<(names: [String], longestGap: Duration), Never>
+    private let acknowledged: Counter
     private let client: TestClient
     private let path: String
 
@@ -129,6 +131,8 @@ final class SteadyLoad: Sendable {
     init(_ cluster: GrowingCluster, nodes: [Int]) {
         client = cluster.client
         path = cluster.base.path("records/modify")
+        let acknowledged = Counter()
+        self.acknowledged = acknowledged
         task = Task { [client, path] in
             var names: [String] = []
             var longest = Duration.zero
@@ -148,11 +152,19 @@ final class SteadyLoad: Sendable {
                     continue
                 }
                 names.append(name)
+                acknowledged.value.add(1, ordering: .relaxed)
                 longest = max(longest, ContinuousClock.now - last)
                 last = .now
             }
             return (names, longest)
         }
+    }
+
+    /// How many saves were acknowledged so far.
+    var count: Int { acknowledged.value.load(ordering: .relaxed) }
+
+    private final class Counter: Sendable {
+        let value = Atomic<Int>(0)
     }
 
     /// Ends the load; everything that was acknowledged must be there, as each of these nodes tells.
