@@ -40,7 +40,7 @@ struct BrowserCookie: Hashable, Sendable {
     /// Compares without stopping at the first difference.
     func matches(_ other: String?) -> Bool {
         guard let other, other.utf8.count == value.utf8.count else { return false }
-        return zip(value.utf8, other.utf8).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
+        return zip(value.utf8, other.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     private static func isHex(_ byte: UInt8) -> Bool {
