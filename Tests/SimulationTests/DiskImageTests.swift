@@ -41,6 +41,47 @@ struct DiskImageTests {
         try database.close()
     }
 
+    @Test("A second crash takes nothing back that was there after the first", arguments: 1...20 as ClosedRange<UInt64>)
+    func secondCrash(_ seed: UInt64) throws {
+        let folder = try Folder()
+        var generator = SplitMix64(seed: seed)
+        var path = folder.path + "/0.sqlite"
+        var database = try ShardDatabase.open(path: path) { try $0.execute(sql: "CREATE TABLE item (n INTEGER)") }
+        #expect(try database.checkpoint())
+        var count = 0
+        for crash in 1...6 {
+            for _ in 0..<5 {
+                count += 1
+                let number = count
+                // Pages of their own, so that a mixture of old and new ones shows.
+                try database.write {
+                    try $0.execute(sql: "INSERT INTO item VALUES (?)", arguments: [number])
+                    try $0.execute(sql: "CREATE TABLE t\(crash)_\(number) (n)")
+                }
+                if Int.random(in: 0..<3, using: &generator) == 0 { _ = try database.checkpoint() }
+            }
+            let image = folder.path + "/\(crash).sqlite"
+            try DatabaseImage.write(of: path, to: image, after: .power, using: &generator)
+            try database.close()
+            database = try ShardDatabase.open(path: image) { _ in Issue.record("the image holds no tables") }
+            let found = try database.read { try Int.fetchAll($0, sql: "SELECT n FROM item ORDER BY n") }
+            #expect(found == Array(1...found.count))
+            #expect(try database.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
+            // Crashes again before anything was written.
+            let again = folder.path + "/\(crash)-again.sqlite"
+            try DatabaseImage.write(of: image, to: again, after: .power, using: &generator)
+            let second = try ShardDatabase.open(path: again) { _ in Issue.record("the image holds no tables") }
+            #expect(try second.read { try Int.fetchAll($0, sql: "SELECT n FROM item ORDER BY n") } == found)
+            try second.close()
+            (path, count) = (image, found.count)
+            let stale = try database.read { db in
+                try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name LIKE 't%'").count
+            }
+            #expect(stale == count)
+        }
+        try database.close()
+    }
+
     @Test("Every commit since the last checkpoint may be the last one")
     func everyCommitMayBeLast() throws {
         let folder = try Folder()

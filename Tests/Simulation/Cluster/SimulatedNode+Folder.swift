@@ -28,7 +28,7 @@ extension SimulatedNode {
     private func writeImage(
         ofFile path: String, to newPath: String, after crash: SimulatedDisk.Crash
     ) throws(DiskError) {
-        if path.hasSuffix("-wal") || path.hasSuffix("-shm") { return }
+        if ["-wal", "-shm", DatabaseImage.keptSuffix].contains(where: path.hasSuffix) { return }
         guard path.hasSuffix(".sqlite") else { return try copyFile(path, to: newPath) }
         try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator)
     }

@@ -6,6 +6,9 @@ import Storage
 ///
 /// Of SQLite's promises with `synchronous=NORMAL` this relies on: a checkpoint syncs the log before it moves anything, and the
 /// file before it counts as moved; a commit that is not synced may be lost, with everything after it.
+///
+/// What a crash left is on the disk, so the next one cannot take it back; and a part of it may have been moved before, which SQLite does not
+/// know any more once it has read the log again. So the file `-kept` beside an image says how far its log went.
 enum DatabaseImage {
     /// The part of a WAL that matters to a crash.
     struct WAL: Equatable {
@@ -28,12 +31,34 @@ enum DatabaseImage {
         try copyFile(path, to: newPath)
         guard access(path + "-wal", F_OK) == 0 else { return }
         var bytes = try readWholeFile(at: path + "-wal")
-        if crash == .power, let wal = try wal(of: path, bytes: bytes) {
-            let kept = chooseEnd(wal, using: &generator)
-            bytes.removeSubrange(min(bytes.count, walHeaderBytes + kept * wal.frameBytes)...)
+        // Where nobody has opened the database since the last crash, what was durable then still is.
+        var durable = bytes.count > walHeaderBytes ? bytesKept(of: path, salts: bytes[salts]) : 0
+        if let wal = try wal(of: path, bytes: bytes) {
+            durable = walHeaderBytes + wal.moved * wal.frameBytes
+            if crash == .power {
+                let end = chooseEnd(wal, using: &generator)
+                bytes.removeSubrange(min(bytes.count, walHeaderBytes + end * wal.frameBytes)...)
+            }
         }
+        if crash == .power { durable = bytes.count }
         let file = try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC)
         try writeWhole(bytes, to: file)
+        guard bytes.count > walHeaderBytes else { return }
+        let kept = try DiskFile(path: newPath + keptSuffix, flags: O_WRONLY | O_CREAT | O_TRUNC)
+        let length = UInt32(durable)
+        try writeWhole(bytes[salts] + withUnsafeBytes(of: length.littleEndian) { Array($0) }, to: kept)
+    }
+
+    static let keptSuffix = "-kept"
+    /// Where the header of a log has the number that tells it from the logs before it.
+    private static let salts = 16..<24
+
+    /// Bytes of the log, of the one with these salts, that were on the disk when the database was opened.
+    private static func bytesKept(of path: String, salts: ArraySlice<UInt8>) -> Int {
+        guard let kept = try? readWholeFile(at: path + keptSuffix), kept.count == 12, kept[0..<8] == salts else {
+            return 0
+        }
+        return Int(UInt32(littleEndian: kept.number(at: 8)))
     }
 
     /// A commit that nothing before it may be lost of: the latest, the earliest that is possible, or any between.
@@ -60,11 +85,13 @@ enum DatabaseImage {
         while wal.frames < valid {
             let start = walHeaderBytes + wal.frames * frameBytes
             // A frame belongs to the log if it carries the salts of its header.
-            guard start + frameBytes <= bytes.count, bytes[start + 8..<start + 16] == bytes[16..<24] else { break }
+            guard start + frameBytes <= bytes.count, bytes[start + 8..<start + 16] == bytes[salts] else { break }
             wal.frames += 1
             if UInt32(bigEndian: bytes.number(at: start + 4)) != 0 { wal.commits.append(wal.frames) }
         }
-        wal.moved = min(moved, wal.frames)
+        let kept = max(0, bytesKept(of: path, salts: bytes[salts]) - walHeaderBytes) / frameBytes
+        // The log may have been cut in the middle of nothing but frames that are not valid any more.
+        wal.moved = min(max(moved, wal.commits.last { $0 <= kept } ?? 0), wal.frames)
         return wal
     }
 }
