@@ -19,8 +19,9 @@ extension Conformance {
         private static func routes() throws -> Set<String> {
             let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
                 .deletingLastPathComponent()
-            let source = try String(
-                contentsOf: root.appending(path: "Sources/WebServices/Admin/AdminRequest.swift"), encoding: .utf8)
+            let source = try ["AdminRequest", "AdminRequest+Cluster"].map { name in
+                try String(contentsOf: root.appending(path: "Sources/WebServices/Admin/\(name).swift"), encoding: .utf8)
+            }.joined()
             return Set(
                 source.matches(of: #/case \("([A-Z]+)", "([a-z\/-]+)"\)/#).map {
                     "\($0.output.1) /admin/1/\($0.output.2)"
