@@ -42,8 +42,11 @@ final class FaultCluster {
             ], logPath: "\(cluster.folder)/node-\(id).log")
     }
 
-    /// Starts all nodes, and makes the container, the user and the tokens.
+    /// Starts all nodes, and makes the container, the user and the tokens. They found the cluster by one file, and go on with their own.
     func startAll() async throws {
+        for id in ids { try cluster.start(id) }
+        for id in ids { try await cluster.awaitReady(id) }
+        for id in ids { cluster.kill(id) }
         for id in ids { try start(id) }
         for id in ids { try await cluster.awaitReady(id) }
         _ = try await client.admin("PATCH", "limits", cluster.limits)
