@@ -82,7 +82,7 @@ let package = Package(
     ],
     targets: [
         module("Wire"),
-        module("RaftCore", ["Wire"]),
+        module("RaftCore", ["Wire"], testing: ["EventQueue"]),
         module("RecordModel", ["Wire"]),
         module("Authorization", ["RecordModel", "Wire"]),
         module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
@@ -162,13 +162,15 @@ let package = Package(
                     "zonekeeper", .asyncHTTPClient,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
+            .target(name: "EventQueue", path: "Tests/EventQueue", swiftSettings: settings),
             .target(name: "HistoryChecks", path: "Tests/HistoryChecks", swiftSettings: settings),
             .testTarget(
                 name: "HistoryChecksTests", dependencies: ["HistoryChecks", "RaftCore"], swiftSettings: settings),
             .target(
                 name: "Simulation",
                 dependencies: [
-                    "Authorization", "Cluster", "Directory", "HistoryChecks", "KeyValueStore", "PeerTransport",
+                    "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks", "KeyValueStore",
+                    "PeerTransport",
                     "RaftCore", "RecordModel", "RecordStore", "Storage", "Wire", .grdb, .logging, .nioCore,
                 ], path: "Tests/Simulation", swiftSettings: settings),
             .executableTarget(

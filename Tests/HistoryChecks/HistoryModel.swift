@@ -35,6 +35,13 @@ package protocol HistoryModel: Sendable {
 }
 
 extension HistoryModel {
+    /// Judges the history of one such machine.
+    package func verdict(
+        on history: History<Operation, Outcome>, stepsMax: Int = 50_000_000
+    ) -> HistoryVerdict {
+        LinearizabilityCheck(self, stepsMax: stepsMax).verdict(on: history)
+    }
+
     package func mayCome(_ operation: Operation, outcome: Outcome, after state: State) -> Bool { true }
 
     package func hints(of calls: [History<Operation, Outcome>.Call]) -> [UInt64?] {

@@ -53,13 +53,6 @@ package struct RecordRegister: HistoryModel {
         initial = State(content: record?.content, version: record?.version, floor: record?.version ?? Version(0, 0))
     }
 
-    /// Judges the history of one record.
-    package func verdict(
-        on history: History<Operation, Outcome>, stepsMax: Int = 50_000_000
-    ) -> HistoryVerdict {
-        LinearizabilityCheck(self, stepsMax: stepsMax).verdict(on: history)
-    }
-
     package func changesNothing(_ operation: Operation, outcome: Outcome?) -> Bool {
         switch (operation, outcome) {
         case (.fetch, _): true

@@ -80,13 +80,6 @@ package struct ZoneModel: HistoryModel {
     /// A zone as it is when the history begins.
     package init(_ initial: State) { self.initial = initial }
 
-    /// Judges the history of one zone.
-    package func verdict(
-        on history: History<Operation, Outcome>, stepsMax: Int = 50_000_000
-    ) -> HistoryVerdict {
-        LinearizabilityCheck(self, stepsMax: stepsMax).verdict(on: history)
-    }
-
     package func changesNothing(_ operation: Operation, outcome: Outcome?) -> Bool {
         switch (operation, outcome) {
         case (.lookup, _), (.view, _), (.query, _), (_, .zoneNotFound), (_, .batchFailed): true

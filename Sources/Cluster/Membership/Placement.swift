@@ -5,7 +5,7 @@ import Synchronization
 /// the founders. Readable from any thread.
 final class Placement: Sendable {
     private let state: Mutex<ClusterMap?>
-    private let listener = Mutex<(@Sendable (ClusterMap) -> Void)?>(nil)
+    private let bell = Bell<ClusterMap>()
 
     init(_ map: ClusterMap?) { state = Mutex(map) }
 
@@ -13,7 +13,7 @@ final class Placement: Sendable {
     var map: ClusterMap? { state.withLock(\.self) }
 
     /// Sets what is called with each newer map, on whatever thread brings it.
-    func listen(_ body: @escaping @Sendable (ClusterMap) -> Void) { listener.withLock { $0 = body } }
+    func listen(_ body: @escaping @Sendable (ClusterMap) -> Void) { bell.listen(body) }
 
     /// Takes a map that the directory has committed, unless a newer one is known.
     func offer(_ map: ClusterMap?) {
@@ -23,8 +23,6 @@ final class Placement: Sendable {
             present = map
             return true
         }
-        guard isNew else { return }
-        let body = listener.withLock(\.self)
-        body?(map)
+        if isNew { bell.ring(map) }
     }
 }

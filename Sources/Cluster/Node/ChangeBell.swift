@@ -1,6 +1,5 @@
 package import KeyValueStore
 package import RaftCore
-import Synchronization
 
 /// What changed on this node, for those who wait for it.
 package enum ChangeNews: Hashable, Sendable {
@@ -12,19 +11,8 @@ package enum ChangeNews: Hashable, Sendable {
     case directory
 }
 
-/// Tells one listener of the layers above what apply changed, once it is in the database.
+/// Tells the layers above what apply changed, once it is in the database.
 ///
 /// Every replica rings for what it applies, leader or not, so that whoever waits on a node with a replica needs no leader to be
-/// woken. News may come twice, and for commands that changed nothing; none is left out.
-package final class ChangeBell: Sendable {
-    private let listener = Mutex<(@Sendable (ChangeNews) -> Void)?>(nil)
-
-    /// Sets the listener. It is called on the apply threads: short, and never blocking.
-    package func listen(_ body: @escaping @Sendable (ChangeNews) -> Void) { listener.withLock { $0 = body } }
-
-    func ring(_ news: ChangeNews) {
-        // Called without the lock.
-        let body = listener.withLock { $0 }
-        body?(news)
-    }
-}
+/// woken. News may come twice, and for commands that changed nothing; none is left out. The listener is called on the apply threads.
+package typealias ChangeBell = Bell<ChangeNews>

@@ -6,7 +6,6 @@ import NIOCore
 import PeerTransport
 import RaftCore
 import Storage
-import Synchronization
 
 /// What a node is made of.
 struct NodeParts {
@@ -59,10 +58,11 @@ extension ClusterNode {
         let vault = FieldVault(clusterKey: settings.encryptionKey)
         let changes = ChangeBell()
         let placement = Placement(folder.founding)
-        let news = DirectoryNews()
+        // The machine rings before anybody can be told of it.
+        let news = Bell<Void>()
         let directory = DirectoryMachine(vault: vault) {
             changes.ring(.directory)
-            news.ring()
+            news.ring(())
         }
         news.listen { [weak directory] in placement.offer(directory?.snapshot.map) }
         return ReplicaKeeper(
@@ -203,17 +203,5 @@ extension ClusterNode {
             listenPort: own.peerPort, peers: peers, tls: settings.tls, incarnation: identity.incarnation,
             bootCounter: identity.bootCounter)
         return try platform.makeNetwork(configuration, delegate: lane, logger: logger)
-    }
-}
-
-/// Rings when the directory's copy in memory has changed; a listener is set after the machine that rings was made.
-final class DirectoryNews: Sendable {
-    private let listener = Mutex<(@Sendable () -> Void)?>(nil)
-
-    func listen(_ body: @escaping @Sendable () -> Void) { listener.withLock { $0 = body } }
-
-    func ring() {
-        let body = listener.withLock(\.self)
-        body?()
     }
 }

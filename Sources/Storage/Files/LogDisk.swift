@@ -78,6 +78,12 @@ extension LogDisk {
         return bytes
     }
 
+    /// Whether so much can be kept back on the disk that holds a folder, with as much left for everything else.
+    func canSpare(_ bytes: Int, in folder: String) -> Bool {
+        guard let free = try? freeBytes(at: folder) else { return false }
+        return free >= 2 * bytes
+    }
+
     /// Makes a file full of zeros, durably; the folder is not synced.
     func fill(_ path: String, bytes: Int) throws(DiskError) {
         let file = try open(path, creating: true)

@@ -21,7 +21,7 @@ package struct SpaceReserve: Sendable {
     /// - Returns: whether it is there now.
     package func restore() -> Bool {
         if (try? disk.open(path, creating: false).size()) == bytes { return true }
-        guard let free = try? disk.freeBytes(at: folder), free >= 2 * bytes else { return false }
+        guard disk.canSpare(bytes, in: folder) else { return false }
         do throws(DiskError) {
             try disk.fill(path, bytes: bytes)
             return true

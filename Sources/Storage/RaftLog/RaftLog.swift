@@ -124,9 +124,7 @@ package final class RaftLog: Sendable {
     /// - Returns: whether the reserve is there now.
     package func restoreReserve() -> Bool {
         if supply.hasReserve { return true }
-        guard let free = try? options.disk.freeBytes(at: supply.folder), free >= 2 * options.segmentBytes else {
-            return false
-        }
+        guard options.disk.canSpare(options.segmentBytes, in: supply.folder) else { return false }
         return (try? supply.restoreReserve()) != nil
     }
 

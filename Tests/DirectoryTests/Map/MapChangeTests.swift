@@ -254,10 +254,10 @@ struct MapChangeTests {
 
 /// Changes of all kinds, most of which can be done.
 private struct RandomChanges {
-    private var generator: SplitMix
+    private var generator: SeededGenerator
     private var nextID: UInt64 = 20
 
-    init(seed: UInt64) { generator = SplitMix(state: seed) }
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
     mutating func change(of map: ClusterMap) -> MapChange {
         let node = map.nodes[Int.random(in: map.nodes.indices, using: &generator)]
@@ -284,17 +284,5 @@ private struct RandomChanges {
     private mutating func newNode() -> ClusterMap.Node {
         nextID += 1
         return ClusterMap.Node(id: nextID, peerHost: "h\(nextID)", peerPort: 1, clientURL: "u\(nextID)")
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -1,3 +1,5 @@
+import EventQueue
+
 @testable import RaftCore
 
 // Those who use the group, and those who run it.

@@ -1,3 +1,5 @@
+import EventQueue
+
 @testable import RaftCore
 
 // The shell, the disk and the network of a simulation.

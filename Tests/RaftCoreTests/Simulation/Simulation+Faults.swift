@@ -1,3 +1,5 @@
+import EventQueue
+
 @testable import RaftCore
 
 // What goes wrong, and how it ends.

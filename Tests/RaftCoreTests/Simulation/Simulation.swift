@@ -1,3 +1,5 @@
+import EventQueue
+
 @testable import RaftCore
 
 /// A group of replicas in one thread, with virtual time: the core is the real one; disks, clocks, network, clients and the

@@ -1,3 +1,4 @@
+import EventQueue
 import Glibc
 import RaftCore
 

@@ -1,22 +1,41 @@
 /// What is going to happen, earliest first; of what happens at one time, in the order in which it was scheduled.
-struct EventQueue<Event> {
-    private var heap: [Scheduled] = []
-    private var sequence: UInt64 = 0
+///
+/// Inlinable, because simulators spend their time with it.
+package struct EventQueue<Event> {
+    @usableFromInline
+    var heap: [Scheduled] = []
+    @usableFromInline
+    var sequence: UInt64 = 0
 
-    private struct Scheduled {
+    @usableFromInline
+    struct Scheduled {
+        @usableFromInline
         var time: UInt64
+        @usableFromInline
         var sequence: UInt64
+        @usableFromInline
         var event: Event
 
+        @inlinable
+        init(time: UInt64, sequence: UInt64, event: Event) {
+            self.time = time
+            self.sequence = sequence
+            self.event = event
+        }
+
+        @inlinable
         func isBefore(_ other: Scheduled) -> Bool { (time, sequence) < (other.time, other.sequence) }
     }
 
-    var count: Int { heap.count }
+    @inlinable package init() {}
+
+    @inlinable package var count: Int { heap.count }
 
     /// When the next event is due; nil if there is none.
-    var nextTime: UInt64? { heap.first?.time }
+    @inlinable package var nextTime: UInt64? { heap.first?.time }
 
-    mutating func add(_ event: Event, at time: UInt64) {
+    @inlinable
+    package mutating func add(_ event: Event, at time: UInt64) {
         sequence += 1
         heap.append(Scheduled(time: time, sequence: sequence, event: event))
         var place = heap.count - 1
@@ -26,7 +45,8 @@ struct EventQueue<Event> {
         }
     }
 
-    mutating func next() -> (time: UInt64, event: Event)? {
+    @inlinable
+    package mutating func next() -> (time: UInt64, event: Event)? {
         guard !heap.isEmpty else { return nil }
         if heap.count > 1 { heap.swapAt(0, heap.count - 1) }
         let first = heap.removeLast()

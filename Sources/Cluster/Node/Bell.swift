@@ -1,0 +1,17 @@
+import Synchronization
+
+/// Tells one listener of news, who may be there only after whoever rings; without one nobody is told.
+package final class Bell<News>: Sendable {
+    private let listener = Mutex<(@Sendable (News) -> Void)?>(nil)
+
+    init() {}
+
+    /// Sets the listener. It is called on the threads that ring: short, and never blocking.
+    package func listen(_ body: @escaping @Sendable (News) -> Void) { listener.withLock { $0 = body } }
+
+    func ring(_ news: News) {
+        // Called without the lock.
+        let body = listener.withLock(\.self)
+        body?(news)
+    }
+}
