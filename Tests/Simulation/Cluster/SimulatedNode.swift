@@ -152,14 +152,7 @@ final class SimulatedNode: @unchecked Sendable {
     /// Ends the process at once. What its disk holds then is what the next one finds.
     func crash(_ crash: SimulatedDisk.Crash) {
         guard let process, !process.isDead, let disk else { return }
-        let old = folder
-        images += 1
-        folder = "\(root)/node-\(number)-\(images)"
-        do {
-            try writeImage(of: old, to: folder, disk, after: crash)
-        } catch {
-            preconditionFailure("no image of \(old): \(error)")
-        }
+        let old = passOn(disk, after: crash)
         disk.faults = SimulatedDisk.Faults()
         disk.beforeCall = nil
         network.crashed(process, isSilent: crash == .power && world.chance(50))
@@ -174,6 +167,20 @@ final class SimulatedNode: @unchecked Sendable {
         }
     }
 
+    /// Makes what the end of the process leaves the folder of the next one.
+    /// - Returns: the folder that the process had.
+    private func passOn(_ disk: SimulatedDisk, after crash: SimulatedDisk.Crash) -> String {
+        let old = folder
+        images += 1
+        folder = "\(root)/node-\(number)-\(images)"
+        do {
+            try writeImage(of: old, to: folder, disk, after: crash)
+        } catch {
+            preconditionFailure("no image of \(old): \(error)")
+        }
+        return old
+    }
+
     private func bury(_ node: ClusterNode, folder: String) async {
         await node.stop()
         removeTree(folder)
@@ -182,19 +189,21 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Stops the process in order.
     func stop(_ done: @escaping @Sendable () -> Void = {}) {
-        guard case .up(let node) = state, let process, let platform else { return done() }
+        guard case .up(let node) = state, let process, let platform, let disk else { return done() }
         state = .stopping
         let old = folder
         world.note("node \(number) stops")
         platform.executor.start { [self] in
             await node.stop()
             if process.isDead {
-                removeTree(old)
                 remains -= 1
             } else {
+                // The system still has what was not synced, as after the crash of a process.
+                _ = passOn(disk, after: .process)
                 state = .down
                 process.die()
             }
+            removeTree(old)
             done()
         }
     }

@@ -40,7 +40,7 @@ enum DatabaseImage {
                 bytes.removeSubrange(min(bytes.count, walHeaderBytes + end * wal.frameBytes)...)
             }
         }
-        if crash == .power { durable = bytes.count }
+        if crash == .power || isMovedWhole(path, bytes: bytes) { durable = bytes.count }
         let file = try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC)
         try writeWhole(bytes, to: file)
         guard bytes.count > walHeaderBytes else { return }
@@ -71,12 +71,22 @@ enum DatabaseImage {
         }
     }
 
+    /// Whether the log is to begin anew, because the database file has all of it.
+    private static func isMovedWhole(_ path: String, bytes: [UInt8]) -> Bool {
+        guard bytes.count > walHeaderBytes, let index = try? index(of: path) else { return false }
+        return index[32..<40] != bytes[salts]
+    }
+
+    /// The first bytes of the log's index: two copies of a header of 48 bytes, then what was moved; in the machine's byte order.
+    private static func index(of path: String) throws(DiskError) -> [UInt8]? {
+        guard access(path + "-shm", F_OK) == 0 else { return nil }
+        let index = try DiskFile(path: path + "-shm", flags: O_RDONLY).bytes(at: 0, count: 100)
+        return index.count == 100 && index[12] == 1 ? index : nil
+    }
+
     /// What the WAL and its index say; nil where no connection has looked at the log yet, or it is empty.
     static func wal(of path: String, bytes: [UInt8]) throws(DiskError) -> WAL? {
-        guard bytes.count > walHeaderBytes, access(path + "-shm", F_OK) == 0 else { return nil }
-        let index = try DiskFile(path: path + "-shm", flags: O_RDONLY).bytes(at: 0, count: 100)
-        // Two copies of a header of 48 bytes, then what was moved; in the machine's byte order.
-        guard index.count == 100, index[12] == 1 else { return nil }
+        guard bytes.count > walHeaderBytes, let index = try index(of: path) else { return nil }
         let valid = Int(UInt32(littleEndian: index.number(at: 16)))
         let moved = Int(UInt32(littleEndian: index.number(at: 96)))
         let pageBytes = Int(UInt32(bigEndian: bytes.number(at: 8)))

@@ -10,12 +10,8 @@ extension Simulation {
         let kept = "\(root)/kept"
         let total = options.seconds * 1_000
         if loss == .oldImage {
-            world.schedule(after: world.milliseconds(total / 10...total / 4), .fault, for: nil) { [unowned self] in
-                guard !node.isDown else { return }
+            world.schedule(after: world.milliseconds(total / 10...total / 4), .fault, for: nil) {
                 node.keepImage(at: kept)
-                // By the count of its starts an old folder is told from the present one.
-                node.crash(.process)
-                restartLater(node)
             }
         }
         world.schedule(after: world.milliseconds(total * 3 / 10...total * 7 / 10), .fault, for: nil) { [unowned self] in
