@@ -71,8 +71,8 @@ package struct PreferenceSync: Hashable, Sendable {
         case .syncRequested:
             wantsFetch = true
             (firstEdit, lastEdit) = (nil, nil)
-            uploadPause.clearOwn()
-            fetchPause.clearOwn()
+            uploadPause.hurry(isUnderWay: isUploading)
+            fetchPause.hurry(isUnderWay: fetching != nil)
         case .woken: break
         }
         plan(moment, &effects)
@@ -123,6 +123,7 @@ package struct PreferenceSync: Hashable, Sendable {
                 let ticket = PreferenceTicket(account: account, since: position)
                 wantsFetch = false
                 fetching = ticket
+                fetchPause.begun()
                 effects.fetch = ticket
             }
         }
@@ -133,6 +134,7 @@ package struct PreferenceSync: Hashable, Sendable {
                 if copy.batchID == nil { formBatch(moment.batchID, &effects) }
                 if let batch = copy.batch {
                     isUploading = true
+                    uploadPause.begun()
                     effects.upload = batch
                 }
             }
@@ -162,6 +164,8 @@ package struct PreferenceSync: Hashable, Sendable {
         private(set) var until: Int64?
         private var failures = 0
         private var isServers = false
+        /// Whether somebody wanted it now while it was under way: what made it fail may have been over by then.
+        private var isWantedAgain = false
 
         static let firstMilliseconds: Int64 = 1000
         static let lastMilliseconds: Int64 = 60_000
@@ -172,14 +176,23 @@ package struct PreferenceSync: Hashable, Sendable {
             isServers = retryAfter != nil
             let own = min(Self.lastMilliseconds, Self.firstMilliseconds << Int64(min(failures, 10)))
             // Neither at once nor never, whatever the server says.
-            until = now + (retryAfter.map { min(max($0, own), Self.dayMilliseconds) } ?? own)
+            let pause = retryAfter.map { min(max($0, own), Self.dayMilliseconds) } ?? own
+            until = isWantedAgain && !isServers ? nil : now + pause
+            isWantedAgain = false
             failures += 1
         }
 
         mutating func succeeded() { self = Pause() }
 
-        /// Somebody wants it now; a pause that the server asked for stays.
-        mutating func clearOwn() { if !isServers { until = nil } }
+        /// An attempt begins.
+        mutating func begun() { isWantedAgain = false }
+
+        /// Somebody wants it now: no pause of our own is left, and if an attempt is under way that fails, the next one follows at
+        /// once. A pause that the server asked for stays.
+        mutating func hurry(isUnderWay: Bool) {
+            if !isServers { until = nil }
+            isWantedAgain = isUnderWay
+        }
     }
 }
 

@@ -36,7 +36,7 @@ extension PreferenceEngine {
                 if exchanged.hasUnsaved || disk.isDirty, !isOurs { write(exchanged.before, to: source, &problem) }
                 disk = Disk(file: target)
                 if let damage = move?.problem { surroundings.log(damage) }
-                if move?.isReadable == false { problem = move?.problem }
+                if move?.isReadable == false { problem = problem ?? move?.problem }
             }
             if !isSame || !claims.isEmpty {
                 let isWritten = problem == nil && write(exchanged.after, to: target, &problem)

@@ -81,53 +81,11 @@ extension PreferenceEngine {
         if !isPresent || isKnown { return isPresent }
         do throws(PreferenceServiceProblem) {
             let user = try await link.service.account()
-            link.place.remember(user, of: link.service.name)
-            await switchAccount(to: user, place: link.place, epoch: link.epoch)
+            await switchAccount(to: user, of: link.service.name, place: link.place, epoch: link.epoch)
             return user == link.account && state.withLock { $0.epoch == link.epoch }
         } catch {
             note(fetch: error)
             return false
-        }
-    }
-
-    private func switchAccount(to user: String, place: PreferencePlace, epoch: Int) async {
-        begin()
-        await withCheckedContinuation { continuation in
-            queue.async { [self] in
-                changeAccount(to: user, place: place, epoch: epoch)
-                state.withLock { state in if state.epoch == epoch { state.isConfirmed = true } }
-                bell.ring()
-                continuation.resume()
-            }
-        }
-        end()
-    }
-
-    /// Asks the server who the session is, where this device does not know, until it says so.
-    func resolveAccount() {
-        let (service, epoch) = state.withLock { ($0.service, $0.epoch) }
-        guard let service else { return }
-        begin()
-        Task { [self] in
-            var pause = Int64(1000)
-            var isFirst = true
-            while state.withLock({ $0.epoch == epoch && !$0.isConfirmed && !$0.isClosed }) {
-                let place = state.withLock { $0.place }
-                do throws(PreferenceServiceProblem) {
-                    let user = try await service.account()
-                    place.remember(user, of: service.name)
-                    await switchAccount(to: user, place: place, epoch: epoch)
-                    note(fetch: nil)
-                } catch {
-                    note(fetch: error)
-                    // Whoever waits for the store to come to rest does not wait for a server that is not there.
-                    if isFirst { end() }
-                    isFirst = false
-                    await sleep(error.retryAfterMilliseconds ?? pause)
-                    pause = min(2 * pause, 60_000)
-                }
-            }
-            if isFirst { end() }
         }
     }
 
@@ -200,16 +158,18 @@ extension PreferenceEngine {
     }
 
     /// The same of a request that is no upload.
-    private func note(fetch problem: PreferenceServiceProblem?) {
+    func note(fetch problem: PreferenceServiceProblem?) {
         state.withLock { $0.fetchProblem = problem?.description }
         failWaiters(after: problem)
     }
 
+    /// Whoever waits while the server cannot be reached learns it when nothing moves any more (`failStalledWaiters`): an attempt
+    /// that began before the request says nothing about it.
     private func failWaiters(after problem: PreferenceServiceProblem?) {
         switch problem {
-        case nil, .tokenExpired: return
+        case nil, .tokenExpired, .unavailable: return
         case .notSignedIn(let reason): failWaiters(.notSignedIn(reason))
-        case .unavailable(let reason, _), .rejected(let reason): failWaiters(.unavailable(reason))
+        case .rejected(let reason): failWaiters(.unavailable(reason)) { $0.goal == .settled && $0.isArmed }
         }
     }
 }

@@ -49,6 +49,7 @@ extension PreferenceEngine {
                 }
                 if isClosed { return continuation.resume(throwing: PreferenceEngineProblem.closed) }
                 if Task.isCancelled { return cancelWaiter(id) }
+                if goal == .settled { hurryAccount() }
                 enqueue(goal == .settled ? .syncRequested : .woken)
             }
         } onCancel: {
@@ -99,7 +100,7 @@ extension PreferenceEngine {
         let now = surroundings.clock.now
         let reason = state.withLock { state -> String? in
             guard state.waiters.contains(where: { $0.goal == .settled && $0.isArmed }) else { return nil }
-            if state.core.account == nil { return state.serviceProblem }
+            if state.core.account == nil { return state.asking.isUnderWay ? nil : state.serviceProblem }
             guard let until = state.core.stalledUntil(now) else { return nil }
             return (state.serviceProblem ?? "the server did not take the last request")
                 + "; the next attempt is in \((until - now + 999) / 1000) s"

@@ -40,6 +40,7 @@ package final class PreferenceEngine: Sendable {
         var uploadProblem: String?
         /// Of anything else than an upload.
         var fetchProblem: String?
+        var asking = Asking()
         var isWatching = false
         var isClosed = false
         var waiters: [Waiter] = []

@@ -283,4 +283,19 @@ struct PreferenceSyncTests {
         #expect(effects.upload == nil && effects.fetch == nil && effects.wakeAt == nil)
         #expect(nobody.status(of: PreferenceKey("a")) == .provisional)
     }
+
+    @Test("what is wanted while it is under way and fails is tried again at once, unless the server asks for a pause")
+    func wantedAgain() {
+        var world = World()
+        let ticket = PreferenceTicket(account: "ann", since: "t0")
+        #expect(world.handle(.changesSuspected).fetch == ticket)
+        #expect(world.handle(.syncRequested).fetch == nil)
+        #expect(world.handle(.fetchFailed(ticket, retryAfterMilliseconds: nil)).fetch == ticket)
+        let failed = world.handle(.fetchFailed(ticket, retryAfterMilliseconds: nil))
+        #expect(failed.fetch == nil && failed.wakeAt == world.now + 2000)
+        #expect(world.handle(.syncRequested).fetch == ticket)
+        #expect(world.handle(.syncRequested).fetch == nil)
+        let told = world.handle(.fetchFailed(ticket, retryAfterMilliseconds: 9000))
+        #expect(told.fetch == nil && told.wakeAt == world.now + 9000)
+    }
 }

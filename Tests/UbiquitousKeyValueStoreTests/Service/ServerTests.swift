@@ -8,7 +8,7 @@ import Testing
 
 @testable import UbiquitousKeyValueStore
 
-@Suite("Preferences against real nodes over HTTPS", .serialized, .timeLimit(.minutes(3)))
+@Suite("Preferences against real nodes over HTTPS", .serialized, .timeLimit(.minutes(10)))
 struct ServerTests {
     /// A node with a container and two users.
     private final class World {
@@ -122,7 +122,7 @@ struct ServerTests {
         #expect(two.status(forKey: "theme") == .pending && two.string(forKey: "theme") == "light")
         try world.cluster.start(1)
         try await world.cluster.awaitReady(1)
-        try await retry { try await two.synchronizeNow() }
+        try await retry(world.cluster.client) { try await two.synchronizeNow() }
         told = []
         while told.count < 2 { for news in await earOne.next() { told.formUnion(news.keys) } }
         #expect(told == ["all", "theme"])
@@ -180,9 +180,9 @@ struct ServerTests {
     }
 
     /// Until a restarted node takes up work again.
-    private func retry(_ body: () async throws -> Void) async throws {
-        for _ in 0..<50 {
-            do { return try await body() } catch is NSUbiquitousKeyValueStore.SyncError { continue }
+    private func retry(_ client: TestClient, _ body: () async throws -> Void) async throws {
+        for _ in 0..<3_000 {
+            do { return try await body() } catch is NSUbiquitousKeyValueStore.SyncError { await client.pause() }
         }
         try await body()
     }

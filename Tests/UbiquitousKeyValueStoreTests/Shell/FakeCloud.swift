@@ -15,6 +15,10 @@ final class FakeCloud: Sendable {
         var pauseMilliseconds: Int64?
         var setRequests = 0
         var watchers: [CheckedContinuation<Void, Never>] = []
+        /// Requests that are on their way for as long as the cloud is held.
+        var isHeld = false
+        var held: [CheckedContinuation<Void, Never>] = []
+        var holders: [(count: Int, CheckedContinuation<Void, Never>)] = []
     }
 
     private let contents = Mutex(Contents())
@@ -41,6 +45,46 @@ final class FakeCloud: Sendable {
         wakeWatchers()
     }
 
+    /// Keeps requests from coming back until `release`; what becomes of them is decided when they begin.
+    func hold() { with { $0.isHeld = true } }
+
+    /// Returns when so many requests are held.
+    func awaitHeld(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            with { $0.holders.append((count, continuation)) }
+            wakeHolders()
+        }
+    }
+
+    func release() {
+        let held = with { contents in
+            contents.isHeld = false
+            defer { contents.held = [] }
+            return contents.held
+        }
+        for request in held { request.resume() }
+    }
+
+    fileprivate func pass() async {
+        await withCheckedContinuation { continuation in
+            let isHeld = with { contents in
+                if contents.isHeld { contents.held.append(continuation) }
+                return contents.isHeld
+            }
+            if isHeld { wakeHolders() } else { continuation.resume() }
+        }
+    }
+
+    private func wakeHolders() {
+        let woken = with { contents in
+            let count = contents.held.count
+            let woken = contents.holders.filter { $0.count <= count }.map(\.1)
+            contents.holders.removeAll { $0.count <= count }
+            return woken
+        }
+        for holder in woken { holder.resume() }
+    }
+
     func wakeWatchers() {
         let watchers = with { contents in
             defer { contents.watchers = [] }
@@ -58,19 +102,20 @@ struct FakeSession: PreferenceService {
     var pushes = false
     var name: String { "session of \(user)" }
 
-    private func reach() throws(PreferenceServiceProblem) {
+    private func reach() async throws(PreferenceServiceProblem) {
         let (isOnline, pause) = cloud.with { ($0.isOnline, $0.pauseMilliseconds) }
+        await cloud.pass()
         if !isOnline { throw .unavailable("there is no network", retryAfterMilliseconds: nil) }
         if let pause { throw .unavailable("come back later", retryAfterMilliseconds: pause) }
     }
 
     func account() async throws(PreferenceServiceProblem) -> String {
-        try reach()
+        try await reach()
         return user
     }
 
     func changes(since token: String?, of account: String) async throws(PreferenceServiceProblem) -> PreferencePage {
-        try reach()
+        try await reach()
         precondition(account == user, "\(account)'s feed asked for with \(user)'s session")
         guard let page = cloud.with({ $0.server.changes(user: user, since: token) }) else { throw .tokenExpired }
         return page
@@ -79,7 +124,7 @@ struct FakeSession: PreferenceService {
     func set(
         _ batch: PreferenceBatch, of account: String, device: String
     ) async throws(PreferenceServiceProblem) -> PreferenceUploadAnswer {
-        try reach()
+        try await reach()
         precondition(account == user, "\(account)'s values sent with \(user)'s session")
         let (answer, isLost) = cloud.with { contents in
             contents.setRequests += 1

@@ -176,6 +176,7 @@ struct PersistenceTests {
     func twoProcesses() async throws {
         cloud.with { $0.isOnline = false }
         let folder = scratch.folder("a")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         PreferencePlace(folder: folder).remember("ann", of: ann.name)
         let (one, two) = (Device(folder: folder, session: ann), Device(folder: folder, session: ann))
         for number in 0..<20 {
