@@ -148,14 +148,23 @@ package final class ShardDatabase: Sendable {
         return true
     }
 
+    /// A passive checkpoint that only readers hold back.
+    ///
+    /// To SQLite the writer reads what was before its transaction until that has ended, which is a moment after others
+    /// see the commit. Between two writes there is no such reader; the attempts before leave little to move there.
+    private func checkpointBetweenWrites(_ db: Database) throws -> Bool {
+        for _ in 0..<2 where try passiveCheckpoint(db) { return true }
+        return try pool.writeWithoutTransaction { _ in try passiveCheckpoint(db) }
+    }
+
     /// Writes a consistent copy of the database, as of a commit after the call began, to a new file and syncs it.
     ///
-    /// Neither blocks the writer nor holds a read transaction: the file is complete after a full checkpoint, and
-    /// nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
+    /// Holds no read transaction, and the writer only for a moment, if at all: the file is complete after a full
+    /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
     /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system` and `.damagedCopy`.
     package func copy(to destination: String) throws {
         try checkpointer.writeWithoutTransaction { db in
-            guard try passiveCheckpoint(db) else { throw ShardDatabaseError.heldByReaders }
+            guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
             try DatabaseFileCopy.copy(from: path, to: destination)
         }
     }
