@@ -45,6 +45,7 @@ import Testing
         let log = try RaftLog.open(directory: folder.path, options: options).log
         let gate = Gate()
         log.submit([LogWrite(group: GroupID(9), entries: commands(1...1, 1))]) { _ in gate.wait() }
+        gate.awaitThread()
         // While the writer stands at the gate, one submission waits and the next finds no room.
         var refusals: [RaftLogError] = []
         let large = String(repeating: "x", count: 900)
@@ -66,6 +67,7 @@ import Testing
         let log = try open()
         let gate = Gate()
         log.submit([LogWrite(group: group2, entries: commands(1...1, 1))]) { _ in gate.wait() }
+        gate.awaitThread()
         // While the writer stands at the gate, both submissions wait, to be encoded together.
         let (first, second) = (Collected(), Collected())
         log.submit([
