@@ -72,7 +72,9 @@ struct DiskImageTests {
             let again = folder.path + "/\(crash)-again.sqlite"
             try DatabaseImage.write(of: image, to: again, after: .power, using: &generator)
             let second = try ShardDatabase.open(path: again) { _ in Issue.record("the image holds no tables") }
-            #expect(try second.read { try Int.fetchAll($0, sql: "SELECT n FROM item ORDER BY n") } == found)
+            let left = try second.read { try Int.fetchAll($0, sql: "SELECT n FROM item ORDER BY n") }
+            // What the end of a process left need not be synced: a later power failure may take back the last commits.
+            #expect(kind == .power ? left == found : found.starts(with: left))
             try second.close()
             (path, count) = (image, found.count)
             let stale = try database.read { db in
