@@ -61,7 +61,7 @@ final class Events: Sendable {
             return state.nextID
         }
         guard let id else { return promise.succeed() }
-        let deadline = eventLoop.scheduleTask(in: .seconds(20)) {
+        let deadline = eventLoop.scheduleTask(in: .minutes(5)) {
             let isWaiting = self.state.withLock { state in
                 defer { state.waiters.removeAll { $0.id == id } }
                 return state.waiters.contains { $0.id == id }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PeerTransport
 
-@Suite("Handshakes on the peer port", .timeLimit(.minutes(1)))
+@Suite("Handshakes on the peer port", .timeLimit(.minutes(10)))
 struct HandshakeTests {
     private static let hello: [UInt8] = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3] + [UInt8](repeating: 7, count: 194)
 
@@ -97,10 +97,7 @@ struct HandshakeTests {
 
     @Test("one address cannot take all the places of those who have not authenticated")
     func perAddress() async throws {
-        let node = try TestNode(1) {
-            $0.unauthenticatedPerAddressMax = 2
-            $0.handshakeTimeout = .seconds(60)
-        }
+        let node = try TestNode(1) { $0.unauthenticatedPerAddressMax = 2 }
         try await node.start()
         let port = node.transport.port ?? 0
         let held = [try await RawPeer(port: port, tls: nil), try await RawPeer(port: port, tls: nil)]

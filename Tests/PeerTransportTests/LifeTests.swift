@@ -126,7 +126,7 @@ struct LifeTests {
         try await one.start()
         try await two.start()
         try await one.connect(to: two, as: 2)
-        let future = one.transport.request([1], to: NodeID(2), timeout: .seconds(20))
+        let future = one.transport.request([1], to: NodeID(2), timeout: .minutes(5))
         try await two.events.wait(for: .served([1], NodeID(1), .request))
         one.transport.update(peers: [])
         await #expect(throws: PeerTransportError.disconnected) { try await future.get() }

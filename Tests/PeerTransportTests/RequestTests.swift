@@ -32,7 +32,7 @@ struct RequestTests {
         let (one, two) = try await pair { request, reply in queue.async { reply(.success(request + [255])) } }
         let requests = (0..<200).map { [UInt8($0), UInt8($0 / 2)] }
         let futures = requests.enumerated().map {
-            one.transport.request($1, to: NodeID(2), channel: $0 % 2 == 0 ? .request : .bulk, timeout: .seconds(20))
+            one.transport.request($1, to: NodeID(2), channel: $0 % 2 == 0 ? .request : .bulk, timeout: .minutes(5))
         }
         for (request, future) in zip(requests, futures) { #expect(try await future.get() == request + [255]) }
         #expect(two.transport.counters.requestsServed == 200)
@@ -53,7 +53,7 @@ struct RequestTests {
             $0.frameBytesMax = 10_000
         }
         func ask(_ payload: [UInt8]) async -> PeerTransportError? {
-            await failure(of: one.transport.request(payload, to: NodeID(2), timeout: .seconds(20)))
+            await failure(of: one.transport.request(payload, to: NodeID(2), timeout: .minutes(5)))
         }
         #expect(await ask([1]) == .refused("not the leader"))
         #expect(await ask([2]) == .responseLost(PeerTransportError.timedOut.description))
@@ -74,13 +74,13 @@ struct RequestTests {
         let brief = one.transport.request([1], to: NodeID(2), timeout: .milliseconds(20))
         #expect(await failure(of: brief) == .timedOut)
         #expect(one.transport.counters.requestsTimedOut == 1)
-        let long = one.transport.request([2], to: NodeID(2), timeout: .seconds(20))
+        let long = one.transport.request([2], to: NodeID(2), timeout: .minutes(5))
         try await two.events.wait(for: .served([2], NodeID(1), .request))
         try await two.stop()
         #expect(await failure(of: long) == .disconnected)
         try await one.events.wait(for: .disconnected(NodeID(2), .request))
-        #expect(await failure(of: one.transport.request([3], to: NodeID(2), timeout: .seconds(20))) == .notConnected)
-        #expect(await failure(of: one.transport.request([3], to: NodeID(9), timeout: .seconds(20))) == .notConnected)
+        #expect(await failure(of: one.transport.request([3], to: NodeID(2), timeout: .minutes(5))) == .notConnected)
+        #expect(await failure(of: one.transport.request([3], to: NodeID(9), timeout: .minutes(5))) == .notConnected)
         try await one.stop()
     }
 
@@ -92,8 +92,8 @@ struct RequestTests {
             reply(.success([1]))
             reply(.success([2]))
         }
-        #expect(try await one.transport.request([0], to: NodeID(2), timeout: .seconds(20)).get() == [1])
-        #expect(try await one.transport.request([0], to: NodeID(2), timeout: .seconds(20)).get() == [1])
+        #expect(try await one.transport.request([0], to: NodeID(2), timeout: .minutes(5)).get() == [1])
+        #expect(try await one.transport.request([0], to: NodeID(2), timeout: .minutes(5)).get() == [1])
         try await one.stop()
         try await two.stop()
         for reply in replies.withLock({ $0 }) { reply(.success([3])) }
@@ -111,7 +111,7 @@ struct RequestTests {
         let futures = try await one.onLoop { transport in
             (0..<5).map { _ in
                 transport.request(
-                    [UInt8](repeating: 1, count: 1_000), to: NodeID(2), channel: .bulk, timeout: .seconds(20))
+                    [UInt8](repeating: 1, count: 1_000), to: NodeID(2), channel: .bulk, timeout: .minutes(5))
             }
         }
         #expect(await failure(of: futures[4]) == .outboundFull)

@@ -51,8 +51,9 @@ final class TestNode: PeerTransportDelegate {
         var configuration = PeerTransportConfiguration(
             nodeID: NodeID(node), clusterID: "test", listenHost: "127.0.0.1", listenPort: 0, peers: [],
             tls: Fixtures.tls(node), incarnation: node * 100, bootCounter: 1)
-        // A machine that is busy for seconds makes no peer silent; the tests of silence set what they need.
-        configuration.silentIntervalsMax = 120
+        // A machine that is busy for minutes makes no peer silent nor late; the tests of silence set what they need.
+        configuration.silentIntervalsMax = 600
+        configuration.handshakeTimeout = .minutes(10)
         change(&configuration)
         let transport = try PeerTransport(
             configuration: configuration, eventLoop: eventLoop, delegate: self, logger: events.logger)

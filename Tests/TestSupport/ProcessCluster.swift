@@ -71,7 +71,7 @@ package final class ProcessCluster {
 
     /// Waits until a node says that it can serve.
     package func awaitReady(_ id: Int) async throws {
-        let end = ContinuousClock.now.advanced(by: .seconds(60))
+        let end = ContinuousClock.now.advanced(by: .seconds(300))
         while ContinuousClock.now < end {
             if let (status, _) = try? await client.get("/health/ready", node: id - 1), status == 200 { return }
             guard processes[id]?.isRunning == true else { break }

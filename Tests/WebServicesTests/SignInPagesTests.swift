@@ -1,5 +1,6 @@
 import Admission
 import Directory
+import Dispatch
 import RecordModel
 import Synchronization
 import Testing
@@ -215,11 +216,11 @@ struct BlockingPoolTests {
     func bounds() async throws {
         let pool = BlockingPool(runningMax: 1, waitingMax: 1)
         let (started, signal) = AsyncStream.makeStream(of: Void.self)
-        let gate = Mutex(false)
+        let gate = DispatchSemaphore(value: 0)
         let first = Task {
             try await pool.run { () throws(ServiceError) -> Int in
                 signal.yield()
-                while !gate.withLock({ $0 }) {}
+                gate.wait()
                 return 1
             }
         }
@@ -230,7 +231,7 @@ struct BlockingPoolTests {
                 tasks.addTask { (try? await pool.run { () throws(ServiceError) -> Int in 2 }) == nil }
             }
             let first = await tasks.next()
-            gate.withLock { $0 = true }
+            gate.signal()
             return [first, await tasks.next()]
         }
         #expect(refused == [true, false])

@@ -19,7 +19,7 @@ struct LoadLimitTests {
     ) async throws -> Value {
         let server = try await NullServer.start(answering: node.responder)
         let targets = try urls(server).map { text throws(CommandFailure) in try LoadTarget(text) }
-        let client = try LoadClient(targets: targets, authority: server.authority, timeoutSeconds: 2)
+        let client = try LoadClient(targets: targets, authority: server.authority, timeoutSeconds: 300)
         let result: Result<Value, any Error>
         do { result = .success(try await body(client, server)) } catch { result = .failure(error) }
         try await client.shutdown()
@@ -27,7 +27,7 @@ struct LoadLimitTests {
         return try result.get()
     }
 
-    private static func change(_ client: LoadClient, patience: Duration = .seconds(5)) -> LimitChange {
+    private static func change(_ client: LoadClient, patience: Duration = .seconds(600)) -> LimitChange {
         var change = LimitChange(client: client, administrator: "secret", container: "c")
         change.patience = patience
         change.pause = .milliseconds(5)
@@ -122,11 +122,11 @@ struct LoadLimitTests {
         let place = LoadPlace(container: "c", environment: "development", database: "private", zones: ["_defaultZone"])
         let settings = LoadSettings(
             mix: LoadMix(.kvSet), pace: .open(rate: 200, spacing: .even, outstandingMax: 64),
-            bound: LoadBound(count: count), place: place, connections: 4, timeoutSeconds: 1)
+            bound: LoadBound(count: count), place: place, connections: 4, timeoutSeconds: 300)
         var run = LoadRun(
             settings: settings, targets: [try LoadTarget(server.url), try LoadTarget(silent)],
             sessions: [LoadTokens(apiToken: "a", webAuthToken: "w")], authority: server.authority, stop: stop)
-        run.handshakeTimeout = .milliseconds(200)
+        run.handshakeTimeout = .seconds(300)
         return run
     }
 
@@ -134,9 +134,12 @@ struct LoadLimitTests {
     func noHandshake() async throws {
         let server = try await NullServer.start()
         try await Self.withSilentNode { silent in
-            let result = try await Self.run(server, silent, stop: LoadStop(), count: 20).run()
-            #expect(result.measurement.byTarget[0].accepted == 10)
-            #expect(result.measurement.byTarget[1].unanswered == 10)
+            var run = try Self.run(server, silent, stop: LoadStop(), count: 4)
+            // It passes twice here; the other server has it for its handshakes.
+            run.handshakeTimeout = .seconds(5)
+            let result = try await run.run()
+            #expect(result.measurement.byTarget[0].accepted == 2)
+            #expect(result.measurement.byTarget[1].unanswered == 2)
             #expect(result.measurement.firstSent != nil)
         }
         await server.shutdown()
@@ -148,8 +151,7 @@ struct LoadLimitTests {
         try await Self.withSilentNode { silent in
             let stop = LoadStop()
             stop.set()
-            var run = try Self.run(server, silent, stop: stop, count: 20)
-            run.handshakeTimeout = .seconds(300)
+            let run = try Self.run(server, silent, stop: stop, count: 20)
             let result = try await run.run()
             #expect(result.wasInterrupted && result.measurement.sent == 0)
         }
@@ -177,7 +179,7 @@ struct LoadLimitTests {
                 ? NullServer.answer("200 OK", #"{"id":"id-\#(attempt)","secret":"s"}"#) : nil
         }
         let client = try LoadClient(
-            targets: [try LoadTarget(server.url)], authority: server.authority, timeoutSeconds: 2)
+            targets: [try LoadTarget(server.url)], authority: server.authority, timeoutSeconds: 300)
         let place = LoadPlace(container: "c", environment: "development", database: "public", zones: ["_defaultZone"])
         let settings = LoadSettings(
             mix: LoadMix(.kvSet), pace: .closed(concurrency: 1), bound: LoadBound(), place: place, connections: 1,

@@ -100,7 +100,8 @@ package struct ServiceClient: Sendable {
         let places = nodes.order(now: waiting.now())
         for (number, place) in places.enumerated() {
             let url = urls[place]
-            let seconds = secondsForAttempt(request, since: start, isLast: number + 1 == places.count)
+            let seconds = Self.secondsForAttempt(
+                request, elapsed: elapsed(since: start), isLast: number + 1 == places.count)
             if seconds <= 0, number > 0 { break }
             do {
                 let response = try await attempt(request, at: url, seconds: max(seconds, 0.001))
@@ -133,9 +134,9 @@ package struct ServiceClient: Sendable {
     private static let fairSeconds = 3.0
 
     /// What an attempt may take. While there is another node to ask, it gets half of what is left of the whole.
-    private func secondsForAttempt(_ request: ServiceRequest, since start: Duration, isLast: Bool) -> Double {
+    static func secondsForAttempt(_ request: ServiceRequest, elapsed: Double, isLast: Bool) -> Double {
         guard let limit = request.limitSeconds else { return Double(request.timeoutSeconds) }
-        let rest = limit - elapsed(since: start)
+        let rest = limit - elapsed
         return min(isLast ? rest : rest / 2, Double(request.timeoutSeconds))
     }
 

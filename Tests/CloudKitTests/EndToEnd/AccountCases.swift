@@ -92,11 +92,14 @@ extension EndToEnd {
             _ = try await node.client.admin(
                 "PATCH", "limits?container=\(configuration.container)", #"{"requestsPerSecond": 1}"#)
             let hasty = CKContainer(configuration: configuration).privateCloudDatabase
-            var refusal: CKError?
-            for _ in 0..<20 where refusal == nil { refusal = await failure { try await hasty.allRecordZones() } }
+            // All at once: one after the other they might come no faster than the limit, on a busy machine.
+            let refusal = await withTaskGroup { tasks in
+                for _ in 0..<20 { tasks.addTask { await failure { try await hasty.allRecordZones() } } }
+                return await tasks.reduce(nil as CKError?) { $0 ?? $1 }
+            }
             #expect(refusal?.code == .requestRateLimited)
             #expect((refusal?.retryAfterSeconds ?? 0) > 0)
-            configuration.patience = .seconds(20)
+            configuration.patience = .seconds(600)
             let patient = CKContainer(configuration: configuration).privateCloudDatabase
             #expect(try await patient.allRecordZones().count == 1)
         }
