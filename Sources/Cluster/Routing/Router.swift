@@ -156,11 +156,8 @@ package final class Router: Sendable {
                 return bytes
             case .answered(.failure(.notLeader(let hint))):
                 lastReason = "group \(group) has no leader at the moment"
-                if node != nodeID { leaders.forget(node, of: group) }
-                if let hint, hint.node != node {
-                    if node != nodeID { leaders.set(hint.node, of: group) }
-                    if tries % 4 != 0 { continue }
-                }
+                leaders.denied(by: node, hint: hint?.node, of: group)
+                if let hint, hint.node != node, tries % 4 != 0 { continue }
             case .answered(.failure(.superseded)): continue
             case .answered(.failure(.overloaded)):
                 throw .unavailable("group \(group) has as much work as it may; slow down")
