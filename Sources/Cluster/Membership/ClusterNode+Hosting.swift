@@ -21,6 +21,7 @@ extension ClusterNode: MembershipHost {
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
             node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
+        hear(introduction.map)
         let isElsewhere = lane.isRunningElsewhere(node, than: introduction.incarnation)
         let acknowledged = lane.acknowledged(by: node)
         platform.startTask { [weak self] in

@@ -23,6 +23,8 @@ struct MembershipState {
     var said = ""
     /// Replicas whose data were found to be damaged, to be given up.
     var damaged: [GroupID: any Error] = [:]
+    /// The newest map that a peer brought while this node had none: whom to ask, and no more.
+    var heard: ClusterMap?
     /// Whether the directory was told of this node's addresses.
     var isAddressTold = false
 }
@@ -45,7 +47,7 @@ extension ClusterNode {
         while !Task.isCancelled, ending == nil {
             await tend()
             // A node that the others do not count any more hears of it by asking.
-            let others = peerBook.addresses(by: placement.map).map(\.node)
+            let others = peers.map(\.node)
             let met = membership.withLock(\.met)
             await meet(lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
             try? await platform.clock.sleep(milliseconds: settings.membershipIntervalMilliseconds)
@@ -129,8 +131,26 @@ extension ClusterNode {
 
     // MARK: Meeting peers
 
+    /// Where the others are, as far as this node knows.
+    private var peers: [PeerAddress] {
+        peerBook.addresses(by: placement.map, heard: membership.withLock(\.heard))
+    }
+
+    /// Takes from a peer whom else there is to ask. All nodes of this one's file may have been replaced.
+    func hear(_ map: ClusterMap?) {
+        guard let map, placement.map == nil else { return }
+        let isNew = membership.withLock { state in
+            if let heard = state.heard, heard.epoch >= map.epoch { return false }
+            state.heard = map
+            return true
+        }
+        guard isNew else { return }
+        let peers = peers
+        lane.eventLoop.execute { [lane] in lane.dial(peers) }
+    }
+
     private func introduceToAll() async -> [NodeID: Standing] {
-        let others = peerBook.addresses(by: placement.map).map(\.node)
+        let others = peers.map(\.node)
         return await withTaskGroup(of: (NodeID, Standing?).self) { tasks in
             for node in others { tasks.addTask { (node, await self.introduce(to: node)) } }
             var answers: [NodeID: Standing] = [:]
@@ -141,7 +161,8 @@ extension ClusterNode {
 
     private func introduce(to node: NodeID) async -> Standing? {
         let identity = identity
-        let introduction = Introduction(incarnation: identity.incarnation, bootCounter: identity.bootCounter)
+        let introduction = Introduction(
+            incarnation: identity.incarnation, bootCounter: identity.bootCounter, map: placement.map)
         return await router.introduce(
             introduction, to: node, by: deadline(milliseconds: Self.answerMilliseconds))
     }
@@ -151,7 +172,7 @@ extension ClusterNode {
     private func meetAll() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, ending == nil {
-            let others = peerBook.addresses(by: placement.map).map(\.node)
+            let others = peers.map(\.node)
             let silent = membership.withLock { state in others.filter { !state.met.contains($0) } }
             if silent.isEmpty || platform.clock.now >= end { return }
             await meet(silent)

@@ -27,6 +27,13 @@ extension Lane {
         nextReconcile = .zero
     }
 
+    /// Looks for a cluster at these places. Once there is a map, it says where the peers are.
+    func dial(_ peers: [PeerAddress]) {
+        eventLoop.preconditionInEventLoop()
+        guard !isStopping, map == nil else { return }
+        transport?.update(peers: peers)
+    }
+
     /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group at a time. A map
     /// that may be outdated changes nothing: it could ask for replicas that were given up since.
     func reconcile(now: MonotonicTime) {

@@ -19,9 +19,11 @@ package struct PeerBook: Hashable, Sendable {
         first = map?.nodes ?? []
     }
 
-    /// Whom to dial by a map; before there is one, everyone in the file.
-    package func addresses(by map: ClusterMap?) -> [PeerAddress] {
-        (map?.nodes ?? configured).filter { $0.id != node }.map { present in
+    /// Whom to dial by a map; before there is one, everyone in the file, and in the map of peers that came by themselves.
+    /// - Parameter heard: what such a peer said. All nodes of an old file may be gone.
+    package func addresses(by map: ClusterMap?, heard: ClusterMap? = nil) -> [PeerAddress] {
+        let others = heard?.nodes.filter { other in !configured.contains { $0.id == other.id } } ?? []
+        return (map?.nodes ?? configured + others).filter { $0.id != node }.map { present in
             let hasMoved = first.first { $0.id == present.id }.map { !$0.hasPeerAddress(of: present) } ?? false
             let entry = hasMoved ? present : configured.first { $0.id == present.id } ?? present
             return PeerAddress(node: NodeID(rawValue: entry.id), host: entry.peerHost, port: entry.peerPort)

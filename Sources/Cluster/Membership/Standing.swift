@@ -126,16 +126,20 @@ package struct Introduction: Hashable, Sendable, WireCodable {
     package var incarnation: UInt64
     /// The number of this start on it.
     package var bootCounter: UInt64
+    /// The map that it goes by, so that a node that has none learns whom else to ask.
+    package var map: ClusterMap?
 
-    package init(incarnation: UInt64, bootCounter: UInt64) {
+    package init(incarnation: UInt64, bootCounter: UInt64, map: ClusterMap? = nil) {
         self.incarnation = incarnation
         self.bootCounter = bootCounter
+        self.map = map
     }
 
-    /// 1 incarnation, 2 boot counter.
+    /// 1 incarnation, 2 boot counter, 3 map.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, incarnation)
         writer.field(2, bootCounter)
+        if let map { writer.field(3) { map.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -144,6 +148,7 @@ package struct Introduction: Hashable, Sendable, WireCodable {
             switch field {
             case 1: incarnation = try reader.unsigned()
             case 2: bootCounter = try reader.unsigned()
+            case 3: map = try reader.message()
             default: try reader.skip()
             }
         }

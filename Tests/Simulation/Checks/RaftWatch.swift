@@ -2,7 +2,7 @@ import PeerTransport
 import RaftCore
 
 /// Reads every Raft message that a living process sends, and holds it against Raft's promises: one leader a term, one vote a
-/// term, no campaign that nobody agreed to, one entry at a position.
+/// term, no campaign that nobody agreed to, one entry at a position; and nobody falls back into a term that is over for it.
 struct RaftWatch {
     private struct Reign: Hashable {
         var group: GroupID
@@ -20,17 +20,35 @@ struct RaftWatch {
         var position: LogPosition
     }
 
+    private struct Member: Hashable {
+        var group: GroupID
+        var replica: ReplicaID
+    }
+
     private var leaders: [Reign: ReplicaID] = [:]
     private var votes: [Ballot: ReplicaID] = [:]
     /// Who said that it would vote for a replica in a term.
     private var preVotes: [Ballot: [ReplicaID]] = [:]
     private var entries: [Place: Entry.Payload] = [:]
+    /// The highest term that each replica has spoken in.
+    private var terms: [Member: Term] = [:]
+    /// Who leads each group, as far as anyone has said.
+    private(set) var reigns: [GroupID: (term: Term, leader: ReplicaID)] = [:]
     private(set) var elections = 0
     private(set) var transfers = 0
 
     /// - Returns: what is wrong with the message; nil if nothing is.
     mutating func judge(_ sent: PeerMessage) -> String? {
         let (group, message) = (sent.group, sent.message)
+        switch message.body {
+        case .preVoteRequest, .preVoteResponse: break
+        default:
+            let member = Member(group: group, replica: message.from)
+            if let other = terms[member], other > message.term {
+                return "group \(group): \(message.from) has spoken in term \(other), and now in \(message.term)"
+            }
+            terms[member] = message.term
+        }
         switch message.body {
         case .appendRequest(let request):
             return leads(message.from, group, message.term) ?? hold(request.entries, group, by: message.from)
@@ -60,6 +78,7 @@ struct RaftWatch {
             return other == leader ? nil : "group \(group): \(other) and \(leader) both lead term \(term)"
         }
         leaders[Reign(group: group, term: term)] = leader
+        if reigns[group].map({ $0.term < term }) ?? true { reigns[group] = (term, leader) }
         elections += 1
         return nil
     }

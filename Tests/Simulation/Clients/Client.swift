@@ -22,6 +22,9 @@ final class Client: @unchecked Sendable {
     var storeFeeds: [Int: StoreFeed] = [:]
     private var writes = 0
     private var keys: UInt64 = 0
+    /// Until when it asks one thing right after the other.
+    private var hurriesUntil: UInt64 = 0
+    private var pause: Sleep?
     /// Whether it stops after what it is at.
     var isEnding = false
     private(set) var hasEnded = true
@@ -51,12 +54,26 @@ final class Client: @unchecked Sendable {
         hasEnded = false
         executor.start { [self] in
             while !isEnding {
-                await sleep(world.milliseconds(1...thinkMillisecondsMax))
+                await think(thinkMillisecondsMax)
                 if isEnding { break }
                 await act()
             }
             hasEnded = true
         }
+    }
+
+    /// Asks as much as it can for a while, from now on.
+    func hurry(for nanoseconds: UInt64) {
+        hurriesUntil = max(hurriesUntil, world.now + nanoseconds)
+        pause?.end()
+    }
+
+    private func think(_ millisecondsMax: UInt64) async {
+        let pause = Sleep()
+        let length = world.milliseconds(1...(world.now < hurriesUntil ? 40 : millisecondsMax))
+        self.pause = pause
+        try? await pause.wait { world.schedule(after: length, .client, for: nil, $0) }
+        self.pause = nil
     }
 
     /// Does something on its own, then calls back.

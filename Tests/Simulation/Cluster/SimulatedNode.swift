@@ -56,6 +56,9 @@ final class SimulatedNode: @unchecked Sendable {
     var beforeDiskCall: (() -> Void)? {
         didSet { if process?.isDead == false { disk?.beforeCall = beforeDiskCall } }
     }
+    /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
+    func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
+
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?
 

@@ -24,6 +24,7 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     var report: SimulationReport
     var isHealed = false
+    var trap: Ambush?
 
     /// - Parameters:
     ///   - folder: where the nodes keep their data meanwhile; best in memory.
@@ -80,6 +81,7 @@ package final class Simulation: @unchecked Sendable {
         network.observer = { [unowned self] message, sender in
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
+            spring(at: message)
         }
         for node in nodes { node.onFailure = { [unowned self] in restartLater(node) } }
         for node in nodes.prefix(options.nodes) {

@@ -72,6 +72,12 @@ package struct SimulationOptions: Sendable {
         case failingDisk
         /// A disk is full for a while.
         case fullDisk
+        /// A log's disk takes long.
+        case slowDisk
+        /// A leader does not hear that another is being elected.
+        case ambush
+        /// What one node of two has not synced is lost, and the other cannot be asked.
+        case amnesia
     }
 
     /// What happens to the data of a node.

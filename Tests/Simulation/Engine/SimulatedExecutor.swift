@@ -23,7 +23,7 @@ final class SimulatedExecutor: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// A wait that ends early when its task is cancelled.
+/// A wait that ends early when its task is cancelled, or somebody says so.
 final class Sleep: @unchecked Sendable {
     // Touched on the simulation's thread only.
     private var continuation: CheckedContinuation<Void, Never>?
@@ -43,7 +43,8 @@ final class Sleep: @unchecked Sendable {
         try Task.checkCancellation()
     }
 
-    private func end() {
+    /// Ends it before its time.
+    func end() {
         isOver = true
         continuation?.resume()
         continuation = nil

@@ -30,6 +30,9 @@ extension Simulation {
         case .jump: jump(node)
         case .failingDisk: failDisk(of: node, for: duration)
         case .fullDisk: fillDisk(of: node, for: duration)
+        case .slowDisk: node.slowDisk(byMicroseconds: UInt64(world.random(50_000...1_000_000)))
+        case .ambush: ambush()
+        case .amnesia: causeAmnesia()
         }
     }
 

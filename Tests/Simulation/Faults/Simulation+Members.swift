@@ -54,7 +54,7 @@ extension Simulation {
         change(command(id))
     }
 
-    private func change(_ change: MapChange) {
+    func change(_ change: MapChange) {
         world.note("CHANGE \(change)")
         let entry = DirectoryEntry(.changeMap(change)).encoded()
         manager.perform { client in

@@ -11,7 +11,7 @@ final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
     // Touched on the simulation's thread only.
     let world: World
     let process: ProcessLife
-    let delays: Delays
+    var delays: Delays
     let eventLoop: any EventLoop
     let executor: SimulatedExecutor
     private let loop: SimulatedLoop

@@ -141,6 +141,8 @@ struct FormationTests {
         }
         let introduction = Introduction(incarnation: 7, bootCounter: 8)
         #expect(try Introduction(decoding: introduction.encoded()) == introduction)
+        let member = Introduction(incarnation: 7, bootCounter: 8, map: map)
+        #expect(try Introduction(decoding: member.encoded()) == member)
     }
 }
 

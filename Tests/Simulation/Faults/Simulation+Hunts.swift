@@ -1,0 +1,109 @@
+import Cluster
+import Directory
+import PeerTransport
+import RaftCore
+
+// Faults that come together where an answer could go wrong: random ones meet too seldom.
+
+/// A leader that will not hear of the next one.
+struct Ambush {
+    var group: GroupID
+    var leader: ReplicaID
+    var until: UInt64
+}
+
+extension Simulation {
+    // MARK: A leader that does not know
+
+    /// Has a group elect another leader, and sees to it that the old one does not hear of it while clients go on asking it. What it
+    /// answers from then on must still be what all were told.
+    func ambush() {
+        guard let (group, leader, others) = replicasOfAnyGroup() else { return }
+        trap = Ambush(group: group, leader: leader, until: world.now + 20 * World.second)
+        switch world.random(0...2) {
+        case 0: preferLeader(others[0], of: group)
+        case 1: network.cut(from: Int(leader.node.rawValue), to: others[0])
+        default:
+            // Who promised the leader time forgets it, perhaps.
+            network.cut(from: Int(leader.node.rawValue), to: others[0])
+            guard others.count > 1 else { break }
+            world.schedule(after: world.milliseconds(1_500...4_000), .fault, for: nil) { [unowned self] in
+                if isHealed { return }
+                crashShortly(nodes[others[1] - 1], .process)
+            }
+        }
+        world.schedule(after: 25 * World.second, .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    /// Cuts the leader off from the others' voices as soon as another one campaigns.
+    func spring(at sent: PeerMessage) {
+        guard let trap, trap.group == sent.group, !isHealed else { return }
+        switch sent.message.body {
+        case .voteRequest where sent.message.from.node != trap.leader.node: break
+        case .timeoutNow: break
+        default: return
+        }
+        self.trap = nil
+        guard world.now < trap.until else { return }
+        let leader = Int(trap.leader.node.rawValue)
+        world.note("AMBUSH of \(trap.leader), which leads group \(trap.group)")
+        for other in 1...network.nodeCount where other != leader { network.cut(from: other, to: leader) }
+        hurry(for: 4 * World.second)
+        world.schedule(after: world.milliseconds(3_000...8_000), .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    private func preferLeader(_ node: Int, of group: GroupID) {
+        guard manager.hasEnded else { return }
+        change(.preferLeader(shard: group.shard, node: UInt64(node)))
+    }
+
+    // MARK: A node that forgets
+
+    /// Lets two of three go on, the disk of one of them slow; then takes its power and the other one's network away. What was
+    /// acknowledged meanwhile must be known to whoever is left.
+    func causeAmnesia() {
+        guard let (_, leader, others) = replicasOfAnyGroup(), others.count > 1 else { return }
+        let leading = Int(leader.node.rawValue)
+        let (forgetful, keeper) = world.chance(50) ? (leading, others[0]) : (others[0], leading)
+        isolate(others[1])
+        nodes[forgetful - 1].slowDisk(byMicroseconds: UInt64(world.random(200_000...1_000_000)))
+        hurry(for: 15 * World.second)
+        world.schedule(after: world.milliseconds(500...4_000), .fault, for: nil) { [unowned self] in
+            if isHealed { return }
+            crashShortly(nodes[forgetful - 1], .power)
+            network.heal()
+            isolate(keeper)
+            world.schedule(after: world.milliseconds(4_000...12_000), .fault, for: nil) { [unowned self] in
+                network.heal()
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    /// Who leads a group, and the nodes that hold its other replicas, in any order.
+    private func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
+        let group = world.pick(groups)
+        guard let map = newestMap, let leader = raftWatch.reigns[group]?.leader else { return nil }
+        let others = map.replicas(ofShard: group.shard).filter { $0.node != leader.node.rawValue }.map { Int($0.node) }
+        return others.isEmpty ? nil : (group, leader, others.shuffled(using: &world.generator))
+    }
+
+    private func isolate(_ node: Int) {
+        for other in 1...network.nodeCount where other != node {
+            network.cut(from: node, to: other)
+            network.cut(from: other, to: node)
+        }
+    }
+
+    /// Ends a process and starts it again within the time that leases and elections take.
+    private func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
+        guard !node.isDown else { return }
+        node.crash(crash)
+        world.schedule(after: world.milliseconds(20...400), .process, for: nil) { node.start() }
+    }
+
+    private func hurry(for nanoseconds: UInt64) {
+        for client in clients { client.hurry(for: nanoseconds) }
+    }
+}
