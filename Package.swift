@@ -23,6 +23,7 @@ extension Target.Dependency {
     static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
     static let logging: Self = .product(name: "Logging", package: "swift-log")
     static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
+    static let heap: Self = .product(name: "HeapModule", package: "swift-collections")
     static let hummingbird: Self = .product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore: Self = .product(name: "HummingbirdCore", package: "hummingbird")
     static let hummingbirdHTTP2: Self = .product(name: "HummingbirdHTTP2", package: "hummingbird")
@@ -162,7 +163,7 @@ let package = Package(
                     "zonekeeper", .asyncHTTPClient,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
-            .target(name: "EventQueue", path: "Tests/EventQueue", swiftSettings: settings),
+            .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),
             .target(name: "HistoryChecks", path: "Tests/HistoryChecks", swiftSettings: settings),
             .testTarget(
                 name: "HistoryChecksTests", dependencies: ["HistoryChecks", "RaftCore"], swiftSettings: settings),

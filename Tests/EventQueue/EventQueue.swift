@@ -1,14 +1,16 @@
+public import HeapModule
+
 /// What is going to happen, earliest first; of what happens at one time, in the order in which it was scheduled.
 ///
-/// Inlinable, because simulators spend their time with it.
-package struct EventQueue<Event> {
+/// Public and inlinable, because simulators spend their time with it: only then is it compiled for their events.
+public struct EventQueue<Event> {
     @usableFromInline
-    var heap: [Scheduled] = []
+    var heap = Heap<Scheduled>()
     @usableFromInline
     var sequence: UInt64 = 0
 
     @usableFromInline
-    struct Scheduled {
+    struct Scheduled: Comparable {
         @usableFromInline
         var time: UInt64
         @usableFromInline
@@ -24,42 +26,29 @@ package struct EventQueue<Event> {
         }
 
         @inlinable
-        func isBefore(_ other: Scheduled) -> Bool { (time, sequence) < (other.time, other.sequence) }
+        static func < (one: Self, other: Self) -> Bool {
+            (one.time, one.sequence) < (other.time, other.sequence)
+        }
+
+        @inlinable
+        static func == (one: Self, other: Self) -> Bool { one.sequence == other.sequence }
     }
 
-    @inlinable package init() {}
+    @inlinable public init() {}
 
-    @inlinable package var count: Int { heap.count }
+    @inlinable public var count: Int { heap.count }
 
     /// When the next event is due; nil if there is none.
-    @inlinable package var nextTime: UInt64? { heap.first?.time }
+    @inlinable public var nextTime: UInt64? { heap.min?.time }
 
     @inlinable
-    package mutating func add(_ event: Event, at time: UInt64) {
+    public mutating func add(_ event: Event, at time: UInt64) {
         sequence += 1
-        heap.append(Scheduled(time: time, sequence: sequence, event: event))
-        var place = heap.count - 1
-        while place > 0, heap[place].isBefore(heap[(place - 1) / 2]) {
-            heap.swapAt(place, (place - 1) / 2)
-            place = (place - 1) / 2
-        }
+        heap.insert(Scheduled(time: time, sequence: sequence, event: event))
     }
 
     @inlinable
-    package mutating func next() -> (time: UInt64, event: Event)? {
-        guard !heap.isEmpty else { return nil }
-        if heap.count > 1 { heap.swapAt(0, heap.count - 1) }
-        let first = heap.removeLast()
-        var place = 0
-        while true {
-            var least = place
-            let left = 2 * place + 1
-            if left < heap.count, heap[left].isBefore(heap[least]) { least = left }
-            if left + 1 < heap.count, heap[left + 1].isBefore(heap[least]) { least = left + 1 }
-            if least == place { break }
-            heap.swapAt(place, least)
-            place = least
-        }
-        return (first.time, first.event)
+    public mutating func next() -> (time: UInt64, event: Event)? {
+        heap.popMin().map { ($0.time, $0.event) }
     }
 }
