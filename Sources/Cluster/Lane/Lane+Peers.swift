@@ -88,6 +88,8 @@ extension Lane: PeerTransportDelegate {
             case .distrust(let group, let index):
                 distrust(group, at: index)
                 answer(.done([]))
+            case .condition(let group):
+                answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
             case .introduce(let introduction):
                 guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
                 host.greet(introduction, from: node, reply: answer)

@@ -37,7 +37,7 @@ package final class Lane: @unchecked Sendable {
     /// What answers other nodes about membership.
     weak var host: (any MembershipHost)?
     /// Called when a replica's data are damaged.
-    var onDamage: @Sendable (GroupID, any Error) -> Void = { _, _ in }
+    var onDamage: @Sendable (GroupID, ReplicaDamage) -> Void = { _, _ in }
     /// Until this node has heard from its peers whether its data folder is the newest: nothing is sent, and nothing counts.
     var isHeld = false
     /// The peers that have said so; those of the others do not count that have not. Nil where this folder cannot be an old one.
@@ -148,7 +148,8 @@ package final class Lane: @unchecked Sendable {
                     completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
                 } catch {
                     completion(.failure(.failed("reading failed: \(error)")))
-                    if DataDamage.isDamage(error) { self.eventLoop.execute { self.damaged(group, error) } }
+                    guard DataDamage.isDamage(error) else { return }
+                    self.eventLoop.execute { self.damaged(group, ReplicaDamage(error, .reading)) }
                 }
             }
         }

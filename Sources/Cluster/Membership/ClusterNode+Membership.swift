@@ -21,8 +21,8 @@ struct MembershipState {
     var met: Set<NodeID> = []
     /// What was last logged about waiting.
     var said = ""
-    /// Replicas whose data were found to be damaged, to be given up.
-    var damaged: [GroupID: any Error] = [:]
+    /// Replicas whose data were found to be damaged, to be given up once a good copy is known.
+    var damaged: [GroupID: ReplicaDamage] = [:]
     /// The newest map that a peer brought while this node had none: whom to ask, and no more.
     var heard: ClusterMap?
     /// Whether the directory was told of this node's addresses.

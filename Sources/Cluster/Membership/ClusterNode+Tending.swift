@@ -1,5 +1,6 @@
 import Directory
 import Logging
+import NIOCore
 import PeerTransport
 import RaftCore
 import RecordModel
@@ -65,29 +66,54 @@ extension ClusterNode {
         if await change(.moveNode(own)) { membership.withLock { $0.isAddressTold = true } }
     }
 
-    /// A replica's data were found to be damaged while the node runs.
-    func repair(_ group: GroupID, _ error: any Error) {
+    /// A replica's data were found to be damaged.
+    func repair(_ group: GroupID, _ damage: ReplicaDamage) {
         guard map.replicas(ofShard: group.shard).count > 1 else {
             return logger.error(
-                "group \(group): the data here are damaged, and there is no other copy: \(error). Restore a backup")
+                "group \(group): the data here are damaged, and there is no other copy: \(damage.error). Restore a backup"
+            )
         }
-        if error is RaftLogError { return beginAnew("its raft log is damaged: \(error)") }
+        if damage.error is RaftLogError { return beginAnew("its raft log is damaged: \(damage.error)") }
         // Replicas are opened and given up by one task only.
-        membership.withLock { $0.damaged[group] = error }
+        membership.withLock { $0.damaged[group] = damage }
     }
 
     private func giveUpDamaged() async {
-        let damaged = membership.withLock { state in
-            defer { state.damaged = [:] }
-            return state.damaged
-        }
+        let damaged = membership.withLock(\.damaged)
         for group in damaged.keys.sorted() {
-            guard let error = damaged[group] else { continue }
-            await attempt("giving up the damaged replica of group \(group)") {
-                guard try await !keeper.lose(group, because: error) else { return }
-                membership.withLock { $0.damaged[group] = error }
+            guard let damage = damaged[group] else { continue }
+            let own = try? await lane.eventLoop.submit { [lane] in lane.condition(of: group) }.get()
+            let others = await conditions(of: group)
+            let isLed = (try? await router.members(of: group, by: deadline(milliseconds: 1_000))) != nil
+            switch damage.verdict(own: own ?? nil, others: others, isLed: isLed) {
+            case .giveUp:
+                await attempt("giving up the damaged replica of group \(group)") {
+                    guard try await keeper.lose(group, because: damage.error) else { return }
+                    membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
+                }
+            case .recovered:
+                membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
+                try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
+            case .keep:
+                if damage.isTold { continue }
+                membership.withLock { $0.damaged[group]?.isTold = true }
+                logger.error(
+                    "group \(group): the data of this node's replica are damaged (\(damage.error)), and no other node is known to have a better copy: nothing is given up, and the others are asked again and again"
+                )
             }
         }
+    }
+
+    /// What the other nodes say of their replicas of a group.
+    private func conditions(of group: GroupID) async -> [ReplicaCondition] {
+        var found: [ReplicaCondition] = []
+        for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
+            let node = NodeID(rawValue: replica.node)
+            if let condition = await router.condition(of: group, on: node, by: deadline(milliseconds: 1_000)) {
+                found.append(condition)
+            }
+        }
+        return found
     }
 
     /// The directory's leader drops nodes that have nothing left.

@@ -1,8 +1,9 @@
 import GRDB
 import Storage
 
-/// Whether an error means that data of this node are damaged, so that trying again does not help and a good copy is needed.
+/// What an error says of the data of this node.
 enum DataDamage {
+    /// Whether they are damaged, so that trying again does not help and a good copy is needed.
     static func isDamage(_ error: any Error) -> Bool {
         switch error {
         case let error as DatabaseError:
@@ -11,5 +12,16 @@ enum DataDamage {
         case RaftLogError.corrupt: true
         default: false
         }
+    }
+
+    /// Whether what is stored does not take an entry that is committed. If that is the entry's own fault, the other replicas do not take
+    /// it either; else the data here are damaged. What a machine may do better later is none of that.
+    static func keepsFromApplying(_ error: any Error) -> Bool {
+        if let error = error as? DatabaseError,
+            [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR].contains(error.resultCode.primaryResultCode)
+        {
+            return true
+        }
+        return isDamage(error)
     }
 }

@@ -121,11 +121,25 @@ extension Lane {
     }
 
     /// A replica's data are damaged: told once for each.
-    func damaged(_ group: GroupID, _ error: any Error) {
+    func damaged(_ group: GroupID, _ damage: ReplicaDamage) {
         eventLoop.preconditionInEventLoop()
         guard let replica = replicas[group], !replica.isDamaged else { return }
         replica.isDamaged = true
-        onDamage(group, error)
+        onDamage(group, damage)
+    }
+
+    /// A replica that could not apply an entry could after all.
+    func recovered(_ group: GroupID) {
+        eventLoop.preconditionInEventLoop()
+        replicas[group]?.isDamaged = false
+    }
+
+    /// How this node's replica is; nil where it has none.
+    func condition(of group: GroupID) -> ReplicaCondition? {
+        eventLoop.preconditionInEventLoop()
+        return replicas[group].map {
+            ReplicaCondition(applied: $0.applied, applies: $0.applyFailure == nil, isDamaged: $0.isDamaged)
+        }
     }
 }
 

@@ -27,8 +27,10 @@ struct ReplicaKeeper: Sendable {
     var logger: Logger
 
     /// Opens every replica that the folder's account names, and removes what is left of others.
+    /// - Returns: those that are damaged and not open, where there may be other copies.
     /// - Throws: what keeps a replica from being opened, if there is no other copy of it.
-    func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws {
+    func openPresent(_ recovered: [GroupID: RecoveredGroup]) async throws -> [GroupID: ReplicaDamage] {
+        var damaged: [GroupID: ReplicaDamage] = [:]
         let held = folder.held
         for group in recovered.keys.sorted() where held[group] == nil { try await forget(group) }
         try removeStrayDatabases(besides: held)
@@ -38,9 +40,11 @@ struct ReplicaKeeper: Sendable {
             do {
                 try await start(group, generation: generation, recovered: recovered[group] ?? RecoveredGroup())
             } catch  where DataDamage.isDamage(error) && hasOtherCopies(group) {
-                try await lose(group, because: error)
+                logger.error("group \(group): the replica here cannot be opened: \(error)")
+                damaged[group] = ReplicaDamage(error, .opening)
             }
         }
+        return damaged
     }
 
     /// Opens a new, empty replica, which gets the log or a snapshot from its leader.

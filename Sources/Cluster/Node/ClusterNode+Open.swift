@@ -6,6 +6,7 @@ import NIOCore
 import PeerTransport
 import RaftCore
 import Storage
+import Synchronization
 
 /// What a node is made of.
 struct NodeParts {
@@ -38,13 +39,14 @@ extension ClusterNode {
             platform: platform, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
             snapshotPool: snapshotPool, logger: logger)
         let keeper = makeKeeper(settings, platform, folder: folder, log: log, lane: lane, logger)
-        try await keeper.openPresent(recovered)
+        let damaged = try await keeper.openPresent(recovered)
         let node = try ClusterNode(
             parts: NodeParts(
                 platform: platform, settings: settings, configured: configured, keeper: keeper, lane: lane,
                 checkpointer: Checkpointer(
                     holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger),
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
+        node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
         try await node.connectLane()
         if settings.nodes.count == 1, node.placement.map == nil { try await node.foundAlone() }
@@ -85,7 +87,7 @@ extension ClusterNode {
                 guard let self else { return completion(false) }
                 platform.startTask { completion(await (try? self.refreshDirectory()) != nil) }
             }
-            lane.onDamage = { [weak self] group, error in self?.repair(group, error) }
+            lane.onDamage = { [weak self] group, damage in self?.repair(group, damage) }
             // A folder that may be an old one counts for nothing before the peers were asked.
             let mayBeOld = identity.hasTakenPart && !isAlone
             lane.isHeld = mayBeOld

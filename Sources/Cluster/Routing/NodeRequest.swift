@@ -25,6 +25,8 @@ enum NodeRequest: Sendable {
     case stateHash(GroupID, at: LogIndex)
     /// Your replica's data differ from those of a majority.
     case distrust(GroupID, at: LogIndex)
+    /// How your replica of the group is: a `ReplicaCondition`.
+    case condition(GroupID)
 
     /// Whether a node may ask this whose data folder does not count.
     var isOfStrangers: Bool {
@@ -101,6 +103,7 @@ extension NodeRequest: WireCodable {
         case .distrust(let group, let index):
             writer.field(1, group.rawValue)
             writer.field(12, index.rawValue)
+        case .condition(let group): writer.field(13, group.rawValue)
         }
     }
 
@@ -121,6 +124,7 @@ extension NodeRequest: WireCodable {
             case 10: request = try Self.claim(&reader)
             case 11: request = .stateHash(group, at: LogIndex(try reader.unsigned()))
             case 12: request = .distrust(group, at: LogIndex(try reader.unsigned()))
+            case 13: request = .condition(GroupID(try reader.unsigned()))
             default: try reader.skip()
             }
         }

@@ -121,6 +121,12 @@ package final class Router: Sendable {
         }
     }
 
+    /// How another node's replica of a group is; nil if it has none, or cannot be asked.
+    func condition(of group: GroupID, on node: NodeID, by deadline: Deadline) async -> ReplicaCondition? {
+        guard case .answered(.success(let bytes)) = await ask(node, .condition(group), by: deadline) else { return nil }
+        return try? ReplicaCondition(decoding: bytes)
+    }
+
     /// Tells another node something for its layers above, if it can be reached now.
     package func tell(_ message: [UInt8], to node: NodeID) async {
         _ = await ask(node, .tell(message), by: Deadline(milliseconds: 1_000, from: platform.clock.now))

@@ -90,6 +90,7 @@ extension Lane {
 
     /// The data of this node's replica differ from the others'.
     func distrust(_ group: GroupID, at index: LogIndex) {
-        damaged(group, StorageMismatch("at \(index) the data differ from those of the other nodes, which agree"))
+        let error = StorageMismatch("at \(index) the data differ from those of the other nodes, which agree")
+        damaged(group, ReplicaDamage(error, .reading))
     }
 }

@@ -124,7 +124,8 @@ struct FolderTests {
         members.configuration = Configuration(voters: [ReplicaID(7)])
         #expect(members.isWithout(ReplicaID(8)) && !members.isWithout(ReplicaID(7)))
         for request in [
-            NodeRequest.members(.shard(2)), .introduce(Introduction(incarnation: 1, bootCounter: 2)),
+            NodeRequest.members(.shard(2)), .condition(.shard(2)),
+            .introduce(Introduction(incarnation: 1, bootCounter: 2)),
             .claim(incarnation: 3, previous: 4),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
