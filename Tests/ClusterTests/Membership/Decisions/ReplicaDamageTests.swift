@@ -2,6 +2,7 @@ import GRDB
 import RaftCore
 import Storage
 import Testing
+import Wire
 
 @testable import Cluster
 
