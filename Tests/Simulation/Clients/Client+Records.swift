@@ -11,6 +11,8 @@ extension Client {
 
     func save() async { await modify(write: 1, isAtomic: false) }
 
+    func save(in zone: Int) async { await modify(zone, [newWrite(world.pick(Self.names), in: zone)], isAtomic: false) }
+
     func saveBatch() async { await modify(write: world.random(2...3), isAtomic: world.chance(70)) }
 
     private func modify(write count: Int, isAtomic: Bool) async {

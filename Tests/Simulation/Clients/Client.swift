@@ -22,12 +22,26 @@ final class Client: @unchecked Sendable {
     var storeFeeds: [Int: StoreFeed] = [:]
     private var writes = 0
     private var keys: UInt64 = 0
-    /// Until when it asks one thing right after the other.
-    private var hurriesUntil: UInt64 = 0
+    /// What it does for a while, one thing right after the other.
+    private var rush: Rush?
     private var pause: Sleep?
     /// Whether it stops after what it is at.
     var isEnding = false
     private(set) var hasEnded = true
+
+    /// A time of many requests.
+    struct Rush {
+        var until: UInt64
+        /// Where, and what for; nil for anything anywhere.
+        var aim: Aim?
+    }
+
+    /// Reading or writing one zone at one node.
+    struct Aim {
+        var node: Int
+        var zone: Int
+        var isReading: Bool
+    }
 
     /// A copy of a zone, and where its feed goes on.
     struct ZoneFeed {
@@ -63,14 +77,15 @@ final class Client: @unchecked Sendable {
     }
 
     /// Asks as much as it can for a while, from now on.
-    func hurry(for nanoseconds: UInt64) {
-        hurriesUntil = max(hurriesUntil, world.now + nanoseconds)
+    func hurry(for nanoseconds: UInt64, aim: Aim? = nil) {
+        rush = Rush(until: world.now + nanoseconds, aim: aim)
         pause?.end()
     }
 
     private func think(_ millisecondsMax: UInt64) async {
         let pause = Sleep()
-        let length = world.milliseconds(1...(world.now < hurriesUntil ? 40 : millisecondsMax))
+        if let rush, rush.until <= world.now { self.rush = nil }
+        let length = world.milliseconds(1...(rush == nil ? millisecondsMax : 40))
         self.pause = pause
         try? await pause.wait { world.schedule(after: length, .client, for: nil, $0) }
         self.pause = nil
@@ -90,6 +105,10 @@ final class Client: @unchecked Sendable {
     }
 
     private func act() async {
+        if let aim = rush?.aim {
+            home = aim.node - 1
+            return aim.isReading ? await lookUpAll(in: aim.zone) : await save(in: aim.zone)
+        }
         switch world.random(0...99) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()

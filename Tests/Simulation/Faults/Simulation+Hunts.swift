@@ -48,8 +48,21 @@ extension Simulation {
         let leader = Int(trap.leader.node.rawValue)
         world.note("AMBUSH of \(trap.leader), which leads group \(trap.group)")
         for other in 1...network.nodeCount where other != leader { network.cut(from: other, to: leader) }
-        hurry(for: 4 * World.second)
+        ask(leader, what: trap.group)
         world.schedule(after: world.milliseconds(3_000...8_000), .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    /// Has some clients read what the others write, the ones at a node and the others everywhere else.
+    private func ask(_ node: Int, what group: GroupID) {
+        let zones = recorder.zones.indices.filter { recorder.zones[$0].group == group }
+        let others = nodes.filter { $0.running != nil && $0.number != node }.map(\.number)
+        guard !zones.isEmpty, !others.isEmpty else { return }
+        let zone = world.pick(zones)
+        for (place, client) in clients.enumerated() {
+            let isReading = place % 2 == 0
+            let aim = Client.Aim(node: isReading ? node : world.pick(others), zone: zone, isReading: isReading)
+            client.hurry(for: 4 * World.second, aim: aim)
+        }
     }
 
     private func preferLeader(_ node: Int, of group: GroupID) {
@@ -81,9 +94,9 @@ extension Simulation {
 
     // MARK: Parts
 
-    /// Who leads a group, and the nodes that hold its other replicas, in any order.
+    /// Who leads a group of which there is a history, and the nodes that hold its other replicas, in any order.
     private func replicasOfAnyGroup() -> (GroupID, ReplicaID, others: [Int])? {
-        let group = world.pick(groups)
+        let group = world.pick(groups.filter { $0 != .directory })
         guard let map = newestMap, let leader = raftWatch.reigns[group]?.leader else { return nil }
         let others = map.replicas(ofShard: group.shard).filter { $0.node != leader.node.rawValue }.map { Int($0.node) }
         return others.isEmpty ? nil : (group, leader, others.shuffled(using: &world.generator))
