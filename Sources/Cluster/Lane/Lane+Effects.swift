@@ -203,7 +203,7 @@ extension Lane {
         guard replicas[group]?.applier === applier else { return }
         switch progress {
         case .failed(let error):
-            if DataDamage.keepsFromApplying(error) { damaged(group, ReplicaDamage(error, .applying)) }
+            if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
             if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull(nil) }
             replicas[group]?.applyFailure = "\(error)"
             replicas[group]?.nextApply = now.adding(milliseconds: 1_000)

@@ -85,8 +85,8 @@ extension Lane: PeerTransportDelegate {
                 members(of: group) { answer(NodeReply($0)) }
             case .stateHash(let group, let index):
                 stateHash(of: group, at: index) { answer(NodeReply($0)) }
-            case .distrust(let group, let index):
-                distrust(group, at: index)
+            case .distrust(let group, let replica, let index):
+                distrust(group, replica, at: index)
                 answer(.done([]))
             case .condition(let group):
                 answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))

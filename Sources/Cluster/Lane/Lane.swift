@@ -130,7 +130,8 @@ package final class Lane: @unchecked Sendable {
     /// Proposes a command. The completion is called with its outcome once it is applied here, or with why it was not.
     package func propose(_ command: [UInt8], to group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
-        guard !isStopping, replicas[group] != nil else { return completion(.failure(.notLeader(hint: nil))) }
+        guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
+        if let refusal = replica.refusal { return completion(.failure(refusal)) }
         replicas[group]?.proposals.append(Replica.Proposal(command: command, completion: completion))
         scheduleFlush(of: group)
     }
@@ -139,9 +140,9 @@ package final class Lane: @unchecked Sendable {
     /// the group. It runs on a reader connection and never waits for writes.
     package func read(_ request: [UInt8], from group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
-        guard !isStopping, let applier = replicas[group]?.applier else {
-            return completion(.failure(.notLeader(hint: nil)))
-        }
+        guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
+        if let refusal = replica.refusal { return completion(.failure(refusal)) }
+        let applier = replica.applier
         let run: @Sendable () -> Void = { [self] in
             blockingPool.run {
                 do {
@@ -149,7 +150,7 @@ package final class Lane: @unchecked Sendable {
                 } catch {
                     completion(.failure(.failed("reading failed: \(error)")))
                     guard DataDamage.isDamage(error) else { return }
-                    self.eventLoop.execute { self.damaged(group, ReplicaDamage(error, .reading)) }
+                    self.eventLoop.execute { self.damaged(group, error, .reading) }
                 }
             }
         }
@@ -287,7 +288,10 @@ package final class Lane: @unchecked Sendable {
             $0 != replica.raft.id && !rejectedPeers.contains($0.node)
                 && transport?.isConnected($0.node, channel: .raft) == true
         }
-        if replica.applyFailure != nil || !space.stalled.isEmpty { return others.first }
+        if replica.applyFailure != nil || replica.damage != nil || !space.stalled.isEmpty {
+            // Any: the first one may be no better.
+            return others.isEmpty ? nil : others[Int(platform.random() % UInt64(others.count))]
+        }
         guard replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now else { return nil }
         return others.first { $0.node == preferredLeaders[group] }
     }
@@ -314,7 +318,7 @@ package final class Lane: @unchecked Sendable {
                     group: group, id: replica.raft.id, role: replica.raft.role, term: replica.raft.term,
                     leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
-                    applyFailure: replica.applyFailure)
+                    applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" })
             }
         }
     }

@@ -57,8 +57,8 @@ final class Replica: @unchecked Sendable {
     var nextMaintenance: MonotonicTime? = .zero
     /// What the leader's way to the members of the map waits for; empty where nothing is to be done.
     var waitsFor = ""
-    /// Its data were found to be damaged.
-    var isDamaged = false
+    /// What was found to be damaged of its data.
+    var damage: ReplicaDamage?
     /// How far the comparison with the other replicas is.
     var scrub = Lane.Scrub()
     /// Why applying stands still, if it does.
@@ -74,6 +74,14 @@ final class Replica: @unchecked Sendable {
 
     /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the log.
     var backlog: UInt64 { handedOver.rawValue - min(applied, handedOver).rawValue }
+
+    /// Why it must not answer: what it says may be wrong. One without others says what it can, until its damage is met.
+    var refusal: ReplicaError? {
+        guard let damage, damage.kind == .reading, raft.configuration.voters.count > 1 else { return nil }
+        return raft.role == .leader
+            ? .unavailable("the data of its leader are damaged, and another node has to lead first")
+            : .notLeader(hint: raft.leader)
+    }
 
     /// A snapshot whose file is whole. `reply` tells its sender what became of it.
     struct ReceivedSnapshot {

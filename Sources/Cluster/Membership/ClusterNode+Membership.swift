@@ -70,7 +70,7 @@ extension ClusterNode {
     private var formation: Formation {
         Formation(
             node: settings.nodeID.rawValue, incarnation: identity.incarnation, configured: configured,
-            promise: folder.promise)
+            promise: folder.promise, heard: membership.withLock(\.heard))
     }
 
     /// Becomes part of a cluster.

@@ -15,7 +15,7 @@ extension ClusterNode {
         guard let map = placement.map else { return }
         checkOwnPlace(in: map)
         guard ending == nil else { return }
-        await giveUpDamaged()
+        await mendDamaged(map)
         let plan = ReplicaPlan(
             map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
         for place in plan.open {
@@ -53,7 +53,10 @@ extension ClusterNode {
         let replica = ReplicaID(.init(node: settings.nodeID.rawValue, generation: place.generation))
         guard let members = try? await router.members(of: place.group, by: deadline()), members.isWithout(replica)
         else { return }
-        await attempt("giving up the replica of group \(place.group)") { try await keeper.release(place.group) }
+        let damage = membership.withLock { $0.damaged[place.group] }
+        await attempt("giving up the replica of group \(place.group)") {
+            try await keeper.release(place.group, damage: damage?.generation == place.generation ? damage : nil)
+        }
     }
 
     private func renew(_ place: ReplicaPlan.Place) async {
@@ -68,52 +71,72 @@ extension ClusterNode {
 
     /// A replica's data were found to be damaged.
     func repair(_ group: GroupID, _ damage: ReplicaDamage) {
-        guard map.replicas(ofShard: group.shard).count > 1 else {
-            return logger.error(
-                "group \(group): the data here are damaged, and there is no other copy: \(damage.error). Restore a backup"
-            )
+        if damage.error is RaftLogError, map.replicas(ofShard: group.shard).count > 1 {
+            return beginAnew("its raft log is damaged: \(damage.error)")
         }
-        if damage.error is RaftLogError { return beginAnew("its raft log is damaged: \(damage.error)") }
         // Replicas are opened and given up by one task only.
         membership.withLock { $0.damaged[group] = damage }
     }
 
-    private func giveUpDamaged() async {
-        let damaged = membership.withLock(\.damaged)
-        for group in damaged.keys.sorted() {
+    /// Has the directory give this node a later replica of each group whose replica here is damaged, where another one is sound. The old
+    /// one is given up as every other that the map does not want.
+    private func mendDamaged(_ map: ClusterMap) async {
+        let held = folder.held
+        let damaged = membership.withLock { state in
+            state.damaged = state.damaged.filter { held[$0.key] == $0.value.generation }
+            return state.damaged.filter { group, damage in
+                let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
+                return wanted?.generation == damage.generation
+            }
+        }
+        if damaged.isEmpty { return }
+        let others = await conditions(of: damaged.keys.sorted(), by: map)
+        for group in damaged.keys.sorted() where !Task.isCancelled {
             guard let damage = damaged[group] else { continue }
             let own = try? await lane.eventLoop.submit { [lane] in lane.condition(of: group) }.get()
-            let others = await conditions(of: group)
-            let isLed = (try? await router.members(of: group, by: deadline(milliseconds: 1_000))) != nil
-            switch damage.verdict(own: own ?? nil, others: others, isLed: isLed) {
-            case .giveUp:
-                await attempt("giving up the damaged replica of group \(group)") {
-                    guard try await keeper.lose(group, because: damage.error) else { return }
-                    membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
-                }
+            switch damage.verdict(own: own ?? nil, others: others[group] ?? []) {
+            case .exchange:
+                logger.error(
+                    "group \(group): the data of this node's replica are damaged (\(damage.error)); a good copy is fetched from the others"
+                )
+                await renew(ReplicaPlan.Place(group: group, generation: damage.generation))
             case .recovered:
                 membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
                 try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
-            case .keep:
-                if damage.isTold { continue }
-                membership.withLock { $0.damaged[group]?.isTold = true }
-                logger.error(
-                    "group \(group): the data of this node's replica are damaged (\(damage.error)), and no other node is known to have a better copy: nothing is given up, and the others are asked again and again"
-                )
+            case .keep: sayOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
             }
         }
     }
 
-    /// What the other nodes say of their replicas of a group.
-    private func conditions(of group: GroupID) async -> [ReplicaCondition] {
-        var found: [ReplicaCondition] = []
-        for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
-            let node = NodeID(rawValue: replica.node)
-            if let condition = await router.condition(of: group, on: node, by: deadline(milliseconds: 1_000)) {
-                found.append(condition)
+    private func sayOnce(_ damage: ReplicaDamage, of group: GroupID, isOnly: Bool) {
+        if damage.isTold { return }
+        membership.withLock { $0.damaged[group]?.isTold = true }
+        let consequence =
+            isOnly
+            ? "there is no other copy: restore a backup"
+            : "no other node is known to have a better copy: nothing is given up, and they are asked again and again"
+        logger.error("group \(group): the data here are damaged (\(damage.error)), and \(consequence)")
+    }
+
+    /// What the other nodes say of their replicas of the groups, each of the replica that the map has there.
+    private func conditions(of groups: [GroupID], by map: ClusterMap) async -> [GroupID: [ReplicaCondition]] {
+        let deadline = deadline(milliseconds: 1_000)
+        return await withTaskGroup(of: (GroupID, ReplicaCondition?).self) { tasks in
+            for group in groups {
+                for replica in map.replicas(ofShard: group.shard) where replica.node != settings.nodeID.rawValue {
+                    tasks.addTask {
+                        let node = NodeID(rawValue: replica.node)
+                        let condition = await self.router.condition(of: group, on: node, by: deadline)
+                        return (group, condition?.replica == ReplicaID(replica) ? condition : nil)
+                    }
+                }
             }
+            var found: [GroupID: [ReplicaCondition]] = [:]
+            for await (group, condition) in tasks {
+                if let condition { found[group, default: []].append(condition) }
+            }
+            return found
         }
-        return found
     }
 
     /// The directory's leader drops nodes that have nothing left.

@@ -19,12 +19,17 @@ package struct Formation: Sendable {
     package var configured: ClusterMap
     /// The map that this node last promised to found, durably.
     package var promise: ClusterMap?
+    /// The map of a peer that came by itself: there is a cluster.
+    package var heard: ClusterMap?
 
-    package init(node: UInt64, incarnation: UInt64, configured: ClusterMap, promise: ClusterMap?) {
+    package init(
+        node: UInt64, incarnation: UInt64, configured: ClusterMap, promise: ClusterMap?, heard: ClusterMap? = nil
+    ) {
         self.node = node
         self.incarnation = incarnation
         self.configured = configured
         self.promise = promise
+        self.heard = heard
     }
 
     /// What to do next.
@@ -44,7 +49,7 @@ package struct Formation: Sendable {
     }
 
     /// Decides by one round of answers.
-    /// - Parameter answers: of the configured peers that answered, each to a question asked after `promise` was durable.
+    /// - Parameter answers: of the peers that answered, each to a question asked after `promise` was durable.
     package func next(_ answers: [NodeID: Standing]) -> Step {
         let nodes = answers.keys.sorted()
         // Members first, the one with the newest map before the others.
@@ -52,6 +57,10 @@ package struct Formation: Sendable {
             .filter { $0.standing.founding != nil || $0.standing.map != nil }
             .sorted { ($0.standing.map?.epoch ?? 0, $1.id) > ($1.standing.map?.epoch ?? 0, $0.id) }
         if let member = members.first { return join(member.standing, of: member.id) }
+        if let heard {
+            return .wait(
+                "waiting for an answer of a node of the cluster: \(heard.nodes.map(\.id).filter { $0 != node })")
+        }
         let others = configured.nodes.map(\.id).filter { $0 != node }
         let silent = others.filter { answers[NodeID(rawValue: $0)] == nil }
         guard silent.isEmpty else {

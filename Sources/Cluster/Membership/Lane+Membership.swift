@@ -120,26 +120,32 @@ extension Lane {
         return replica
     }
 
-    /// A replica's data are damaged: told once for each.
-    func damaged(_ group: GroupID, _ damage: ReplicaDamage) {
+    /// A replica's data are damaged: told once for each, and again where it is worse than it was.
+    func damaged(_ group: GroupID, _ error: any Error, _ kind: ReplicaDamage.Kind) {
         eventLoop.preconditionInEventLoop()
-        guard let replica = replicas[group], !replica.isDamaged else { return }
-        replica.isDamaged = true
+        guard let replica = replicas[group],
+            replica.damage.map({ $0.kind == .applying && kind == .reading }) ?? true
+        else { return }
+        let damage = ReplicaDamage(error, kind, generation: replica.raft.id.generation)
+        replica.damage = damage
+        // Another one shall lead.
+        nextRebalance = .zero
         onDamage(group, damage)
     }
 
     /// A replica that could not apply an entry could after all.
     func recovered(_ group: GroupID) {
         eventLoop.preconditionInEventLoop()
-        replicas[group]?.isDamaged = false
+        if replicas[group]?.damage?.kind == .applying { replicas[group]?.damage = nil }
     }
 
-    /// How this node's replica is; nil where it has none.
+    /// How this node's replica is; nil where it has none, or does not count yet.
     func condition(of group: GroupID) -> ReplicaCondition? {
         eventLoop.preconditionInEventLoop()
-        return replicas[group].map {
-            ReplicaCondition(applied: $0.applied, applies: $0.applyFailure == nil, isDamaged: $0.isDamaged)
-        }
+        guard !isHeld, let replica = replicas[group] else { return nil }
+        return ReplicaCondition(
+            replica.raft.id, applied: replica.applied, applies: replica.applyFailure == nil,
+            isDamaged: replica.damage != nil, isVoter: replica.raft.configuration.voters.contains(replica.raft.id))
     }
 }
 

@@ -3,53 +3,71 @@ package import Wire
 
 /// What a node says of its replica of a group to another one, whose own is damaged.
 package struct ReplicaCondition: Hashable, Sendable {
+    package var replica: ReplicaID
     package var applied: LogIndex
     /// Whether the last entry that it was given could be applied.
     package var applies: Bool
     /// Whether something of it was found to be damaged.
     package var isDamaged: Bool
+    /// Whether it votes, so that it has, or will have, everything that was acknowledged.
+    package var isVoter: Bool
 
-    package var isSound: Bool { applies && !isDamaged }
+    /// Whether others may rely on it.
+    package var isSound: Bool { applies && !isDamaged && isVoter }
 
-    package init(applied: LogIndex, applies: Bool = true, isDamaged: Bool = false) {
+    package init(
+        _ replica: ReplicaID, applied: LogIndex, applies: Bool = true, isDamaged: Bool = false, isVoter: Bool = true
+    ) {
+        self.replica = replica
         self.applied = applied
         self.applies = applies
         self.isDamaged = isDamaged
+        self.isVoter = isVoter
     }
 }
 
 extension ReplicaCondition: WireCodable {
-    /// 1 applied, 2 applies, 3 damaged.
+    /// 1 replica, 2 applied, 3 applies, 4 damaged, 5 voter.
     package func encode(to writer: inout WireWriter) {
-        writer.field(1, applied.rawValue)
-        writer.field(2, applies)
-        writer.field(3, isDamaged)
+        writer.field(1, replica.rawValue)
+        writer.field(2, applied.rawValue)
+        writer.field(3, applies)
+        writer.field(4, isDamaged)
+        writer.field(5, isVoter)
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        self.init(applied: .zero, applies: false)
+        self.init(ReplicaID(0), applied: .zero, applies: false, isVoter: false)
         while let field = try reader.nextField() {
             switch field {
-            case 1: applied = LogIndex(try reader.unsigned())
-            case 2: applies = try reader.bool()
-            case 3: isDamaged = try reader.bool()
+            case 1: replica = ReplicaID(try reader.unsigned())
+            case 2: applied = LogIndex(try reader.unsigned())
+            case 3: applies = try reader.bool()
+            case 4: isDamaged = try reader.bool()
+            case 5: isVoter = try reader.bool()
             default: try reader.skip()
             }
         }
     }
 }
 
-/// Damage to a replica on this node, which is given up only where a better one is known. Were all given up, for a fault that all of them
-/// share, nothing would be left.
+/// Damage to a replica on this node.
+///
+/// Its log is sound, so it votes and acknowledges until a committed configuration is without it: the directory gives its node a later
+/// replica, and the group's leader exchanges them. Only then it is given up. So nothing that was acknowledged depends on what is lost,
+/// however many replicas are damaged at the same time. And it is exchanged only where another one is known to be sound: were all, for a
+/// fault that they share, nothing would be left.
 package struct ReplicaDamage: Sendable {
     package var error: any Error
     /// What the replica cannot do.
     package var kind: Kind
+    /// Of the replica. A later one is not damaged by this.
+    package var generation: UInt64
     /// Whether it was said that no better copy is known.
     package var isTold = false
 
     package enum Kind: Hashable, Sendable {
-        /// Be opened.
+        /// Be opened; it takes no part.
         case opening
         /// Apply the entry after the last that it applied.
         case applying
@@ -57,28 +75,30 @@ package struct ReplicaDamage: Sendable {
         case reading
     }
 
-    package init(_ error: any Error, _ kind: Kind) {
+    package init(_ error: any Error, _ kind: Kind, generation: UInt64) {
         self.error = error
         self.kind = kind
+        self.generation = generation
     }
 
-    /// What becomes of the replica. Pure.
+    /// What becomes of the replica.
     package enum Verdict: Hashable, Sendable {
-        case giveUp
+        case exchange
         /// It went on by itself.
         case recovered
         /// No other replica is known to be better.
         case keep
     }
 
+    /// Pure.
     /// - Parameters:
     ///   - own: the replica here; nil where it is not open.
     ///   - others: what the other nodes say of theirs, as far as they answered.
-    ///   - isLed: whether a leader has just shown that it is one; it has everything that was acknowledged.
-    package func verdict(own: ReplicaCondition?, others: [ReplicaCondition], isLed: Bool) -> Verdict {
-        guard let own else { return isLed && others.contains(where: \.isSound) ? .giveUp : .keep }
-        if kind == .applying, own.applies { return .recovered }
-        let needed = kind == .applying ? own.applied.next : own.applied
-        return others.contains { $0.isSound && $0.applied >= needed } ? .giveUp : .keep
+    package func verdict(own: ReplicaCondition?, others: [ReplicaCondition]) -> Verdict {
+        let sound = others.filter(\.isSound)
+        guard kind == .applying, let own else { return sound.isEmpty ? .keep : .exchange }
+        if own.applies { return .recovered }
+        // An entry that nobody applies is at fault itself.
+        return sound.contains { $0.applied > own.applied } ? .exchange : .keep
     }
 }

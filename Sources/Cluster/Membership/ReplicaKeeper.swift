@@ -41,7 +41,7 @@ struct ReplicaKeeper: Sendable {
                 try await start(group, generation: generation, recovered: recovered[group] ?? RecoveredGroup())
             } catch  where DataDamage.isDamage(error) && hasOtherCopies(group) {
                 logger.error("group \(group): the replica here cannot be opened: \(error)")
-                damaged[group] = ReplicaDamage(error, .opening)
+                damaged[group] = ReplicaDamage(error, .opening, generation: generation)
             }
         }
         return damaged
@@ -66,28 +66,18 @@ struct ReplicaKeeper: Sendable {
         }
     }
 
-    /// Gives a replica up that is not in force any more.
-    func release(_ group: GroupID) async throws {
-        guard try await takeOut(group) else { return }
-        try remove(Self.files(of: group, in: settings.dataPath))
-        logger.notice("group \(group): this node has no replica any more")
-    }
-
-    /// Gives a replica up whose data are damaged. The database is kept for whoever looks into it.
-    /// - Returns: false if it is too early; then nothing has changed.
-    @discardableResult
-    func lose(_ group: GroupID, because error: any Error) async throws -> Bool {
-        logger.error(
-            "group \(group): the data of this node's replica are damaged (\(error)); it is given up, and a good copy is fetched from the others"
-        )
+    /// Gives a replica up that is not in force any more; if it is too early, nothing changes.
+    /// - Parameter damage: to its data. Its database is kept then, for whoever looks into it.
+    func release(_ group: GroupID, damage: ReplicaDamage?) async throws {
         if holdings[group] == nil {
             try folder.update { $0.giveUp(group) }
             try await forget(group)
         } else if try await !takeOut(group) {
-            return false
+            return
         }
-        try keepEvidence(of: group)
-        return true
+        if damage != nil { try keepEvidence(of: group) }
+        try remove(Self.files(of: group, in: settings.dataPath))
+        logger.notice("group \(group): this node has no replica any more")
     }
 
     // MARK: Parts
@@ -175,7 +165,6 @@ struct ReplicaKeeper: Sendable {
         for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: path + suffix) {
             try renameFile(at: path + suffix, to: "\(target)/\(number)-\(name)\(suffix)")
         }
-        try remove(Self.files(of: group, in: settings.dataPath))
         logger.notice("group \(group): the damaged database is in \(target), and may be deleted")
     }
 

@@ -24,7 +24,7 @@ enum NodeRequest: Sendable {
     /// The hash that your replica of the group recorded at an index.
     case stateHash(GroupID, at: LogIndex)
     /// Your replica's data differ from those of a majority.
-    case distrust(GroupID, at: LogIndex)
+    case distrust(GroupID, ReplicaID, at: LogIndex)
     /// How your replica of the group is: a `ReplicaCondition`.
     case condition(GroupID)
 
@@ -100,9 +100,12 @@ extension NodeRequest: WireCodable {
         case .stateHash(let group, let index):
             writer.field(1, group.rawValue)
             writer.field(11, index.rawValue)
-        case .distrust(let group, let index):
+        case .distrust(let group, let replica, let index):
             writer.field(1, group.rawValue)
-            writer.field(12, index.rawValue)
+            writer.field(12) { distrust in
+                distrust.field(1, replica.rawValue)
+                distrust.field(2, index.rawValue)
+            }
         case .condition(let group): writer.field(13, group.rawValue)
         }
     }
@@ -123,7 +126,7 @@ extension NodeRequest: WireCodable {
             case 9: request = .introduce(try reader.message())
             case 10: request = try Self.claim(&reader)
             case 11: request = .stateHash(group, at: LogIndex(try reader.unsigned()))
-            case 12: request = .distrust(group, at: LogIndex(try reader.unsigned()))
+            case 12: request = try Self.distrust(group, &reader)
             case 13: request = .condition(GroupID(try reader.unsigned()))
             default: try reader.skip()
             }
@@ -146,6 +149,22 @@ extension NodeRequest {
             }
         }
         return .claim(incarnation: incarnation, previous: previous)
+    }
+}
+
+extension NodeRequest {
+    private static func distrust(_ group: GroupID, _ reader: inout WireReader) throws(WireError) -> NodeRequest {
+        var nested = try reader.nested()
+        var replica = ReplicaID(0)
+        var index = LogIndex.zero
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: replica = ReplicaID(try nested.unsigned())
+            case 2: index = LogIndex(try nested.unsigned())
+            default: try nested.skip()
+            }
+        }
+        return .distrust(group, replica, at: index)
     }
 }
 

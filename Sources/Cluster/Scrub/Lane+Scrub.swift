@@ -70,9 +70,9 @@ extension Lane {
         case .damaged(let replicas):
             for replica in replicas {
                 if replica == me {
-                    distrust(group, at: index)
+                    distrust(group, replica, at: index)
                 } else {
-                    let request = NodeRequest.distrust(group, at: index).encoded()
+                    let request = NodeRequest.distrust(group, replica, at: index).encoded()
                     _ = transport?.request(request, to: replica.node, channel: .request, timeout: .seconds(5))
                 }
             }
@@ -88,9 +88,10 @@ extension Lane {
         }
     }
 
-    /// The data of this node's replica differ from the others'.
-    func distrust(_ group: GroupID, at index: LogIndex) {
+    /// The data of this node's replica differ from the others', unless it is another one by now.
+    func distrust(_ group: GroupID, _ replica: ReplicaID, at index: LogIndex) {
+        guard replicas[group]?.raft.id == replica else { return }
         let error = StorageMismatch("at \(index) the data differ from those of the other nodes, which agree")
-        damaged(group, ReplicaDamage(error, .reading))
+        damaged(group, error, .reading)
     }
 }

@@ -24,8 +24,11 @@ extension Lane {
             path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport)
         let applier = replica.applier
         logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
+        // A copy of damaged data would pass for a sound one.
+        let isSound = replica.damage == nil
         platform.startTask { [self] in
-            let isDelivered = await deliver(delivery, from: applier)
+            let isDelivered = isSound ? await deliver(delivery, from: applier) : false
+            if !isSound { try? await platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
             eventLoop.execute { [self] in
                 replicas[group]?.snapshotsUnderway.removeAll { $0 == follower }
                 guard let effects = replicas[group]?.raft.snapshotSent(to: follower, succeeded: isDelivered, now: now)

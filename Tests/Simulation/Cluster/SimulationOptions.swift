@@ -88,6 +88,8 @@ package struct SimulationOptions: Sendable {
         case oldImage
         /// A bit of the log's older part is another one.
         case rotten
+        /// The database of a shard is none any more.
+        case unreadable
     }
 
     package init(using generator: inout SplitMix64) {

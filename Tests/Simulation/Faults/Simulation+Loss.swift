@@ -31,11 +31,27 @@ extension Simulation {
             node.replaceData(by: kept)
         case .rotten:
             guard flipBit(inLogOf: node) else { return restartLater(node) }
+        case .unreadable:
+            guard spoilDatabase(of: node) else { return restartLater(node) }
         }
         node.hasLostData = true
         count(loss.rawValue)
         world.note("LOSS node \(node.number): \(loss.rawValue)")
         if wasUp { restartLater(node) }
+    }
+
+    /// What its log does not show, as in a power failure, stays away; the file itself is no database.
+    private func spoilDatabase(of node: SimulatedNode) -> Bool {
+        let shards = "\(node.folder)/shards"
+        let names = ((try? listFolder(at: shards)) ?? []).filter { $0.hasSuffix(".sqlite") }
+        guard !names.isEmpty else { return false }
+        let path = "\(shards)/\(world.pick(names))"
+        guard let bytes = try? readWholeFile(at: path), bytes.count > 4_096,
+            let file = try? DiskFile(path: path, flags: O_RDWR)
+        else { return false }
+        // The first page as such a disk would have it, and as the write-ahead log would not give it back.
+        try? removeFile(at: path + "-wal")
+        return (try? writeWhole([UInt8](repeating: 0xA5, count: 4_096), to: file)) != nil
     }
 
     /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn write.

@@ -43,6 +43,16 @@ struct FormationTests {
         #expect(Formation(node: 1, incarnation: 11, configured: map, promise: map).next([:]) == .found(map))
     }
 
+    @Test("where a peer came by that has a map, none other is founded, whoever else is there")
+    func heard() {
+        let map = Self.map(11, 12, 13)
+        var formation = Self.formation(promise: map)
+        let answers: [NodeID: Standing] = [2: Self.fresh(12, promise: map), 3: Self.fresh(13, promise: map)]
+        #expect(formation.next(answers) == .found(map))
+        formation.heard = Self.map(14, 15, 16)
+        #expect(Self.isWaiting(formation.next(answers), "answer"))
+    }
+
     @Test("all have to be there, and to promise the same")
     func together() {
         let map = Self.map(11, 12, 13)

@@ -10,42 +10,43 @@ import Wire
 struct ReplicaDamageTests {
     private static let error = StorageMismatch("a value cannot be read")
 
-    private func at(_ index: UInt64, applies: Bool = true, isDamaged: Bool = false) -> ReplicaCondition {
-        ReplicaCondition(applied: LogIndex(index), applies: applies, isDamaged: isDamaged)
+    private func at(_ index: UInt64, applies: Bool = true, isDamaged: Bool = false, isVoter: Bool = true)
+        -> ReplicaCondition
+    {
+        ReplicaCondition(
+            ReplicaID(1), applied: LogIndex(index), applies: applies, isDamaged: isDamaged, isVoter: isVoter)
     }
 
-    @Test("it is given up only where another one is sound and as far")
+    @Test("it is exchanged only where another voter is sound")
     func reading() {
-        let damage = ReplicaDamage(Self.error, .reading)
+        let damage = ReplicaDamage(Self.error, .reading, generation: 0)
         let own = at(7, isDamaged: true)
-        #expect(damage.verdict(own: own, others: [at(7)], isLed: false) == .giveUp)
-        #expect(damage.verdict(own: own, others: [at(6), at(9)], isLed: false) == .giveUp)
-        #expect(damage.verdict(own: own, others: [], isLed: true) == .keep)
-        #expect(damage.verdict(own: own, others: [at(6)], isLed: true) == .keep)
-        #expect(
-            damage.verdict(own: own, others: [at(9, isDamaged: true), at(9, applies: false)], isLed: true) == .keep)
+        // How far the other one is does not matter: this one goes on voting until it is replaced.
+        #expect(damage.verdict(own: own, others: [at(6)]) == .exchange)
+        #expect(damage.verdict(own: own, others: []) == .keep)
+        let unsound = [at(9, isDamaged: true), at(9, applies: false), at(9, isVoter: false)]
+        #expect(damage.verdict(own: own, others: unsound) == .keep)
     }
 
     @Test("an entry that none can apply costs no replica; one that others applied does, unless it goes on")
     func applying() {
-        let damage = ReplicaDamage(Self.error, .applying)
+        let damage = ReplicaDamage(Self.error, .applying, generation: 0)
         let own = at(7, applies: false, isDamaged: true)
-        #expect(damage.verdict(own: own, others: [at(7), at(7, applies: false)], isLed: true) == .keep)
-        #expect(damage.verdict(own: own, others: [at(7), at(8)], isLed: true) == .giveUp)
-        #expect(damage.verdict(own: at(8, isDamaged: true), others: [at(8)], isLed: true) == .recovered)
+        #expect(damage.verdict(own: own, others: [at(7), at(7, applies: false)]) == .keep)
+        #expect(damage.verdict(own: own, others: [at(7), at(8)]) == .exchange)
+        #expect(damage.verdict(own: at(8, isDamaged: true), others: [at(8)]) == .recovered)
     }
 
-    @Test("one that cannot be opened is given up once the group has a leader and a sound copy")
+    @Test("one that cannot be opened is exchanged where another voter is sound")
     func opening() {
-        let damage = ReplicaDamage(Self.error, .opening)
-        #expect(damage.verdict(own: nil, others: [at(0)], isLed: true) == .giveUp)
-        #expect(damage.verdict(own: nil, others: [at(9)], isLed: false) == .keep)
-        #expect(damage.verdict(own: nil, others: [at(9, isDamaged: true)], isLed: true) == .keep)
+        let damage = ReplicaDamage(Self.error, .opening, generation: 0)
+        #expect(damage.verdict(own: nil, others: [at(9)]) == .exchange)
+        #expect(damage.verdict(own: nil, others: [at(0, isVoter: false), at(9, isDamaged: true)]) == .keep)
     }
 
     @Test("conditions come back as they were said")
     func wire() throws {
-        for condition in [at(7), at(8, applies: false), at(9, isDamaged: true)] {
+        for condition in [at(7), at(8, applies: false), at(9, isDamaged: true), at(9, isVoter: false)] {
             #expect(try ReplicaCondition(decoding: condition.encoded()) == condition)
         }
     }
