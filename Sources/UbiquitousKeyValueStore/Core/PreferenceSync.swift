@@ -175,11 +175,15 @@ package struct PreferenceSync: Hashable, Sendable {
         mutating func failed(at now: Int64, retryAfter: Int64?) {
             isServers = retryAfter != nil
             let own = min(Self.lastMilliseconds, Self.firstMilliseconds << Int64(min(failures, 10)))
-            // Neither at once nor never, whatever the server says.
-            let pause = retryAfter.map { min(max($0, own), Self.dayMilliseconds) } ?? own
+            let pause = Self.length(own: own, retryAfter: retryAfter)
             until = isWantedAgain && !isServers ? nil : now + pause
             isWantedAgain = false
             failures += 1
+        }
+
+        /// Neither at once nor never, whatever the server says.
+        static func length(own: Int64, retryAfter: Int64?) -> Int64 {
+            retryAfter.map { min(max($0, own), dayMilliseconds) } ?? own
         }
 
         mutating func succeeded() { self = Pause() }

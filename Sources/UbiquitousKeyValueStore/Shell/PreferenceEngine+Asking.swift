@@ -77,12 +77,15 @@ extension PreferenceEngine {
             let number = state.withLock { $0.asking.begin(epoch, isServers: retryAfter != nil, continuation) }
             guard let number else { return continuation.resume() }
             failStalledWaiters()
-            surroundings.clock.after(retryAfter ?? own, on: queue) { [self] in endRest { $0.number == number } }
+            surroundings.clock.after(PreferenceSync.Pause.length(own: own, retryAfter: retryAfter), on: queue) {
+                [self] in endRest { $0.number == number }
+            }
             end()
         }
     }
 
-    private func endRest(where isMeant: (Asking.Rest) -> Bool) {
+    /// Ends the pause, if there is one and it is meant.
+    func endRest(where isMeant: (Asking.Rest) -> Bool) {
         let rest = state.withLock { state -> Asking.Rest? in
             guard let rest = state.asking.rest, isMeant(rest) else { return nil }
             state.asking.rest = nil

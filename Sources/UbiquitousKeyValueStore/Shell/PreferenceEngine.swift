@@ -121,6 +121,7 @@ package final class PreferenceEngine: Sendable {
             return (state.waiters, state.watch)
         }
         task?.cancel()
+        endRest { _ in true }
         bell.ring()
         for waiter in waiters { waiter.continuation.resume(throwing: PreferenceEngineProblem.closed) }
     }
