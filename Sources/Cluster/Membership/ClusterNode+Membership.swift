@@ -21,10 +21,8 @@ struct MembershipState {
     var met: Set<NodeID> = []
     /// What was last logged about waiting.
     var said = ""
-    /// Replicas whose data were found to be damaged, to be given up once a good copy is known.
+    /// Replicas whose data were found to be damaged, to be exchanged once a sound one is known.
     var damaged: [GroupID: ReplicaDamage] = [:]
-    /// The newest map that a peer brought while this node had none: whom to ask, and no more.
-    var heard: ClusterMap?
     /// Whether the directory was told of this node's addresses.
     var isAddressTold = false
 }
@@ -70,7 +68,7 @@ extension ClusterNode {
     private var formation: Formation {
         Formation(
             node: settings.nodeID.rawValue, incarnation: identity.incarnation, configured: configured,
-            promise: folder.promise, heard: membership.withLock(\.heard))
+            promise: folder.promise, heard: heard.map)
     }
 
     /// Becomes part of a cluster.
@@ -133,18 +131,16 @@ extension ClusterNode {
 
     /// Where the others are, as far as this node knows.
     private var peers: [PeerAddress] {
-        peerBook.addresses(by: placement.map, heard: membership.withLock(\.heard))
+        peerBook.addresses(by: placement.map, heard: heard.map)
     }
 
     /// Takes from a peer whom else there is to ask. All nodes of this one's file may have been replaced.
     func hear(_ map: ClusterMap?) {
-        guard let map, placement.map == nil else { return }
-        let isNew = membership.withLock { state in
-            if let heard = state.heard, heard.epoch >= map.epoch { return false }
-            state.heard = map
-            return true
-        }
-        guard isNew else { return }
+        if placement.map == nil { heard.offer(map) }
+    }
+
+    /// Dials whom a peer has named.
+    func dialHeard() {
         let peers = peers
         lane.eventLoop.execute { [lane] in lane.dial(peers) }
     }

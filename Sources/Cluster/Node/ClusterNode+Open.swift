@@ -94,6 +94,7 @@ extension ClusterNode {
             lane.metPeers = mayBeOld ? [] : nil
             if let map { lane.take(map) }
         }.get()
+        heard.listen { [weak self] _ in self?.dialHeard() }
         placement.listen { [lane] map in
             lane.eventLoop.execute { lane.take(map) }
         }

@@ -46,7 +46,7 @@ extension PreferenceEngine {
         guard let service else { return }
         begin()
         Task { [self] in
-            var pause = Int64(1000)
+            var pause = PreferenceSync.Pause.firstMilliseconds
             while state.withLock({ $0.epoch == epoch && !$0.isConfirmed && !$0.isClosed }) {
                 let place = state.withLock { $0.place }
                 do throws(PreferenceServiceProblem) {
@@ -56,7 +56,7 @@ extension PreferenceEngine {
                 } catch {
                     note(fetch: error)
                     await rest(error.retryAfterMilliseconds, or: pause, epoch)
-                    pause = min(2 * pause, 60_000)
+                    pause = min(2 * pause, PreferenceSync.Pause.lastMilliseconds)
                 }
             }
             state.withLock { if $0.asking.epoch == epoch { $0.asking.isUnderWay = false } }

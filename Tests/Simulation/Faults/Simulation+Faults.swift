@@ -51,17 +51,13 @@ extension Simulation {
             for from in others {
                 for to in others where (from + to) % 2 == 1 { network.cut(from: from, to: to) }
             }
-        case .deaf: for other in others { network.cut(from: other, to: node) }
+        case .deaf: network.deafen(node)
         case .mute: for other in others { network.cut(from: node, to: other) }
         case .holes:
             for from in all {
                 for to in all where world.chance(30) { network.cut(from: from, to: to) }
             }
-        default:
-            for other in others {
-                network.cut(from: node, to: other)
-                network.cut(from: other, to: node)
-            }
+        default: network.isolate(node)
         }
         world.schedule(after: duration, .fault, for: nil) { [unowned self] in network.heal() }
     }

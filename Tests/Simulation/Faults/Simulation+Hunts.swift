@@ -47,7 +47,7 @@ extension Simulation {
         guard world.now < trap.until else { return }
         let leader = Int(trap.leader.node.rawValue)
         world.note("AMBUSH of \(trap.leader), which leads group \(trap.group)")
-        for other in 1...network.nodeCount where other != leader { network.cut(from: other, to: leader) }
+        network.deafen(leader)
         ask(leader, what: trap.group)
         world.schedule(after: world.milliseconds(3_000...8_000), .fault, for: nil) { [unowned self] in network.heal() }
     }
@@ -78,14 +78,14 @@ extension Simulation {
         guard let (_, leader, others) = replicasOfAnyGroup(), others.count > 1 else { return }
         let leading = Int(leader.node.rawValue)
         let (forgetful, keeper) = world.chance(50) ? (leading, others[0]) : (others[0], leading)
-        isolate(others[1])
+        network.isolate(others[1])
         nodes[forgetful - 1].slowDisk(byMicroseconds: UInt64(world.random(200_000...1_000_000)))
         hurry(for: 15 * World.second)
         world.schedule(after: world.milliseconds(500...4_000), .fault, for: nil) { [unowned self] in
             if isHealed { return }
             crashShortly(nodes[forgetful - 1], .power)
             network.heal()
-            isolate(keeper)
+            network.isolate(keeper)
             world.schedule(after: world.milliseconds(4_000...12_000), .fault, for: nil) { [unowned self] in
                 network.heal()
             }
@@ -100,13 +100,6 @@ extension Simulation {
         guard let map = newestMap, let leader = raftWatch.reigns[group]?.leader else { return nil }
         let others = map.replicas(ofShard: group.shard).filter { $0.node != leader.node.rawValue }.map { Int($0.node) }
         return others.isEmpty ? nil : (group, leader, others.shuffled(using: &world.generator))
-    }
-
-    private func isolate(_ node: Int) {
-        for other in 1...network.nodeCount where other != node {
-            network.cut(from: node, to: other)
-            network.cut(from: other, to: node)
-        }
     }
 
     /// Ends a process and starts it again within the time that leases and elections take.

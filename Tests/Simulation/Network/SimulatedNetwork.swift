@@ -101,6 +101,19 @@ final class SimulatedNetwork {
         }
     }
 
+    /// Cuts every way to a node.
+    func deafen(_ node: Int) {
+        for other in 1...nodeCount { cut(from: other, to: node) }
+    }
+
+    /// Cuts every way from and to a node.
+    func isolate(_ node: Int) {
+        for other in 1...nodeCount {
+            cut(from: node, to: other)
+            cut(from: other, to: node)
+        }
+    }
+
     func slowDown(from sender: Int, to receiver: Int, byMicroseconds most: UInt64) {
         slowness[sender - 1][receiver - 1] = most
     }
