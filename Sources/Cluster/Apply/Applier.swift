@@ -177,8 +177,9 @@ package final class Applier: Sendable {
             return [[UInt8]?](repeating: nil, count: known) + (try self.outcomes(of: Array(entries[known...]), in: db))
         }
         machine.didCommit()
-        for (position, completion) in completions {
-            completion(outcomes[position].map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
+        // In the order of the log, so that a simulated run repeats.
+        for (position, outcome) in outcomes.enumerated() {
+            completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
         }
     }
 
