@@ -72,8 +72,8 @@ extension Raft {
         return finish()
     }
 
-    /// The connection to a replica broke: appends under way are taken for lost. It reports nothing if the transport
-    /// cannot tell; lost appends are then found out by heartbeats.
+    /// The connection to a replica broke: appends under way are taken for lost, and a leader for dead unless it is heard
+    /// again soon. A transport that cannot tell reports nothing; then heartbeats and election timeouts find it out.
     public mutating func peerDisconnected(_ replica: ReplicaID, now: MonotonicTime) -> Effects {
         begin(now)
         if role == .leader, let offset = followers.firstIndex(where: { $0.id == replica }),
@@ -83,6 +83,7 @@ extension Raft {
             // The next heartbeat's answer says that there is someone to send to.
             followers[offset].pause()
         }
+        if role == .follower, replica == leader { loseLeader() }
         return finish()
     }
 }

@@ -51,6 +51,7 @@ extension Raft {
             leader == nil || leader == sender, "two leaders of term \(term): \(sender), \(leader?.rawValue ?? 0)")
         if role != .follower || leader != sender { becomeFollower(term: term, leader: sender) }
         lastLeaderContact = now
+        lostLeader = nil
         resetElectionTimer()
     }
 

@@ -28,10 +28,14 @@ extension Raft {
         return (heard ?? .zero).adding(milliseconds: settings.electionTimeoutMilliseconds)
     }
 
-    /// Draws the next election timeout from `[t, 2t)`.
+    /// Draws the next election timeout from `[t, 2t)`; where the leader was lost, waits for this replica's next turn.
     mutating func resetElectionTimer() {
-        let least = settings.electionTimeoutNanoseconds
-        electionDeadline = now.adding(nanoseconds: least + UInt64.random(in: 0..<least, using: &generator))
+        if let turns {
+            electionDeadline = now.adding(nanoseconds: turns.count * turns.nanoseconds + dither(turns))
+        } else {
+            let least = settings.electionTimeoutNanoseconds
+            electionDeadline = now.adding(nanoseconds: least + UInt64.random(in: 0..<least, using: &generator))
+        }
     }
 
     /// Whether this replica may campaign: it votes in the configuration in force, or did before one that may never be
@@ -42,10 +46,10 @@ extension Raft {
         return configurations[committed...].contains { $0.configuration.isVoter(id) }
     }
 
-    /// Whether a leader was heard less than the least election timeout ago, so that no other may be elected.
+    /// Whether a leader was heard so short a time ago that no other may be elected.
     var hasLiveLeader: Bool {
         if role == .leader { return true }
         guard let contact = lastLeaderContact else { return false }
-        return now < contact.adding(milliseconds: settings.electionTimeoutMilliseconds)
+        return now < contact.adding(milliseconds: settings.patienceMilliseconds)
     }
 }

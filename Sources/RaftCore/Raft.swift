@@ -43,6 +43,8 @@ public struct Raft: Hashable, Sendable {
     var generator: SplitMix64
     var electionDeadline: MonotonicTime
     var lastLeaderContact: MonotonicTime?
+    /// The leader whose connection broke, until it is heard again.
+    var lostLeader: LostLeader?
     /// Before this time no vote is granted.
     var votesFrom: MonotonicTime
     /// Answers of the election under way, in the order in which they came.

@@ -20,10 +20,16 @@ public struct RaftSettings: Hashable, Sendable {
     public var cacheBytesMax = 4 << 20
     /// The most reads waiting for their index; beyond it reads are refused.
     public var pendingReadsMax = 65536
+    /// Which of the voters that are left campaigns first when the connection to a leader breaks, by its place among them. The same on all
+    /// replicas of a group; different groups choose different ones, so that the leads of a lost machine spread.
+    public var firstTurn: UInt64 = 0
     /// Whether and how a leader serves reads under a lease; nil: every read waits for a round of heartbeats.
     public var lease: LeaseSettings?
 
     public init() {}
+
+    /// How long a replica lets nobody else be elected after it heard a leader.
+    var patienceMilliseconds: UInt64 { lease?.promiseMilliseconds ?? electionTimeoutMilliseconds }
 
     /// The least election timeout, in nanoseconds.
     var electionTimeoutNanoseconds: UInt64 { electionTimeoutMilliseconds * 1_000_000 }

@@ -5,6 +5,9 @@
 struct RateAccount: Sendable {
     /// How far the sum of the shares may be from the limit to repay the balance.
     static let correctionMax = 0.1
+    /// What a new leader lends, as a part of the limit, beyond what nodes reported to hold, before all shares of the last leader have
+    /// expired: those who hold none must not wait for that. A tenth for two seconds is a fifth of a second of the limit.
+    private static let unseen = 0.1
     /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the shares.
     private static let repaySeconds = 2.5
     /// Seconds of the limit that are remembered while demand is not met.
@@ -26,7 +29,7 @@ struct RateAccount: Sendable {
     private var balance: Double
     private var updatedAt: UInt64
     private var refusedAt: UInt64?
-    /// What nodes said to hold when this leader first heard of them: all that it may lend until `settledAt`.
+    /// What nodes said to hold when this leader first heard of them: all that it may lend until `settledAt`, but for `unseen`.
     private var inherited = 0.0
 
     init(key: RateKey, limit: UInt64, settledAt: UInt64, now: UInt64) {
@@ -139,15 +142,14 @@ extension RateAccount {
         let correction = min(max(current / (limit * Self.repaySeconds), -Self.correctionMax), Self.correctionMax)
         var capacity = limit * (1 + correction)
         let isSettled = now >= settledAt
-        if !isSettled { capacity = min(capacity, inherited) }
+        if !isSettled { capacity = min(capacity, max(inherited, limit * Self.unseen)) }
         var others = 0.0
         for (place, holder) in holders.enumerated() where place != index { others += holder.inForce(at: now) }
         let fair = fairShare(of: index, capacity: capacity - (isSettled ? limit * Self.reserve : 0), now: now)
         var share = min(fair, capacity - others)
-        if isSettled {
-            // Never nothing, as long as the invariant allows it.
-            share = max(share, min(limit * Self.floor, limit * (1 + Self.correctionMax) - others))
-        }
+        // Never nothing, as long as the invariant allows it.
+        let most = isSettled ? limit * (1 + Self.correctionMax) : inherited + limit * Self.unseen
+        share = max(share, min(limit * Self.floor, most - others))
         let microRate = share > 0 ? UInt64(share * 1e6) : 0
         guard microRate > 0 else {
             let wait = isSettled ? RateRules.quickInterval : settledAt - now
@@ -156,7 +158,7 @@ extension RateAccount {
         var grant = RateGrant(
             key: key, sequence: report.sequence, microRate: microRate, fairMicroRate: UInt64(max(0, fair) * 1e6),
             lifetimeMilliseconds: RateRules.lifetimeMilliseconds)
-        if report.heldMicroRate == 0, isSettled {
+        if report.heldMicroRate == 0 {
             // A request more than there is: who comes new to a busy container gets one through.
             let tokens = min(max(current + 1, 0), max(2, share / Double(RateRules.burstDivisor)))
             grant.microTokens = UInt64(tokens * 1e6)

@@ -2,7 +2,8 @@
 ///
 /// A value without clock or randomness. `now` and `leadingSince` are nanoseconds of the leader's monotonic clock.
 /// Invariant, for each container: the shares in force at all nodes never sum above the limit and its highest correction
-/// (`RateAccount.correctionMax`); a share counts until its holder said that it holds less, or until it has surely expired.
+/// (`RateAccount.correctionMax`), and another tenth in the first two seconds of a leader, who does not know what the one before
+/// lent to nodes that are gone; a share counts until its holder said that it holds less, or until it has surely expired.
 /// The caller must be the group's confirmed leader: a deposed one that goes on answering would lend what another lends too.
 package struct RateLedger: Sendable {
     private var term: UInt64 = 0
@@ -22,7 +23,7 @@ package struct RateLedger: Sendable {
     /// - Parameters:
     ///   - term: The group's term. With a new one everything is forgotten: another leader lent in between.
     ///   - leadingSince: When this leadership began. Until the shares that the last leader lent have expired, the ledger lends only
-    ///     what nodes report to hold.
+    ///     what nodes report to hold, and a tenth of the limit.
     package mutating func take(_ report: RateReport, term: UInt64, leadingSince: UInt64, now: UInt64) -> RateGrant {
         guard term >= self.term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)

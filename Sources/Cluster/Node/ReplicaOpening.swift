@@ -60,6 +60,7 @@ struct ReplicaOpening {
         var settings = RaftSettings()
         settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds
         settings.heartbeatIntervalMilliseconds = self.settings.heartbeatIntervalMilliseconds
+        settings.firstTurn = group.rawValue
         // The least election timeout of the group: that of the preferred leader, before it is made longer for the others.
         settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
         if !isPreferred {

@@ -17,16 +17,17 @@ struct RateAccuracyTests {
         }
     }
 
-    private func run(_ pattern: Pattern, limit: UInt64, _ change: (inout RateSimulation.Options) -> Void = { _ in })
-        -> RateSimulation.Result
-    {
+    private func run(
+        _ pattern: Pattern, limit: UInt64, sharesMax: Double = 1.1001,
+        _ change: (inout RateSimulation.Options) -> Void = { _ in }
+    ) -> RateSimulation.Result {
         var options = RateSimulation.Options()
         options.limit = limit
         options.load = pattern.load
         options.seed = limit
         change(&options)
         let result = RateSimulation.run(options)
-        #expect(result.sharesMax <= 1.1001, "\(pattern) \(limit): shares in force above the bound: \(result)")
+        #expect(result.sharesMax <= sharesMax, "\(pattern) \(limit): shares in force above the bound: \(result)")
         return result
     }
 
@@ -65,7 +66,7 @@ struct RateAccuracyTests {
         "the ledger's leader dies and another leads 1.5 s later: within 5 %", arguments: Pattern.allCases,
         [false, true])
     func leaderDies(pattern: Pattern, nodeDies: Bool) {
-        let result = run(pattern, limit: 100) {
+        let result = run(pattern, limit: 100, sharesMax: 1.2001) {
             $0.leaderDiesAt = 20_333
             $0.nodeDies = nodeDies
         }

@@ -101,22 +101,39 @@ struct RateLedgerTests {
         #expect(again.next(&ledger, at: 1_100, accepted: 10, refused: 90).microRate > 80_000_000)
     }
 
-    @Test("a new leader lends what nodes report to hold, and no more, until older shares have expired")
+    @Test("a new leader lends what nodes report to hold, and a tenth of the limit, until older shares have expired")
     func newLeader() {
         var ledger = RateLedger()
         var (one, two) = (Reporter(1, key), Reporter(2, key))
         let since = Self.start
         one.report.heldMicroRate = 60_000_000
         #expect(one.next(&ledger, at: 10, refused: 10, leadingSince: since).microRate == 60_000_000)
-        let waiting = two.next(&ledger, at: 20, refused: 10, leadingSince: since)
-        #expect(waiting.microRate == 0 && waiting.lifetimeMilliseconds == 2_000)
+        // Who holds nothing gets a request through at once, and little more until the first has made room.
+        let newcomer = two.next(&ledger, at: 20, refused: 10, leadingSince: since)
+        #expect(newcomer.microTokens >= 1_000_000 && newcomer.microTokens < 2_000_000)
+        #expect(newcomer.microRate > 0 && newcomer.microRate <= 10_000_000)
         // The first falls silent: its part may move, but nothing may be added.
         _ = one.next(&ledger, at: 110, leadingSince: since) { $0.isSilent = true }
         _ = one.next(&ledger, at: 120, leadingSince: since) { $0.isSilent = true }
         let moved = two.next(&ledger, at: 130, refused: 10, leadingSince: since)
-        #expect(moved.microRate > 50_000_000 && moved.microRate + one.report.heldMicroRate <= 60_000_000)
-        #expect(two.next(&ledger, at: 2_099, refused: 10, leadingSince: since).microRate <= 60_000_000)
+        #expect(moved.microRate > 50_000_000 && moved.microRate + one.report.heldMicroRate <= 70_000_000)
+        #expect(two.next(&ledger, at: 2_099, refused: 10, leadingSince: since).microRate <= 70_000_000)
         #expect(two.next(&ledger, at: 2_101, refused: 50, leadingSince: since).microRate > 80_000_000)
+    }
+
+    @Test("a new leader whom nobody reports a share lends a tenth of the limit at once, to all together")
+    func newLeaderOfNobody() {
+        var ledger = RateLedger()
+        var nodes = (1...4).map { Reporter($0, key) }
+        let first = nodes[0].next(&ledger, at: 0, refused: 10, leadingSince: Self.start)
+        #expect(first.microTokens == 1_000_000 && first.microRate > 8_000_000)
+        for turn in 1..<15 as Range<UInt64> {
+            for node in nodes.indices {
+                _ = nodes[node].next(&ledger, at: turn * 100, refused: 10, leadingSince: Self.start)
+                #expect(nodes.reduce(0) { $0 + $1.report.heldMicroRate } <= 10_000_000)
+            }
+        }
+        #expect(nodes.allSatisfy { $0.report.heldMicroRate > 2_000_000 })
     }
 
     @Test("a new term forgets everything; an older one gets nothing")
@@ -126,7 +143,7 @@ struct RateLedgerTests {
         _ = one.next(&ledger, at: 0, refused: 1)
         one.ledgerTerm = 2
         one.report.heldMicroRate = 0
-        #expect(one.next(&ledger, at: 100, refused: 1, leadingSince: Self.start).microRate == 0)
+        #expect(one.next(&ledger, at: 100, refused: 1, leadingSince: Self.start).microRate <= 10_000_000)
         one.ledgerTerm = 1
         #expect(one.next(&ledger, at: 200, refused: 1).lifetimeMilliseconds == 0)
     }

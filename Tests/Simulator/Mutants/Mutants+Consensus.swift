@@ -44,13 +44,14 @@ extension Mutant {
                 "RaftCore/Receive/Receive.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
                 "if !(PLANTED), now < votesFrom || hasLiveLeader && !isTransfer { return }")),
         Mutant(
-            "forget at a restart that a leader was promised time",
+            "forget at a restart that a leader was promised time, and ask nobody first",
             Edit(
-                "RaftCore/Raft+Election.swift", "var mayVote: Bool { now >= votesFrom }",
-                "var mayVote: Bool { PLANTED || now >= votesFrom }"),
+                "RaftCore/Raft.swift", "if !isNew && !isOnlyVoter { votesFrom",
+                "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom"),
             Edit(
-                "RaftCore/Receive/Receive.swift", "now < votesFrom || hasLiveLeader",
-                "!(PLANTED) && now < votesFrom || hasLiveLeader")),
+                "Cluster/Membership/ClusterNode+Membership.swift",
+                "if silent.isEmpty || platform.clock.now >= end { return }",
+                "if PLANTED || silent.isEmpty || platform.clock.now >= end { return }")),
         Mutant(
             "read without asking whether another one leads",
             Edit(
