@@ -7,8 +7,8 @@ import Storage
 
 // What a simulated node is told, and what it says.
 extension SimulatedNode {
-    var logger: Logger {
-        Logger(label: "node-\(number)") { [self] _ in NodeVoice(node: self) }
+    func logger(of process: ProcessLife) -> Logger {
+        Logger(label: "node-\(number)") { [self] _ in NodeVoice(node: self, process: process) }
     }
 
     func settings(_ disk: SimulatedDisk) -> NodeSettings {
@@ -35,15 +35,17 @@ extension SimulatedNode {
     }
 }
 
-/// Says in the simulation's story what a node logs.
+/// Says in the simulation's story what a node logs, and passes on what it takes for an error.
 private struct NodeVoice: LogHandler {
     let node: SimulatedNode
+    let process: ProcessLife
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.info
 
-    init(node: SimulatedNode) {
+    init(node: SimulatedNode, process: ProcessLife) {
         self.node = node
-        logLevel = node.world.narrator == nil ? .critical : .debug
+        self.process = process
+        logLevel = node.world.narrator == nil ? .error : .debug
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -53,5 +55,7 @@ private struct NodeVoice: LogHandler {
 
     func log(event: LogEvent) {
         node.world.note("  node \(node.number): \(event.message)")
+        // What is left of a dead process has lost its folder, and may say so.
+        if event.level >= .error, !process.isDead { node.onError?("\(event.message)") }
     }
 }

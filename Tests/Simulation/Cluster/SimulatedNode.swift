@@ -53,7 +53,7 @@ final class SimulatedNode: @unchecked Sendable {
         didSet { if process?.isDead == false { disk?.faults = diskFaults } }
     }
     /// Called before each call of its log's disk.
-    var beforeDiskCall: (() -> Void)? {
+    var beforeDiskCall: ((_ isSync: Bool) -> Void)? {
         didSet { if process?.isDead == false { disk?.beforeCall = beforeDiskCall } }
     }
     /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
@@ -61,6 +61,8 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?
+    /// Called with what the process logs as an error.
+    var onError: ((String) -> Void)?
 
     init(
         number: Int, world: World, network: SimulatedNetwork, options: SimulationOptions, members: [ClusterMap.Node],
@@ -111,7 +113,8 @@ final class SimulatedNode: @unchecked Sendable {
         _ settings: NodeSettings, on platform: SimulatedPlatform, as process: ProcessLife, folder: String
     ) async {
         do {
-            let node = try await ClusterNode.open(settings, platform: platform, logger: logger)
+            let node = try await ClusterNode.open(
+                settings, platform: platform, logger: logger(of: process))
             if !process.isDead {
                 try await node.start { [self, weak node] in failed($0, process, node?.ending) }
             }

@@ -83,7 +83,10 @@ package final class Simulation: @unchecked Sendable {
             if let fault = raftWatch.judge(message) { violated(fault) }
             spring(at: message)
         }
-        for node in nodes { node.onFailure = { [unowned self] in restartLater(node) } }
+        for node in nodes {
+            node.onFailure = { [unowned self] in restartLater(node) }
+            node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
+        }
         for node in nodes.prefix(options.nodes) {
             world.schedule(after: world.milliseconds(0...200), .process, for: nil) { node.start() }
         }
@@ -105,6 +108,12 @@ package final class Simulation: @unchecked Sendable {
     func violated(_ text: String) {
         world.note("VIOLATION \(text)")
         if report.violations.count < 20 { report.violations.append(text) }
+    }
+
+    /// Nodes must not take for damaged what nobody damaged.
+    private func heardError(_ text: String, of node: SimulatedNode) {
+        guard !node.mayFail, !nodes.contains(where: \.hasLostData) else { return }
+        violated("at \(world.now / World.millisecond) ms node \(node.number) has an error without a cause: \(text)")
     }
 
     private func begin() {

@@ -43,7 +43,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private let world: World
     var faults = Faults()
     /// Called before each call, which is when the power may fail.
-    var beforeCall: (() -> Void)?
+    var beforeCall: ((_ isSync: Bool) -> Void)?
     private var opened: [Int32: File] = [:]
     private(set) var names: [String: File] = [:]
     private(set) var nameChanges: [NameChange] = []
@@ -134,7 +134,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
 
     private func call(_ operation: String, _ path: String) throws(DiskError) {
         calls += 1
-        beforeCall?()
+        beforeCall?(operation == "fdatasync")
         guard faults.failuresPerMillion > 0,
             Int.random(in: 0..<1_000_000, using: &world.generator) < faults.failuresPerMillion
         else { return }

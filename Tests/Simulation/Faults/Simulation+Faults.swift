@@ -79,12 +79,15 @@ extension Simulation {
         restartLater(node)
     }
 
-    /// The power fails in the middle of something: before one of the disk's next calls.
+    /// The power fails in the middle of something: before one of the disk's next calls, or of its next syncs, when what was
+    /// written is torn at worst.
     private func crashAtCall(_ node: SimulatedNode) {
-        var calls = world.chance(50) ? world.random(1...10) : world.random(10...300)
+        let isTearing = world.chance(50)
+        var calls = isTearing || world.chance(50) ? world.random(1...10) : world.random(10...300)
         // Sometimes the calls of the next start are meant.
         if world.chance(40) { crash(node, .power) }
-        node.beforeDiskCall = { [unowned self, unowned node] in
+        node.beforeDiskCall = { [unowned self, unowned node] isSync in
+            if isTearing, !isSync { return }
             calls -= 1
             guard calls <= 0 else { return }
             node.beforeDiskCall = nil

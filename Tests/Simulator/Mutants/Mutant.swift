@@ -13,10 +13,14 @@ struct Mutant: Sendable {
 
     /// What goes wrong, in a few words; unique.
     var name: String
+    /// Why no seed is expected to show it: another defence that holds, or how much has to come together. Tests of the part itself show
+    /// such a fault.
+    var hiddenBy: String?
     var edits: [Edit]
 
-    init(_ name: String, _ edits: Edit...) {
+    init(_ name: String, hiddenBy: String? = nil, _ edits: Edit...) {
         self.name = name
+        self.hiddenBy = hiddenBy
         self.edits = edits
     }
 

@@ -44,14 +44,11 @@ extension Mutant {
                 "RaftCore/Receive/Receive.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
                 "if !(PLANTED), now < votesFrom || hasLiveLeader && !isTransfer { return }")),
         Mutant(
-            "forget at a restart that a leader was promised time, and ask nobody first",
+            "forget at a restart that a leader was promised time",
+            hiddenBy: "who starts asks all others first, and the leader is heard again meanwhile",
             Edit(
                 "RaftCore/Raft.swift", "if !isNew && !isOnlyVoter { votesFrom",
-                "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom"),
-            Edit(
-                "Cluster/Membership/ClusterNode+Membership.swift",
-                "if silent.isEmpty || platform.clock.now >= end { return }",
-                "if PLANTED || silent.isEmpty || platform.clock.now >= end { return }")),
+                "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom")),
         Mutant(
             "read without asking whether another one leads",
             Edit(

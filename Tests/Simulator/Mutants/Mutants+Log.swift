@@ -27,21 +27,16 @@ extension Mutant {
                 "guard PLANTED || Self.checksum(of: bytes,")),
         Mutant(
             "leave what a torn write left, and believe it",
+            hiddenBy: "it takes a second torn write that ends where a record of the first begins",
             Edit(
                 "Storage/RaftLog/SegmentReader.swift", "header.previous == previous\n",
                 "PLANTED || header.previous == previous\n"),
             Edit(
                 "Storage/RaftLog/LogRecovery.swift", "if !isClean { try self.disk.zero(",
                 "if !isClean, !(PLANTED) { try self.disk.zero(")),
-        // Beside the planted fault above that begins alike: without the silence after a start, which hides it.
         Mutant(
-            "forget the vote, and do not keep silent after a start",
-            Edit(
-                "RaftCore/Raft.swift", ", !isNew && !isOnlyVoter { votesFrom",
-                ", !(PLANTED), !isNew && !isOnlyVoter { votesFrom"),
-            Edit(
-                "Cluster/Membership/ClusterNode+Membership.swift", "|| silent.isEmpty || platform.clock.now >= end",
-                "|| PLANTED || silent.isEmpty || platform.clock.now >= end"),
+            "forget the vote",
+            hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",
             Edit(
                 "Cluster/Lane/Lane+Effects.swift",
                 "LogWrite(group: group, hardState: effects.hardState, entries: effects.append)",
