@@ -4,7 +4,7 @@
 /// `clockDriftPartsPerMillionMax`, suspension included. Elections, commits and reads without a lease rely on no clock.
 public struct LeaseSettings: Hashable, Sendable {
     /// How long every replica of the group lets no one else be elected after it heard a leader: at most the least
-    /// `RaftSettings.electionTimeoutMilliseconds` of the group.
+    /// `RaftSettings.electionTimeoutMilliseconds` of the group, and the same on all of its replicas.
     public var promiseMilliseconds: UInt64
     /// How much faster or slower than true time any clock of the group may run, in millionths, measured over one promise.
     public var clockDriftPartsPerMillionMax: UInt64

@@ -73,7 +73,8 @@ extension Raft {
     }
 
     /// The connection to a replica broke: appends under way are taken for lost, and a leader for dead unless it is heard
-    /// again soon. A transport that cannot tell reports nothing; then heartbeats and election timeouts find it out.
+    /// again soon. A transport that cannot tell reports nothing; then heartbeats and election timeouts find it out. One that
+    /// can reports with `peerConnected` that there is a connection again.
     public mutating func peerDisconnected(_ replica: ReplicaID, now: MonotonicTime) -> Effects {
         begin(now)
         if role == .leader, let offset = followers.firstIndex(where: { $0.id == replica }),

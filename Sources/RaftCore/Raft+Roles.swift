@@ -51,8 +51,11 @@ extension Raft {
             leader == nil || leader == sender, "two leaders of term \(term): \(sender), \(leader?.rawValue ?? 0)")
         if role != .follower || leader != sender { becomeFollower(term: term, leader: sender) }
         lastLeaderContact = now
+        // What a dead leader sent may be read after its end was noticed, so only a connection that is back ends the turns.
+        let isStillLost = lostLeader.map { $0.id == sender && $0.term == term && !$0.isBack } ?? false
         lostLeader = nil
         resetElectionTimer()
+        if isStillLost { loseLeader() }
     }
 
     /// Takes the configurations of new entries into force. Returns whether there were any.

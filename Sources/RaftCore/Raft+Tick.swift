@@ -19,13 +19,13 @@ extension Raft {
         return finish()
     }
 
-    /// When a leader that hears nothing more gives up: one election timeout after a majority was last heard
-    /// (dissertation section 6.2).
+    /// When a leader that hears nothing more gives up (dissertation section 6.2): when the promises of the majority that was
+    /// last heard are over, and another may lead.
     var quorumDeadline: MonotonicTime {
         let heard = Quorum.reached(configuration) { voter in
             voter == id ? now : followers.first { $0.id == voter }?.lastHeard ?? .zero
         }
-        return (heard ?? .zero).adding(milliseconds: settings.electionTimeoutMilliseconds)
+        return (heard ?? .zero).adding(milliseconds: settings.patienceMilliseconds)
     }
 
     /// Draws the next election timeout from `[t, 2t)`; where the leader was lost, waits for this replica's next turn.

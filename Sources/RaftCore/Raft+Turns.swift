@@ -11,6 +11,8 @@ extension Raft {
         var term: Term
         /// Who has won nothing by then waits as if there had been no connection.
         var until: MonotonicTime
+        /// There is a connection again. It may be to a process that knows nothing of having led.
+        var isBack = false
     }
 
     /// Who campaigns when: `count` replicas, each for `nanoseconds`, this one at `place`.
@@ -18,6 +20,11 @@ extension Raft {
         var count: UInt64
         var place: UInt64
         var nanoseconds: UInt64
+    }
+
+    /// There is a connection to a replica, for the first time or again after `peerDisconnected`. A leader that is heard over it is followed as before.
+    public mutating func peerConnected(_ replica: ReplicaID) {
+        if lostLeader?.id == replica { lostLeader?.isBack = true }
     }
 
     /// Waits for this replica's first turn, if that comes before its election timeout is over.
@@ -32,7 +39,7 @@ extension Raft {
             electionDeadline, promised.adding(nanoseconds: turns.place * turns.nanoseconds + dither(turns)))
     }
 
-    /// Nil where no leader was lost in this term, or a while ago, and for who may not campaign.
+    /// Nil where no leader was lost in this term, or a while ago, and for who is no voter of the configuration in force.
     var turns: Turns? {
         guard let lost = lostLeader, lost.term == term, now < lost.until else { return nil }
         let voters = configuration.all.filter { configuration.isVoter($0) && $0 != lost.id }

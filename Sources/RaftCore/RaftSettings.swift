@@ -1,6 +1,7 @@
 /// Times and limits of a replica. All replicas of a group should have the same times.
 public struct RaftSettings: Hashable, Sendable {
-    /// The least time without a leader after which a replica campaigns; each wait is drawn from `[t, 2t)`.
+    /// The least time of silence after which a replica campaigns; each wait is drawn from `[t, 2t)`. A leader whose connection broke
+    /// is waited for no longer than it was promised.
     public var electionTimeoutMilliseconds: UInt64 = 1000
     /// How often a leader that has nothing to say says so, at multiples of it. At most half of the election timeout.
     public var heartbeatIntervalMilliseconds: UInt64 = 100
@@ -28,7 +29,7 @@ public struct RaftSettings: Hashable, Sendable {
 
     public init() {}
 
-    /// How long a replica lets nobody else be elected after it heard a leader.
+    /// How long a replica lets nobody else be elected after it heard a leader, and a leader goes on without a majority.
     var patienceMilliseconds: UInt64 { lease?.promiseMilliseconds ?? electionTimeoutMilliseconds }
 
     /// The least election timeout, in nanoseconds.

@@ -59,18 +59,59 @@ struct LostLeaderTests {
         for id: UInt64 in [1, 2, 4, 5] {
             var raft = follower(id)
             let before = raft.tick(now: contact.adding(milliseconds: 890)).wakeAt
-            let after = raft.peerDisconnected(ReplicaID(3), now: contact.adding(milliseconds: 890)).wakeAt
-            #expect(after <= before)
+            // So late that some turns come after the election timeout.
+            let time = MonotonicTime(nanoseconds: before.nanoseconds - 1_000_000)
+            #expect(raft.peerDisconnected(ReplicaID(3), now: time).wakeAt <= before)
         }
     }
 
-    @Test("A leader that is heard again is followed as before")
+    @Test("A leader that is heard again over a new connection is followed as before")
     func heardAgain() {
         var raft = follower(1)
         _ = campaign(&raft, lostAt: 10)
+        raft.peerConnected(ReplicaID(3))
         let again = contact.adding(milliseconds: 60)
         let effects = raft.receive(message(3, 1, 1, .heartbeatRequest(commit: .zero, round: 2)), now: again)
         #expect(effects.wakeAt >= again.adding(milliseconds: 900) && raft.lostLeader == nil)
+    }
+
+    @Test("What a dead leader sent and is read after its end moves the turns, and does not end them")
+    func heardLate() {
+        var raft = follower(1)
+        _ = campaign(&raft, lostAt: 10)
+        let late = contact.adding(milliseconds: 12)
+        let effects = raft.receive(message(3, 1, 1, .heartbeatRequest(commit: .zero, round: 2)), now: late)
+        #expect(late.adding(milliseconds: 600) <= effects.wakeAt && effects.wakeAt <= late.adding(milliseconds: 650))
+    }
+
+    @Test("A connection to the process that led once does not end the turns: it may know nothing of it")
+    func isBack() {
+        var raft = follower(1)
+        let start = campaign(&raft, lostAt: 10)
+        raft.peerConnected(ReplicaID(3))
+        #expect(raft.electionDeadline <= contact.adding(milliseconds: start + 1))
+        let now = raft.electionDeadline
+        #expect(raft.tick(now: now).wakeAt <= now.adding(milliseconds: 450))
+    }
+
+    @Test(
+        "A leader that hears nobody gives up when the promises to it are over, though its own election timeout is longer"
+    )
+    func leaderGivesUp() {
+        var settings = RaftSettings()
+        settings.electionTimeoutMilliseconds = 900
+        settings.lease = LeaseSettings(promiseMilliseconds: 600)
+        let restored = RestoredState(bootstrap: Configuration(voters: (1...3).map { ReplicaID($0) }))
+        var raft = Raft(id: ReplicaID(1), settings: settings, seed: 1, restored: restored, now: .zero)
+        _ = raft.tick(now: contact)
+        _ = raft.receive(message(2, 1, 1, .preVoteResponse(granted: true)), now: contact)
+        _ = raft.persisted(.zero, hardState: HardState(term: Term(1), vote: ReplicaID(1)), now: contact)
+        _ = raft.receive(message(2, 1, 1, .voteResponse(granted: true)), now: contact)
+        #expect(raft.role == .leader)
+        _ = raft.tick(now: contact.adding(milliseconds: 599))
+        #expect(raft.role == .leader)
+        _ = raft.tick(now: contact.adding(milliseconds: 600))
+        #expect(raft.role == .follower)
     }
 
     @Test("The connection to anyone else changes no timer")

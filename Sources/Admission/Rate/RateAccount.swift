@@ -5,7 +5,7 @@
 struct RateAccount: Sendable {
     /// How far the sum of the shares may be from the limit to repay the balance.
     static let correctionMax = 0.1
-    /// What a new leader lends, as a part of the limit, beyond what nodes reported to hold, before all shares of the last leader have
+    /// What a new leader may lend, as a part of the limit, beyond what nodes reported to hold, before all shares of the last leader have
     /// expired: those who hold none must not wait for that. A tenth for two seconds is a fifth of a second of the limit.
     private static let unseen = 0.1
     /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the shares.
@@ -29,7 +29,8 @@ struct RateAccount: Sendable {
     private var balance: Double
     private var updatedAt: UInt64
     private var refusedAt: UInt64?
-    /// What nodes said to hold when this leader first heard of them: all that it may lend until `settledAt`, but for `unseen`.
+    /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more than `unseen`; the
+    /// least shares of those who hold nothing come on top.
     private var inherited = 0.0
 
     init(key: RateKey, limit: UInt64, settledAt: UInt64, now: UInt64) {
@@ -142,7 +143,7 @@ extension RateAccount {
         let correction = min(max(current / (limit * Self.repaySeconds), -Self.correctionMax), Self.correctionMax)
         var capacity = limit * (1 + correction)
         let isSettled = now >= settledAt
-        if !isSettled { capacity = min(capacity, max(inherited, limit * Self.unseen)) }
+        if !isSettled { capacity = min(capacity, max(inherited, limit * (Self.unseen - Self.reserve))) }
         var others = 0.0
         for (place, holder) in holders.enumerated() where place != index { others += holder.inForce(at: now) }
         let fair = fairShare(of: index, capacity: capacity - (isSettled ? limit * Self.reserve : 0), now: now)

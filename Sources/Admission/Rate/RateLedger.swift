@@ -23,7 +23,7 @@ package struct RateLedger: Sendable {
     /// - Parameters:
     ///   - term: The group's term. With a new one everything is forgotten: another leader lent in between.
     ///   - leadingSince: When this leadership began. Until the shares that the last leader lent have expired, the ledger lends only
-    ///     what nodes report to hold, and a tenth of the limit.
+    ///     what nodes report to hold, or a tenth of the limit where that is less.
     package mutating func take(_ report: RateReport, term: UInt64, leadingSince: UInt64, now: UInt64) -> RateGrant {
         guard term >= self.term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)

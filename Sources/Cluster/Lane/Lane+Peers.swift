@@ -9,7 +9,11 @@ extension Lane: PeerTransportDelegate {
     package func peerConnected(_ peer: PeerIdentity, channel: PeerChannel) {
         judge(peer)
         dialled[peer.node] = peer
-        if channel == .request { host?.meet(peer.node) }
+        switch channel {
+        case .request: host?.meet(peer.node)
+        case .raft: for (group, member) in members(on: peer.node) { replicas[group]?.raft.peerConnected(member) }
+        case .bulk: break
+        }
     }
 
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {
@@ -35,14 +39,18 @@ extension Lane: PeerTransportDelegate {
 
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
         guard channel == .raft else { return }
-        for group in groups {
-            guard let members = replicas[group]?.raft.configuration.all else { continue }
-            for member in members where member.node == node {
-                guard let effects = replicas[group]?.raft.peerDisconnected(member, now: now) else { continue }
-                perform(effects, of: group)
-            }
+        for (group, member) in members(on: node) {
+            guard let effects = replicas[group]?.raft.peerDisconnected(member, now: now) else { continue }
+            perform(effects, of: group)
         }
         finishTurn()
+    }
+
+    /// The other replicas of this node's groups that a node has.
+    private func members(on node: NodeID) -> [(GroupID, ReplicaID)] {
+        groups.flatMap { group in
+            (replicas[group]?.raft.configuration.all ?? []).filter { $0.node == node }.map { (group, $0) }
+        }
     }
 
     package func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {

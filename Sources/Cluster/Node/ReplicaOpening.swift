@@ -55,12 +55,14 @@ struct ReplicaOpening {
         return "\(folder)/shards/\(String(repeating: "0", count: max(0, 4 - number.count)))\(number).sqlite"
     }
 
-    /// The preferred leader of a group campaigns first, so that leaders spread over the nodes.
+    /// The preferred leader of a group campaigns first where there was none, so that leaders spread over the nodes.
     private var raftSettings: RaftSettings {
         var settings = RaftSettings()
         settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds
         settings.heartbeatIntervalMilliseconds = self.settings.heartbeatIntervalMilliseconds
-        settings.firstTurn = group.rawValue
+        // Mixed, because neighbouring groups have neighbouring leaders.
+        var mixer = SplitMix64(seed: group.rawValue)
+        settings.firstTurn = mixer.next()
         // The least election timeout of the group: that of the preferred leader, before it is made longer for the others.
         settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
         if !isPreferred {

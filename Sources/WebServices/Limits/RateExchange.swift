@@ -35,8 +35,8 @@ final class RateExchange: Sendable {
         return map.group(of: ZoneKey(database: database, name: "_rates"))
     }
 
-    /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and for two seconds
-    /// after another node began to lead the ledger's group.
+    /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and where
+    /// another node began to lead the ledger's group and has little to lend for two seconds.
     /// - Throws: `ClusterError.unavailable` where there is none in time, or too many requests wait for one.
     func decide(_ key: RateKey) async throws(ClusterError) -> RateDecision {
         let now = MonotonicTime.current

@@ -127,6 +127,8 @@ struct RateLedgerTests {
         var nodes = (1...4).map { Reporter($0, key) }
         let first = nodes[0].next(&ledger, at: 0, refused: 10, leadingSince: Self.start)
         #expect(first.microTokens == 1_000_000 && first.microRate > 8_000_000)
+        let second = nodes[1].next(&ledger, at: 30, refused: 10, leadingSince: Self.start)
+        #expect(second.microTokens > 0 && second.microRate > 0)
         for turn in 1..<15 as Range<UInt64> {
             for node in nodes.indices {
                 _ = nodes[node].next(&ledger, at: turn * 100, refused: 10, leadingSince: Self.start)

@@ -50,6 +50,11 @@ extension Mutant {
                 "RaftCore/Raft.swift", "if !isNew && !isOnlyVoter { votesFrom",
                 "if !(PLANTED), !isNew && !isOnlyVoter { votesFrom")),
         Mutant(
+            "campaign at once when the connection to a leader breaks",
+            Edit(
+                "RaftCore/Raft+Turns.swift", "let promised = max(now, contact",
+                "let promised = PLANTED ? now : max(now, contact")),
+        Mutant(
             "read without asking whether another one leads",
             Edit(
                 "RaftCore/Raft+Read.swift", "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
