@@ -43,7 +43,7 @@ public struct Raft: Hashable, Sendable {
     var generator: SplitMix64
     var electionDeadline: MonotonicTime
     var lastLeaderContact: MonotonicTime?
-    /// The leader whose connection broke, until it is heard again.
+    /// The leader whose connection broke, until it is heard over a new one.
     var lostLeader: LostLeader?
     /// Before this time no vote is granted.
     var votesFrom: MonotonicTime

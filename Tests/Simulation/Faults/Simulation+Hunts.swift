@@ -24,13 +24,11 @@ extension Simulation {
         case 0: preferLeader(others[0], of: group)
         case 1: network.cut(from: Int(leader.node.rawValue), to: others[0])
         default:
-            // Who promised the leader time forgets it, perhaps, and does not hear it again.
-            let leading = Int(leader.node.rawValue)
-            network.cut(from: leading, to: others[0])
+            // Who promised the leader time forgets it, perhaps.
+            network.cut(from: Int(leader.node.rawValue), to: others[0])
             guard others.count > 1 else { break }
             world.schedule(after: world.milliseconds(1_500...4_000), .fault, for: nil) { [unowned self] in
                 if isHealed { return }
-                network.cut(from: leading, to: others[1])
                 crashShortly(nodes[others[1] - 1], .process)
             }
         }
@@ -108,7 +106,7 @@ extension Simulation {
     private func crashShortly(_ node: SimulatedNode, _ crash: SimulatedDisk.Crash) {
         guard !node.isDown else { return }
         node.crash(crash)
-        world.schedule(after: world.milliseconds(10...300), .process, for: nil) { node.start() }
+        world.schedule(after: world.milliseconds(20...400), .process, for: nil) { node.start() }
     }
 
     private func hurry(for nanoseconds: UInt64) {
