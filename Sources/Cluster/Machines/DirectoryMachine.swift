@@ -98,7 +98,8 @@ enum TableHash {
         for table in tables {
             let columns = try db.columns(in: table).count
             let order = (1...columns).map(String.init).joined(separator: ", ")
-            let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table) ORDER BY \(order)")
+            let rows = try Row.fetchCursor(
+                try db.cachedStatement(sql: "SELECT * FROM \(table) ORDER BY \(order)"))
             while let row = try rows.next() {
                 var writer = WireWriter()
                 for (position, value) in row.databaseValues.enumerated() {

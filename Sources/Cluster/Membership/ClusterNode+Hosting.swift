@@ -26,13 +26,15 @@ extension ClusterNode: MembershipHost {
         let acknowledged = lane.acknowledged(by: node)
         platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
-            var standing = await standing(of: peer, isElsewhere: isElsewhere)
+            var standing = await standing(of: peer, known: introduction.map?.epoch, isElsewhere: isElsewhere)
             standing.acknowledged = acknowledged
             reply(.done(standing.encoded()))
         }
     }
 
-    private func standing(of peer: PeerIdentity, isElsewhere: Bool) async -> Standing {
+    /// - Parameter known: the epoch of the map that the peer goes by. One that has a map needs not know how the cluster was founded,
+    ///   and another map only where that is newer.
+    private func standing(of peer: PeerIdentity, known: UInt64?, isElsewhere: Bool) async -> Standing {
         var verdict = verdict(on: peer)
         if [.otherFolder, .removed, .stranger].contains(verdict) {
             // It is the directory that decides; what this node knows of it may be old.
@@ -43,10 +45,14 @@ extension ClusterNode: MembershipHost {
             }
         }
         if verdict == .otherFolder, isElsewhere { verdict = .duplicate }
-        let identity = identity
+        let (identity, map) = (identity, directory.snapshot.map)
+        guard let known else {
+            return Standing(
+                verdict: verdict, incarnation: identity.incarnation, promise: folder.promise,
+                founding: folder.founding, map: map)
+        }
         return Standing(
-            verdict: verdict, incarnation: identity.incarnation, promise: folder.promise, founding: folder.founding,
-            map: directory.snapshot.map)
+            verdict: verdict, incarnation: identity.incarnation, map: map.flatMap { $0.epoch > known ? $0 : nil })
     }
 
     private func verdict(on peer: PeerIdentity) -> Standing.Verdict {

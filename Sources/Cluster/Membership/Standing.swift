@@ -25,11 +25,11 @@ package struct Standing: Hashable, Sendable {
     package var verdict: Verdict
     /// The number of the answering node's data folder.
     package var incarnation: UInt64
-    /// The map that it promised to found; nil if there is none, or it has founded.
+    /// The map that it promised to found; nil if there is none, or it has founded, or the asking node has a map.
     package var promise: ClusterMap?
-    /// The map by which it founded; nil if it has not, or joined later.
+    /// The map by which it founded; nil if it has not, or joined later, or the asking node has a map.
     package var founding: ClusterMap?
-    /// The cluster's map as it knows it; nil where the directory has none yet.
+    /// The cluster's map as it knows it; nil where the directory has none yet, or none newer than the asking node's.
     package var map: ClusterMap?
     /// What the asking node has acknowledged to it, in groups that it leads.
     package var acknowledged: [Acknowledged]

@@ -44,17 +44,21 @@ struct TableWalk {
     /// Every table, and every index of it, since a lookup by an index sees only what that holds; by name.
     private static func sources(in db: Database) throws -> [Source] {
         let tables = try String.fetchAll(
-            db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+            try db.cachedStatement(
+                sql:
+                    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"))
         var sources: [Source] = []
         for table in tables where !ownTables.contains(table) {
             sources.append(Source(table: table, index: nil, key: try db.primaryKey(table).columns))
             let indexes = try Row.fetchAll(
-                db, sql: "SELECT name FROM pragma_index_list(?) WHERE partial = 0 AND origin <> 'pk' ORDER BY name",
+                try db.cachedStatement(
+                    sql: "SELECT name FROM pragma_index_list(?) WHERE partial = 0 AND origin <> 'pk' ORDER BY name"),
                 arguments: [table])
             for index in indexes {
                 let name: String = index[0]
                 let columns = try Row.fetchAll(
-                    db, sql: "SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno", arguments: [name])
+                    try db.cachedStatement(sql: "SELECT name FROM pragma_index_xinfo(?) ORDER BY seqno"),
+                    arguments: [name])
                 // The row number has no name there.
                 sources.append(Source(table: table, index: name, key: columns.map { $0[0] ?? "rowid" }))
             }

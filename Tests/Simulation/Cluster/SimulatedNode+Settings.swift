@@ -24,7 +24,7 @@ extension SimulatedNode {
         settings.requestDeadlineMilliseconds = 6_000
         settings.directoryLeaseMilliseconds = 8_000
         settings.spaceReserveBytes = 64 << 10
-        settings.scrubIntervalMilliseconds = 60_000
+        settings.scrubIntervalMilliseconds = options.scrubIntervalMilliseconds
         settings.log.segmentBytes = options.segmentBytes
         settings.log.sizeBytesTarget = options.logBytesTarget
         settings.log.keepEntries = options.keepEntries

@@ -135,7 +135,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Has every replica hash its state now and then.
     private func scheduleHashes() {
-        world.schedule(after: world.milliseconds(20_000...60_000), .client, for: nil) { [unowned self] in
+        world.schedule(after: world.milliseconds(40_000...160_000), .client, for: nil) { [unowned self] in
             guard !isHealed else { return }
             hashStates(with: manager)
             scheduleHashes()

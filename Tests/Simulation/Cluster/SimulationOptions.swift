@@ -28,6 +28,7 @@ package struct SimulationOptions: Sendable {
     var heartbeatIntervalMilliseconds: UInt64
     var tickMilliseconds: UInt64
     var rebalanceDelayMilliseconds: UInt64
+    var scrubIntervalMilliseconds: UInt64
     var segmentBytes: Int
     var logBytesTarget: Int
     var keepEntries: Int
@@ -112,11 +113,13 @@ package struct SimulationOptions: Sendable {
         membership = chance(50)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
-        thinkMillisecondsMax = UInt64.random(in: 1_000...4_000, using: &generator)
+        // Many requests at a time find other faults than pauses in which leases and shares run out.
+        thinkMillisecondsMax = UInt64.random(in: chance(15) ? 1_000...4_000 : 3_000...8_000, using: &generator)
         electionTimeoutMilliseconds = 2_000
         heartbeatIntervalMilliseconds = 500
         tickMilliseconds = 100
         rebalanceDelayMilliseconds = [5_000, 20_000, 60_000].randomElement(using: &generator) ?? 5_000
+        scrubIntervalMilliseconds = [60_000, 180_000].randomElement(using: &generator) ?? 60_000
         segmentBytes = [32, 64, 128].randomElement(using: &generator).map { $0 << 10 } ?? 65_536
         logBytesTarget = segmentBytes * Int.random(in: 2...6, using: &generator)
         keepEntries = [0, 10, 100].randomElement(using: &generator) ?? 10
