@@ -24,6 +24,8 @@ final class Client: @unchecked Sendable {
     private var keys: UInt64 = 0
     /// What it does for a while, one thing right after the other.
     private var rush: Rush?
+    /// Before this it begins nothing, unless it is made to hurry.
+    private var restsUntil: UInt64 = 0
     private var pause: Sleep?
     /// Whether it stops after what it is at.
     var isEnding = false
@@ -79,16 +81,23 @@ final class Client: @unchecked Sendable {
     /// Asks as much as it can for a while, from now on.
     func hurry(for nanoseconds: UInt64, aim: Aim? = nil) {
         rush = Rush(until: world.now + nanoseconds, aim: aim)
+        restsUntil = 0
         pause?.end()
     }
 
+    /// Asks nothing for a while.
+    func rest(for nanoseconds: UInt64) { restsUntil = world.now + nanoseconds }
+
     private func think(_ millisecondsMax: UInt64) async {
-        let pause = Sleep()
         if let rush, rush.until <= world.now { self.rush = nil }
-        let length = world.milliseconds(1...(rush == nil ? millisecondsMax : 40))
-        self.pause = pause
-        try? await pause.wait { world.schedule(after: length, .client, for: nil, $0) }
-        self.pause = nil
+        var length = world.milliseconds(1...(rush == nil ? millisecondsMax : 40))
+        while length > 0 {
+            let pause = Sleep()
+            self.pause = pause
+            try? await pause.wait { [length] in world.schedule(after: length, .client, for: nil, $0) }
+            self.pause = nil
+            length = restsUntil > world.now ? restsUntil - world.now : 0
+        }
     }
 
     /// Does something on its own, then calls back.

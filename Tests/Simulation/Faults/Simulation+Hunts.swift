@@ -22,10 +22,10 @@ extension Simulation {
         trap = Ambush(group: group, leader: leader, until: world.now + 20 * World.second)
         switch world.random(0...2) {
         case 0: preferLeader(others[0], of: group)
-        case 1: network.cut(from: Int(leader.node.rawValue), to: others[0])
+        case 1: silence(leader, for: others[0])
         default:
             // Who promised the leader time forgets it, perhaps.
-            network.cut(from: Int(leader.node.rawValue), to: others[0])
+            silence(leader, for: others[0])
             guard others.count > 1 else { break }
             world.schedule(after: world.milliseconds(1_500...4_000), .fault, for: nil) { [unowned self] in
                 if isHealed { return }
@@ -33,6 +33,12 @@ extension Simulation {
             }
         }
         world.schedule(after: 25 * World.second, .fault, for: nil) { [unowned self] in network.heal() }
+    }
+
+    /// Has a follower not hear the leader. Nobody writes meanwhile: nobody elects who has missed something.
+    private func silence(_ leader: ReplicaID, for follower: Int) {
+        network.cut(from: Int(leader.node.rawValue), to: follower)
+        for client in clients { client.rest(for: 6 * World.second) }
     }
 
     /// Cuts the leader off from the others' voices as soon as another one campaigns.
