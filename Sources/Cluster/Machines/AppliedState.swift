@@ -1,51 +1,93 @@
 import Foundation
 package import GRDB
 package import RaftCore
+import Storage
 import Wire
 
 /// The one row of a group's database that says up to where the log is in it, written in the transaction of the changes.
+///
+/// It has checksums of its own: hashing finds what else is damaged, but by this row the log is cut and followers are counted.
 package enum AppliedState {
     package static func create(in db: Database, configuration: RaftCore.Configuration) throws {
         try db.execute(
             sql: """
                 CREATE TABLE applied (
                     id INTEGER PRIMARY KEY CHECK (id = 1), log_index INTEGER NOT NULL, term INTEGER NOT NULL,
-                    configuration BLOB NOT NULL) STRICT;
+                    configuration BLOB NOT NULL, position_sum INTEGER NOT NULL DEFAULT 0,
+                    configuration_sum INTEGER NOT NULL DEFAULT 0) STRICT;
                 CREATE TABLE state_hash (log_index INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
+                INSERT INTO applied (id, log_index, term, configuration) VALUES (1, 0, 0, x'');
                 """)
+        try setPosition(.zero, in: db)
+        try setConfiguration(configuration, in: db)
+    }
+
+    /// Whether the row is of the time before it had checksums.
+    static func isWithoutSums(in db: Database) throws -> Bool {
+        try !db.columns(in: "applied").contains { $0.name == "position_sum" }
+    }
+
+    /// Adds checksums to a row that has none.
+    static func addSums(in db: Database) throws {
         try db.execute(
-            sql: "INSERT INTO applied VALUES (1, 0, 0, ?)", arguments: [Data(configuration.encoded())])
+            sql: """
+                ALTER TABLE applied ADD COLUMN position_sum INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE applied ADD COLUMN configuration_sum INTEGER NOT NULL DEFAULT 0;
+                """)
+        guard let row = try Row.fetchOne(db, sql: "SELECT log_index, term, configuration FROM applied") else {
+            throw damaged("is missing")
+        }
+        let position = [row[0] as Int64, row[1] as Int64]
+        let configuration: Data = row[2]
+        try db.execute(
+            sql: "UPDATE applied SET position_sum = ?, configuration_sum = ?",
+            arguments: [sum(position), sum([UInt8](configuration))])
     }
 
     /// Where the database stands.
+    /// - Throws: `DatabaseError` that says what is damaged.
     package static func mark(of db: Database) throws -> SnapshotMark {
-        guard let row = try Row.fetchOne(db, sql: "SELECT log_index, term, configuration FROM applied") else {
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the row that says what was applied is missing")
-        }
-        let configuration: Data = row[2]
+        let position = try position(of: db)
+        let row = try Row.fetchOne(db, sql: "SELECT configuration, configuration_sum FROM applied")
+        // A damaged page can hold anything in any column.
+        guard let row, let data = Data.fromDatabaseValue(row[0]), Int64.fromDatabaseValue(row[1]) == sum([UInt8](data))
+        else { throw damaged("has another checksum than its configuration") }
         return SnapshotMark(
-            position: LogPosition(
-                index: LogIndex(UInt64(row[0] as Int64)), term: Term(UInt64(row[1] as Int64))),
-            configuration: try RaftCore.Configuration(decoding: [UInt8](configuration)))
+            position: position, configuration: try RaftCore.Configuration(decoding: [UInt8](data)))
     }
 
     /// Up to where the log is in the database: what each transaction of apply begins with.
+    /// - Throws: `DatabaseError` that says what is damaged.
     static func position(of db: Database) throws -> LogPosition {
-        let statement = try db.cachedStatement(sql: "SELECT log_index, term FROM applied")
-        guard let row = try Row.fetchOne(statement) else {
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the row that says what was applied is missing")
-        }
-        return LogPosition(index: LogIndex(UInt64(row[0] as Int64)), term: Term(UInt64(row[1] as Int64)))
+        let statement = try db.cachedStatement(sql: "SELECT log_index, term, position_sum FROM applied")
+        guard let row = try Row.fetchOne(statement) else { throw damaged("is missing") }
+        // A damaged page can hold anything in any column.
+        guard let index = Int64.fromDatabaseValue(row[0]), let term = Int64.fromDatabaseValue(row[1]),
+            Int64.fromDatabaseValue(row[2]) == sum([index, term])
+        else { throw damaged("has another checksum than its position") }
+        return LogPosition(index: LogIndex(UInt64(bitPattern: index)), term: Term(UInt64(bitPattern: term)))
     }
 
-    static func setPosition(_ position: LogPosition, in db: Database) throws {
-        let statement = try db.cachedStatement(sql: "UPDATE applied SET log_index = ?, term = ?")
-        try statement.execute(arguments: [Int64(position.index.rawValue), Int64(position.term.rawValue)])
+    package static func setPosition(_ position: LogPosition, in db: Database) throws {
+        let statement = try db.cachedStatement(sql: "UPDATE applied SET log_index = ?, term = ?, position_sum = ?")
+        let (index, term) = (Int64(bitPattern: position.index.rawValue), Int64(bitPattern: position.term.rawValue))
+        try statement.execute(arguments: [index, term, sum([index, term])])
     }
 
     static func setConfiguration(_ configuration: RaftCore.Configuration, in db: Database) throws {
+        let bytes = configuration.encoded()
         try db.execute(
-            sql: "UPDATE applied SET configuration = ?", arguments: [Data(configuration.encoded())])
+            sql: "UPDATE applied SET configuration = ?, configuration_sum = ?", arguments: [Data(bytes), sum(bytes)])
+    }
+
+    private static func sum(_ numbers: [Int64]) -> Int64 {
+        Int64(numbers.withUnsafeBytes { CRC32C.update(0, $0) })
+    }
+
+    private static func sum(_ bytes: [UInt8]) -> Int64 { Int64(CRC32C.of(bytes)) }
+
+    private static func damaged(_ what: String) -> DatabaseError {
+        DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the row that says what was applied \(what)")
     }
 
     /// Keeps the hash of the state at an index, the last 16 of them.

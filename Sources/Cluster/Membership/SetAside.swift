@@ -17,7 +17,8 @@ enum SetAside {
     /// Whether the folder must be set aside before the node starts on it, and why.
     /// - Throws: `NodeStartError` if the folder's account cannot be read.
     static func reason(of folder: String) throws -> String? {
-        let hasLog = exists(folder + "/log/identity")
+        let log = folder + "/log"
+        let hasLog = try exists(log + "/identity") && listFolder(at: log).contains { $0.hasSuffix(".seg") }
         guard let identity = try NodeFolder.read(folder) else {
             let remains = try remains(in: folder)
             return remains.isEmpty

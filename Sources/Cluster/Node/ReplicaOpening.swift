@@ -42,7 +42,10 @@ struct ReplicaOpening {
     /// Has the machine read what the database holds, and says where that stands. Called before the node does anything else, so it
     /// may block.
     private func load(_ database: ShardDatabase) throws -> SnapshotMark {
-        try database.read { db in
+        if try database.read({ try AppliedState.isWithoutSums(in: $0) }) {
+            try database.write { try AppliedState.addSums(in: $0) }
+        }
+        return try database.read { db in
             try machine.didReplace(db)
             return try AppliedState.mark(of: db)
         }

@@ -1,5 +1,5 @@
 /// The Castagnoli checksum (RFC 3720, section B.4), eight bytes a step.
-enum CRC32C {
+package enum CRC32C {
     /// Eight tables of 256, never freed; written once before anyone reads them, hence safe to share.
     nonisolated(unsafe) private static let tables: UnsafePointer<UInt32> = makeTables()
 
@@ -18,7 +18,7 @@ enum CRC32C {
     }
 
     /// Goes on from `crc`, the checksum of the bytes before these (0 at the start).
-    static func update(_ crc: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
+    package static func update(_ crc: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
         let tables = Self.tables
         var state = ~crc
         var offset = 0
@@ -44,5 +44,5 @@ enum CRC32C {
     }
 
     /// The checksum of these bytes.
-    static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { update(0, $0) } }
+    package static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { update(0, $0) } }
 }

@@ -29,12 +29,17 @@ struct LogRecovery {
     /// - Returns: the index and the place to go on, synced; no tail if the log has no segment yet.
     mutating func run(_ names: [String]) throws(RaftLogError) -> (table: LogIndexTable, tail: LogTail?) {
         let found = try disked { () throws(DiskError) in try self.find(names) }
+        try checkNumbers(found)
         guard let last = found.lastIndex(where: { $0.header != nil }) else {
+            // The first segment gets its header before anything else happens; only later ones are prepared.
+            if let first = found.first, first.number > 1 {
+                throw .corrupt(segment: Segment.name(first.number - 1), position: 0, detail: "segment missing")
+            }
             try checkUnused(found[...], after: .start)
             try removeUnused(found[...])
             return (table, nil)
         }
-        try checkSequence(found[...last])
+        try checkHeaders(found[...last])
         for index in 0..<last {
             guard let next = found[index + 1].header else { preconditionFailure("checked above") }
             try readComplete(found[index], end: next.watermark)
@@ -59,18 +64,18 @@ struct LogRecovery {
         return found
     }
 
-    /// Up to the last header that is sound there must be no hole and no damaged header.
-    private func checkSequence(_ found: ArraySlice<Found>) throws(RaftLogError) {
-        for (index, segment) in found.enumerated() {
-            if segment.header == nil {
-                throw .corrupt(
-                    segment: Segment.name(segment.number), position: 0,
-                    detail: "header damaged; later segments are sound")
-            }
-            if index > 0, segment.number != found[index - 1].number + 1 {
-                throw .corrupt(
-                    segment: Segment.name(found[index - 1].number + 1), position: 0, detail: "segment missing")
-            }
+    /// There must be no hole, not even before a segment that is only prepared: it was the one before that was in use.
+    private func checkNumbers(_ found: [Found]) throws(RaftLogError) {
+        for (segment, next) in zip(found, found.dropFirst()) where next.number != segment.number + 1 {
+            throw .corrupt(segment: Segment.name(segment.number + 1), position: 0, detail: "segment missing")
+        }
+    }
+
+    /// Up to the last header that is sound there must be no damaged one.
+    private func checkHeaders(_ found: ArraySlice<Found>) throws(RaftLogError) {
+        for segment in found where segment.header == nil {
+            throw .corrupt(
+                segment: Segment.name(segment.number), position: 0, detail: "header damaged; later segments are sound")
         }
     }
 
@@ -133,11 +138,14 @@ struct LogRecovery {
         }
     }
 
-    /// Their numbers are used again, so nothing that a write began may stay in them.
+    /// Their numbers are used again, so nothing that a write began may stay in them. The last one goes first: a crash in between must
+    /// leave no hole.
     private func removeUnused(_ unused: ArraySlice<Found>) throws(RaftLogError) {
         try disked { () throws(DiskError) in
-            for segment in unused { try self.disk.remove("\(self.folder)/\(Segment.name(segment.number))") }
-            try self.disk.syncFolder(self.folder)
+            for segment in unused.reversed() {
+                try self.disk.remove("\(self.folder)/\(Segment.name(segment.number))")
+                try self.disk.syncFolder(self.folder)
+            }
         }
     }
 

@@ -13,6 +13,7 @@ extension Simulation {
         guard wait(seconds: 90, "a client gets no answer after everything was mended", until: clientsHaveEnded) else {
             return
         }
+        if hasAlteredValue { awaitMending() }
         hashStates(with: manager)
         guard wait(seconds: 60, "the groups do not answer after everything was mended", until: clientsHaveEnded) else {
             return
@@ -58,6 +59,35 @@ extension Simulation {
         // Touched on the simulation's thread only.
         var all: [Finding] = []
         var waiting = 0
+    }
+
+    /// A value that a disk altered is found by comparing parts, now and then, and the replica is made anew.
+    private func awaitMending() {
+        let end = world.now + 180 * World.second
+        while world.now < end {
+            let before = look()
+            hashStates(with: manager)
+            guard wait(seconds: 60, "the groups do not answer while one has an altered value", until: clientsHaveEnded)
+            else { return }
+            // Applying may lag behind by seconds.
+            for _ in 0..<20 {
+                if haveOneState(look(), since: before) { return }
+            }
+        }
+        violated("nobody finds the value that a disk altered: \(summary())")
+    }
+
+    /// Whether all replicas of each group have the same hash at an index that is newer than anything found before.
+    private func haveOneState(_ findings: [Finding], since before: [Finding]) -> Bool {
+        groups.allSatisfy { group in
+            let old = before.filter { $0.status.group == group }.map(\.status.commitIndex).max() ?? .zero
+            let known = findings.filter { $0.status.group == group }.map { finding in
+                finding.hashes.filter { $0.index > old }
+            }
+            return known.first?.contains { index, hash in
+                known.allSatisfy { $0.contains { $0.index == index && $0.hash == hash } }
+            } ?? false
+        }
     }
 
     /// Every replica comes to the same index, and has the same hash at every index at which two made one.

@@ -25,6 +25,8 @@ package final class Simulation: @unchecked Sendable {
     var report: SimulationReport
     var isHealed = false
     var trap: Ambush?
+    /// Whether a disk altered a value, which must be found.
+    var hasAlteredValue = false
 
     /// - Parameters:
     ///   - folder: where the nodes keep their data meanwhile; best in memory.

@@ -1,3 +1,4 @@
+import GRDB
 import Glibc
 import RaftCore
 import Storage
@@ -33,6 +34,9 @@ extension Simulation {
             guard flipBit(inLogOf: node) else { return restartLater(node) }
         case .unreadable:
             guard spoilDatabase(of: node) else { return restartLater(node) }
+        case .altered:
+            guard alterDatabase(of: node) else { return restartLater(node) }
+            hasAlteredValue = true
         }
         node.hasLostData = true
         count(loss.rawValue)
@@ -42,16 +46,25 @@ extension Simulation {
 
     /// What its log does not show, as in a power failure, stays away; the file itself is no database.
     private func spoilDatabase(of node: SimulatedNode) -> Bool {
-        let shards = "\(node.folder)/shards"
-        let names = ((try? listFolder(at: shards)) ?? []).filter { $0.hasSuffix(".sqlite") }
-        guard !names.isEmpty else { return false }
-        let path = "\(shards)/\(world.pick(names))"
-        guard let bytes = try? readWholeFile(at: path), bytes.count > 4_096,
+        guard let path = anyDatabase(of: node), let bytes = try? readWholeFile(at: path), bytes.count > 4_096,
             let file = try? DiskFile(path: path, flags: O_RDWR)
         else { return false }
         // The first page as such a disk would have it, and as the write-ahead log would not give it back.
         try? removeFile(at: path + "-wal")
         return (try? writeWhole([UInt8](repeating: 0xA5, count: 4_096), to: file)) != nil
+    }
+
+    /// A row that no client sees and no command removes, so that nothing but comparing replicas finds it.
+    private func alterDatabase(of node: SimulatedNode) -> Bool {
+        guard let path = anyDatabase(of: node), let database = try? DatabaseQueue(path: path) else { return false }
+        defer { try? database.close() }
+        return (try? database.write { try $0.execute(sql: "INSERT INTO user VALUES (1000000, 'altered')") }) != nil
+    }
+
+    private func anyDatabase(of node: SimulatedNode) -> String? {
+        let shards = "\(node.folder)/shards"
+        let names = ((try? listFolder(at: shards)) ?? []).filter { $0.hasSuffix(".sqlite") }
+        return names.isEmpty ? nil : "\(shards)/\(world.pick(names))"
     }
 
     /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn write.
