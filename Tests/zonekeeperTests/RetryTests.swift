@@ -106,6 +106,28 @@ struct RetryTests {
         #expect(try await send(read, to: [Self.refusal(500, "1")]).response.status == 500)
     }
 
+    @Test("A refusal of the last attempt does not hide that an earlier one may have been done")
+    func uncertainty() async throws {
+        var request = ServiceRequest(.post, "/x")
+        request.idempotencyKey = "key"
+        request.patienceSeconds = 2
+        let (lost, refused) = (
+            Self.refusal(503, "1", reason: "it is not known"), Self.refusal(503, "5", reason: "nothing was done: full")
+        )
+        let (doubtful, _, _) = try await send(request, to: [lost, refused])
+        #expect(doubtful.followsUncertainty && doubtful.isOutcomeUnknown)
+        let failure = #expect(throws: CommandFailure.self) { try doubtful.checked() }
+        #expect(failure?.isOutcomeUnknown == true && failure?.message.contains("may have been done") == true)
+        // Judged under its key it was not done before; and who sent nothing before is sure.
+        let (judged, _, _) = try await send(request, to: [lost, Self.refusal(409)])
+        #expect(!judged.isOutcomeUnknown)
+        let (sure, _, _) = try await send(request, to: [refused])
+        #expect(!sure.isOutcomeUnknown)
+        request.isRepeatable = true
+        let (read, _, _) = try await send(request, to: [lost, refused])
+        #expect(!read.isOutcomeUnknown)
+    }
+
     @Test("Each attempt is signed anew, so that it is no replay")
     func signed() async throws {
         let key = try ServerKeyFile(text: OpenSSL.samplePrivateKey, id: "ab", path: "key.pem")

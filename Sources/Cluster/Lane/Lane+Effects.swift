@@ -69,7 +69,7 @@ extension Lane {
             // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
             // memory are ahead of the disk. The process ends; a restart finds what is durable.
             guard !isStopping else { return }
-            isStopping = true
+            stop()
             onFatalError("the raft log failed: \(error)")
         }
     }

@@ -299,6 +299,7 @@ package final class Lane: @unchecked Sendable {
     /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in order.
     func expire(_ call: PendingCall, at deadline: MonotonicTime) {
         eventLoop.preconditionInEventLoop()
+        guard !isStopping else { return call.resume(Self.stopped) }
         pendingCalls.append((deadline, call))
     }
 
@@ -323,12 +324,16 @@ package final class Lane: @unchecked Sendable {
         }
     }
 
-    /// Answers everything that waits with "outcome unknown" and takes nothing more.
+    private static let stopped = Result<[UInt8], ReplicaError>.failure(.outcomeUnknown("the node is stopping"))
+
+    /// Answers everything that waits with "outcome unknown" and takes nothing more. Nothing expires from here on.
     func stop() {
         eventLoop.preconditionInEventLoop()
         isStopping = true
         for group in groups {
             replicas[group]?.fail(.outcomeUnknown("the node is stopping"))
         }
+        for (_, call) in pendingCalls { call.resume(Self.stopped) }
+        pendingCalls = []
     }
 }

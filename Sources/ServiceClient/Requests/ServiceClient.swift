@@ -69,10 +69,13 @@ package struct ServiceClient: Sendable {
         let start = waiting.now()
         var pauses = RetryPauses(patienceSeconds: min(request.patienceSeconds, request.limitSeconds ?? .infinity))
         var lost: ServiceUnreachable?
+        var isUncertain = false
         while true {
             let pause: Double
             do {
-                let response = try await sendToAny(request, since: start)
+                var response = try await sendToAny(request, since: start)
+                response.followsUncertainty = isUncertain
+                isUncertain = response.isOutcomeUnknown && !request.isRepeatable
                 guard Self.isWorthRepeating(response, request),
                     let next = pauses.next(
                         named: response.retryAfterSeconds, elapsed: elapsed(since: start), portion: .random(in: 0.5...1)
@@ -81,6 +84,8 @@ package struct ServiceClient: Sendable {
                 pause = next
             } catch var error as ServiceUnreachable {
                 error.note(lost)
+                error.isOutcomeUnknown = error.isOutcomeUnknown || isUncertain
+                isUncertain = error.isOutcomeUnknown
                 lost = error
                 let isSafe = !error.isOutcomeUnknown || request.isRepeatable || request.idempotencyKey != nil
                 guard request.waitsForConnection || error.wasSent, isSafe,
@@ -199,8 +204,7 @@ package struct ServiceClient: Sendable {
         if response.status == 429 { return true }
         guard response.status == 503 else { return false }
         if request.isRepeatable || request.idempotencyKey != nil { return true }
-        // The server's own words where it can prove it.
-        return (try? response.parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true
+        return response.saysNothingWasDone
     }
 }
 

@@ -9,6 +9,8 @@ package struct ServiceResponse: Sendable {
     package var headers = HTTPHeaders()
     /// As it came.
     package var body: [UInt8]
+    /// Whether an earlier attempt of the same request may have been done. A refusal of this one knows nothing of that.
+    package var followsUncertainty = false
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
         self.status = status
@@ -22,6 +24,18 @@ package struct ServiceResponse: Sendable {
     /// The body's JSON.
     /// - Throws: where it is none; then this is hardly a node of a cluster.
     package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
+
+    /// Whether nothing was done by this attempt, in the server's own words.
+    var saysNothingWasDone: Bool { (try? parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true }
+
+    /// Whether what was asked for may have been done, though this is no success. Only a refusal of the request itself is sure, and a
+    /// server's trouble where the server says so.
+    package var isOutcomeUnknown: Bool {
+        guard !isSuccess else { return false }
+        // What was judged under its key was not done before under the same key.
+        if status < 500, status != 429 { return false }
+        return followsUncertainty || status != 429 && !saysNothingWasDone
+    }
 
     /// When to come back, in seconds from now: the error's `retryAfter`, which may be fractional, else the header's
     /// whole seconds. Nil where the server names none.

@@ -15,16 +15,19 @@ extension ServiceResponse {
     /// - Throws: `CommandFailure` with the error's code and reason, and when to come back.
     func checked() throws(CommandFailure) -> ServiceResponse {
         if isSuccess { return self }
-        // A refusal of the request itself is sure; a server's trouble only where the server says so.
         guard let json = try? parsed(), let code = json["serverErrorCode"]?.string else {
             throw CommandFailure(
-                "HTTP status \(status), without a reason. Is this a Zonekeeper node?", isOutcomeUnknown: status >= 500)
+                "HTTP status \(status), without a reason. Is this a Zonekeeper node?",
+                isOutcomeUnknown: isOutcomeUnknown)
         }
-        let isSure = status < 500 || json["reason"]?.string?.hasPrefix("nothing was done") == true
         let later = retryAfterSeconds.map { " (try again in \(Units.seconds($0)))" } ?? ""
         let signIn = json["redirectURL"]?.string.map { "; sign in with `zonekeeper user sign-in`, or at \($0)" } ?? ""
+        let doubt =
+            followsUncertainty && isOutcomeUnknown
+            ? ". So ended the last attempt; an earlier one may have been done: look before you repeat it" : ""
         throw CommandFailure(
-            "\(code): \(json["reason"]?.string ?? "no reason given")\(later)\(signIn)", isOutcomeUnknown: !isSure)
+            "\(code): \(json["reason"]?.string ?? "no reason given")\(later)\(signIn)\(doubt)",
+            isOutcomeUnknown: isOutcomeUnknown)
     }
 
     /// The failures of single records or zones inside an answer, as `CODE: name: reason`.

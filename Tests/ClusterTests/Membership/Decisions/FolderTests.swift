@@ -81,6 +81,8 @@ struct FolderTests {
             #expect(try SetAside.reason(of: path)?.contains("log is missing") == true)
             try makeFolder(at: path + "/log")
             try Data([1]).write(to: URL(filePath: path + "/log/identity"))
+            #expect(try SetAside.reason(of: path)?.contains("log is missing") == true, "its segments are gone")
+            try Data([1]).write(to: URL(filePath: path + "/log/0000000000000007.seg"))
             try Data([2]).write(to: URL(filePath: path + "/directory.sqlite"))
             try Data([3]).write(to: URL(filePath: path + "/peers.json"))
             #expect(try SetAside.reason(of: path) == nil)
