@@ -53,6 +53,8 @@ package final class Applier: Sendable {
         var items: Deque<Item> = []
         var isScheduled = false
         var database: ShardDatabase
+        /// Why the first item could not be applied, as it was said.
+        var failure: String?
     }
 
     let group: GroupID
@@ -112,15 +114,35 @@ package final class Applier: Sendable {
                     try install(path: path, mark)
                     report(.applied(mark.position, installed: mark))
                 }
-                _ = state.withLock { $0.items.popFirst() }
+                applied()
             } catch {
                 machine.didRollBack()
-                logger.error("group \(group): applying failed, trying again: \(error)")
+                sayOnce(error)
                 giveUpWaiting(because: error)
                 report(.failed(error))
                 return
             }
         }
+    }
+
+    /// The first item is done.
+    private func applied() {
+        let failure = state.withLock { state in
+            state.items.removeFirst()
+            defer { state.failure = nil }
+            return state.failure
+        }
+        if failure != nil { logger.notice("group \(group): what could not be applied is applied now") }
+    }
+
+    /// A full disk fails many times a minute with the same words.
+    private func sayOnce(_ error: any Error) {
+        let text = "\(error)"
+        let isNew = state.withLock { state in
+            defer { state.failure = text }
+            return state.failure != text
+        }
+        if isNew { logger.error("group \(group): applying failed, and is tried again until it succeeds: \(text)") }
     }
 
     /// Whether something waits that no worker has; then the caller schedules the applier.

@@ -106,6 +106,7 @@ extension Lane {
             replica.transferUntil = .zero
             scheduleFlush(of: group)
         }
+        if change.role == .follower { replicas[group]?.leadGiver = nil }
         if change.role == .leader {
             replicas[group]?.leadingSince = now
             logger.info("group \(group): leading in term \(change.term)")

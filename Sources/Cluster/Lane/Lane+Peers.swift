@@ -59,6 +59,9 @@ extension Lane: PeerTransportDelegate {
         }
         let now = now
         for message in messages where message.message.from.node == node {
+            if case .timeoutNow = message.message.body, preferredLeaders[message.group] != settings.nodeID {
+                replicas[message.group]?.leadGiver = node
+            }
             guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
             perform(effects, of: message.group)
         }

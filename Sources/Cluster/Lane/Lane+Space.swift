@@ -20,13 +20,17 @@ extension Lane {
 
     /// Something found the disk full: a submission to the log, or a database.
     func foundFull(_ submission: Submission?) {
-        if !space.isShort {
-            logger.error("the disk is full: until it has space again this node takes only reads and deletions")
-            space.isShort = true
-            space.nextLook = now.adding(milliseconds: Self.lookMilliseconds)
-        }
+        beShort()
         spaceReserve.release()
         if let submission { space.stalled.append(submission) }
+    }
+
+    /// Takes nothing that grows, until both reserves are there.
+    func beShort() {
+        guard !space.isShort else { return }
+        logger.error("the disk is full: until it has space again this node takes only reads and deletions")
+        space.isShort = true
+        space.nextLook = now.adding(milliseconds: Self.lookMilliseconds)
     }
 
     /// Tries again what is stalled, and looks whether the reserves can be made again.

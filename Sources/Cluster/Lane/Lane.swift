@@ -119,7 +119,10 @@ package final class Lane: @unchecked Sendable {
 
     /// Starts the timers.
     func start() {
-        blockingPool.run { [spaceReserve] in _ = spaceReserve.restore() }
+        blockingPool.run { [self] in
+            // Started on a full disk, it must not take what is left for anything but reads and deletions.
+            if !spaceReserve.restore() { eventLoop.execute { [self] in beShort() } }
+        }
         eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(Int64(settings.tickMilliseconds))) {
             [weak self] task in
             guard let self, !self.isStopping else { return task.cancel() }
@@ -266,7 +269,8 @@ package final class Lane: @unchecked Sendable {
         finishTurn()
     }
 
-    /// Hands at most one group in a while back to the node that should lead it, once that node has everything.
+    /// Hands leads to who should have them: one in a while to the node that is preferred, once that has everything; and at once what this
+    /// node cannot do itself.
     private func rebalance(now: MonotonicTime) {
         guard nextRebalance <= now else { return }
         nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
@@ -278,7 +282,7 @@ package final class Lane: @unchecked Sendable {
             let isAsked = !effects.sendNow.isEmpty
             if isAsked { replica.transferUntil = now.adding(milliseconds: settings.electionTimeoutMilliseconds) }
             perform(effects, of: group)
-            if isAsked { return }
+            if isAsked, !space.isShort { return }
         }
     }
 
@@ -288,11 +292,17 @@ package final class Lane: @unchecked Sendable {
             $0 != replica.raft.id && !rejectedPeers.contains($0.node)
                 && transport?.isConnected($0.node, channel: .raft) == true
         }
-        if replica.applyFailure != nil || replica.damage != nil || !space.stalled.isEmpty {
+        func hasLed(delays: UInt64) -> Bool {
+            replica.leadingSince.adding(milliseconds: delays * settings.rebalanceDelayMilliseconds) <= now
+        }
+        // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go round and round.
+        let mayReturn = replica.leadGiver == nil || hasLed(delays: 12)
+        let isUnable = replica.applyFailure != nil || replica.damage != nil || !space.stalled.isEmpty
+        if isUnable || space.isShort && mayReturn {
             // Any: the first one may be no better.
             return others.isEmpty ? nil : others[Int(platform.random() % UInt64(others.count))]
         }
-        guard replica.leadingSince.adding(milliseconds: settings.rebalanceDelayMilliseconds) <= now else { return nil }
+        guard hasLed(delays: 1), mayReturn || replica.leadGiver != preferredLeaders[group] else { return nil }
         return others.first { $0.node == preferredLeaders[group] }
     }
 

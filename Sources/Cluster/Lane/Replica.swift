@@ -1,4 +1,5 @@
 import DequeModule
+import PeerTransport
 package import RaftCore
 
 /// One group's replica on this node, as its lane sees it.
@@ -50,6 +51,8 @@ final class Replica: @unchecked Sendable {
     var wakeAt: MonotonicTime
     /// When this node last became the leader.
     var leadingSince = MonotonicTime.zero
+    /// Who gave the lead to this replica though it is not preferred; nil where it was elected, or follows.
+    var leadGiver: NodeID?
     /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep it from
     /// being elected.
     var transferUntil = MonotonicTime.zero
