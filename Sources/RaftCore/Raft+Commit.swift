@@ -1,4 +1,16 @@
 extension Raft {
+    /// What a leader tells of what is committed: nothing that it could lose itself.
+    var announcedCommit: LogIndex { min(commitIndex, log.durable) }
+
+    /// A leader of this term said that so much is committed.
+    mutating func heardCommit(_ index: LogIndex, from leader: ReplicaID) {
+        guard let known = leaderCommit, known.leader == leader, known.term == term else {
+            leaderCommit = LeaderCommit(leader: leader, term: term, index: index)
+            return
+        }
+        leaderCommit?.index = max(known.index, index)
+    }
+
     /// The shell made durable everything up to `position` and `hardState`.
     ///
     /// Persists are reported in the order in which they were asked for; some may be left out in favour of a later

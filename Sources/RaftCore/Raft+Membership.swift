@@ -81,7 +81,7 @@ extension Raft {
         let index = configurations[configurations.count - 1].index
         guard !leaving.isEmpty, let indexTerm = log.term(at: index) else { return }
         let position = LogPosition(index: index, term: indexTerm)
-        let news = AppendRequest(previous: position, entries: [], commit: commitIndex)
+        let news = AppendRequest(previous: position, entries: [], commit: announcedCommit)
         for replica in leaving { send(.appendRequest(news), to: replica) }
         leaving = []
     }

@@ -34,7 +34,7 @@ extension Raft {
         if let lease = settings.lease { rounds.begin(round, now: now, lease: lease) }
         if canServeReads { reads.begin(round: round, index: commitIndex) }
         for follower in followers {
-            send(.heartbeatRequest(commit: min(commitIndex, follower.match), round: round), to: follower.id)
+            send(.heartbeatRequest(commit: min(announcedCommit, follower.match), round: round), to: follower.id)
         }
         heartbeatDeadline = nextHeartbeat
         askTarget()

@@ -21,7 +21,7 @@ extension Raft {
 
     mutating func sendAppend(_ entries: [Entry], after previous: LogPosition, to offset: Int) {
         precondition(entries.first?.index ?? previous.index.next == previous.index.next, "a gap after \(previous)")
-        let request = AppendRequest(previous: previous, entries: entries, commit: commitIndex)
+        let request = AppendRequest(previous: previous, entries: entries, commit: announcedCommit)
         send(.appendRequest(request), to: followers[offset].id)
         let bytes = entries.reduce(0) { $0 + $1.sizeBytes }
         followers[offset].sent(last: entries.last?.index ?? previous.index, bytes: bytes, now: now)

@@ -50,7 +50,7 @@ extension Raft {
 
     private mutating func reportCommit() {
         guard pendingInstall == nil else { return }
-        let applicable = min(commitIndex, log.durable)
+        let applicable = announcedCommit
         guard applicable > reportedCommit else { return }
         reportedCommit = applicable
         output.commitIndex = applicable

@@ -20,6 +20,8 @@ public struct Raft: Hashable, Sendable {
     public internal(set) var leader: ReplicaID?
     /// Everything up to here is committed. `Effects.commitIndex` may lag behind it until this replica's log is durable.
     public internal(set) var commitIndex: LogIndex
+    /// The furthest that the last leader heard said is committed; not kept over a restart.
+    public internal(set) var leaderCommit: LeaderCommit?
 
     // Fields are internal because the handlers live in files of their own; nothing outside of this module can touch
     // them.

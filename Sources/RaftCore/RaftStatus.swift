@@ -37,6 +37,14 @@ public struct RaftStatus: Hashable, Sendable {
     }
 }
 
+/// What a leader said is committed. It had that much on its own disk, whoever else has it; so whoever heard it can tell an old copy of the
+/// leader's log from the log.
+public struct LeaderCommit: Hashable, Sendable {
+    public var leader: ReplicaID
+    public var term: Term
+    public var index: LogIndex
+}
+
 /// How a leader feeds a follower.
 public enum FollowerState: Hashable, Sendable {
     /// Where the logs agree is not known: one append at a time.

@@ -49,6 +49,39 @@ struct LogClaimTests {
         #expect(follower.receive(append, now: cluster.now).sendNow.map(\.body) == done.sendNow.map(\.body))
     }
 
+    @Test("A leader tells of nothing committed that it could lose itself, and followers remember what it told")
+    func announcedCommit() throws {
+        var cluster = TestCluster(voters: 3)
+        try cluster.elect(1)
+        try cluster.propose(1, "a")
+        var leader = try #require(cluster[1].raft)
+        var follower = try #require(cluster[2].raft)
+        let append = try #require(cluster.messages.first { $0.to == follower.id })
+        _ = follower.receive(append, now: cluster.now)
+        _ = follower.persisted(follower.lastLog, hardState: follower.hardState, now: cluster.now)
+        let before = leader.commitIndex
+        for id in [ReplicaID(2), ReplicaID(3)] {
+            let answer = Message.Body.appendResponse(.accepted(match: leader.lastLog.index))
+            _ = leader.receive(Message(from: id, to: leader.id, term: leader.term, body: answer), now: cluster.now)
+        }
+        #expect(leader.commitIndex == leader.lastLog.index && leader.commitIndex > before)
+        var now = cluster.now
+        func told() -> [LogIndex] {
+            now = now.adding(milliseconds: leader.settings.heartbeatIntervalMilliseconds)
+            return leader.tick(now: now).sendNow.compactMap { message in
+                guard case .heartbeatRequest(let commit, _) = message.body else { return nil }
+                _ = message.to == follower.id ? follower.receive(message, now: now) : Effects()
+                return commit
+            }
+        }
+        #expect(told() == [before, before])
+        #expect(follower.leaderCommit == LeaderCommit(leader: leader.id, term: leader.term, index: before))
+        _ = leader.persisted(leader.lastLog, hardState: leader.hardState, now: now)
+        #expect(told() == [leader.lastLog.index, leader.lastLog.index])
+        #expect(
+            follower.leaderCommit == LeaderCommit(leader: leader.id, term: leader.term, index: leader.lastLog.index))
+    }
+
     @Test("A leader does not count its own entry before it is durable")
     func leaderCountsItselfLast() throws {
         var cluster = TestCluster(voters: 3)

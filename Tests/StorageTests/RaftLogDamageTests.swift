@@ -128,8 +128,14 @@ import Testing
             }
         }
         // The one in use, whose loss only the prepared one behind it shows, and all before it.
-        let segments = try listFolder(at: folder.path).filter { $0.hasSuffix(".seg") }.sorted()
+        var segments = try listFolder(at: folder.path).filter { $0.hasSuffix(".seg") }.sorted()
         try #require(segments.count > 4)
+        if try folder.bytes(segments[segments.count - 1])[0..<5] == Array("ZKLOG".utf8)[...] {
+            // The log was closed before the next one was prepared.
+            let number = String(segments.count + 1)
+            segments.append(String(repeating: "0", count: 16 - number.count) + number + ".seg")
+            try folder.write([UInt8](repeating: 0, count: 1_024), to: segments[segments.count - 1])
+        }
         for missing in segments.dropLast() + ["identity"] {
             let copy = try folder.copy()
             try removeFile(at: "\(copy.path)/\(missing)")

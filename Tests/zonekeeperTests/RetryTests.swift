@@ -121,6 +121,9 @@ struct RetryTests {
         // Judged under its key it was not done before; and who sent nothing before is sure.
         let (judged, _, _) = try await send(request, to: [lost, Self.refusal(409)])
         #expect(!judged.isOutcomeUnknown)
+        // Who asks is looked at before the key is.
+        let (stranger, _, _) = try await send(request, to: [lost, Self.refusal(401)])
+        #expect(stranger.isOutcomeUnknown)
         let (sure, _, _) = try await send(request, to: [refused])
         #expect(!sure.isOutcomeUnknown)
         request.isRepeatable = true

@@ -10,13 +10,19 @@ final class Checkpointer: Sendable {
     private let log: RaftLog
     private let settings: CheckpointSettings
     private let logger: Logger
+    /// Told of a database that is damaged.
+    private let onDamage: @Sendable (GroupID, any Error) -> Void
     private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 
-    init(holdings: Holdings, log: RaftLog, settings: CheckpointSettings, logger: Logger) {
+    init(
+        holdings: Holdings, log: RaftLog, settings: CheckpointSettings, logger: Logger,
+        onDamage: @escaping @Sendable (GroupID, any Error) -> Void
+    ) {
         self.holdings = holdings
         self.log = log
         self.settings = settings
         self.logger = logger
+        self.onDamage = onDamage
     }
 
     /// Checkpoints everything; for a graceful stop, after the last round.
@@ -49,6 +55,7 @@ final class Checkpointer: Sendable {
             log.setDurableIndex(mark, of: applier.group)
         } catch {
             logger.error("group \(applier.group): checkpoint failed: \(error)")
+            if DataDamage.isDamage(error) { onDamage(applier.group, error) }
         }
     }
 }

@@ -59,10 +59,12 @@ extension Lane: PeerTransportDelegate {
         }
         let now = now
         for message in messages where message.message.from.node == node {
-            if case .timeoutNow = message.message.body, preferredLeaders[message.group] != settings.nodeID {
+            guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
+            if case .timeoutNow = message.message.body, replicas[message.group]?.raft.role == .candidate,
+                preferredLeaders[message.group] != settings.nodeID
+            {
                 replicas[message.group]?.leadGiver = node
             }
-            guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
             perform(effects, of: message.group)
         }
         finishTurn()

@@ -45,7 +45,7 @@ extension Lane {
         guard space.nextLook <= now, !space.isLooking, space.stalled.isEmpty else { return }
         space.isLooking = true
         blockingPool.run { [self] in
-            let isRegained = log.restoreReserve() && spaceReserve.restore()
+            let isRegained = log.restoreReserve() && (try? spaceReserve.restore()) == true
             eventLoop.execute { [self] in
                 space.isLooking = false
                 space.nextLook = self.now.adding(milliseconds: Self.lookMilliseconds)

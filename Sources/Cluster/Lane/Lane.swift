@@ -121,7 +121,11 @@ package final class Lane: @unchecked Sendable {
     func start() {
         blockingPool.run { [self] in
             // Started on a full disk, it must not take what is left for anything but reads and deletions.
-            if !spaceReserve.restore() { eventLoop.execute { [self] in beShort() } }
+            do {
+                if try !spaceReserve.restore() { eventLoop.execute { [self] in beShort() } }
+            } catch {
+                logger.warning("no room can be kept back for a full disk: \(error)")
+            }
         }
         eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(Int64(settings.tickMilliseconds))) {
             [weak self] task in
@@ -309,7 +313,7 @@ package final class Lane: @unchecked Sendable {
     /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in order.
     func expire(_ call: PendingCall, at deadline: MonotonicTime) {
         eventLoop.preconditionInEventLoop()
-        guard !isStopping else { return call.resume(Self.stopped) }
+        guard !isStopping else { return call.resume(.failure(.notLeader(hint: nil))) }
         pendingCalls.append((deadline, call))
     }
 
@@ -334,8 +338,6 @@ package final class Lane: @unchecked Sendable {
         }
     }
 
-    private static let stopped = Result<[UInt8], ReplicaError>.failure(.outcomeUnknown("the node is stopping"))
-
     /// Answers everything that waits with "outcome unknown" and takes nothing more. Nothing expires from here on.
     func stop() {
         eventLoop.preconditionInEventLoop()
@@ -343,7 +345,7 @@ package final class Lane: @unchecked Sendable {
         for group in groups {
             replicas[group]?.fail(.outcomeUnknown("the node is stopping"))
         }
-        for (_, call) in pendingCalls { call.resume(Self.stopped) }
+        for (_, call) in pendingCalls { call.resume(.failure(.outcomeUnknown("the node is stopping"))) }
         pendingCalls = []
     }
 }

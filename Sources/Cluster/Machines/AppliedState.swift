@@ -23,25 +23,24 @@ package enum AppliedState {
     }
 
     /// Whether the row is of the time before it had checksums.
-    static func isWithoutSums(in db: Database) throws -> Bool {
+    package static func isWithoutSums(in db: Database) throws -> Bool {
         try !db.columns(in: "applied").contains { $0.name == "position_sum" }
     }
 
     /// Adds checksums to a row that has none.
-    static func addSums(in db: Database) throws {
+    package static func addSums(in db: Database) throws {
         try db.execute(
             sql: """
                 ALTER TABLE applied ADD COLUMN position_sum INTEGER NOT NULL DEFAULT 0;
                 ALTER TABLE applied ADD COLUMN configuration_sum INTEGER NOT NULL DEFAULT 0;
                 """)
-        guard let row = try Row.fetchOne(db, sql: "SELECT log_index, term, configuration FROM applied") else {
-            throw damaged("is missing")
-        }
-        let position = [row[0] as Int64, row[1] as Int64]
-        let configuration: Data = row[2]
+        let row = try Row.fetchOne(db, sql: "SELECT log_index, term, configuration FROM applied")
+        guard let row, let index = Int64.fromDatabaseValue(row[0]), let term = Int64.fromDatabaseValue(row[1]),
+            let configuration = Data.fromDatabaseValue(row[2])
+        else { throw damaged("is missing, or nothing that was ever written there") }
         try db.execute(
             sql: "UPDATE applied SET position_sum = ?, configuration_sum = ?",
-            arguments: [sum(position), sum([UInt8](configuration))])
+            arguments: [sum([index, term]), sum([UInt8](configuration))])
     }
 
     /// Where the database stands.

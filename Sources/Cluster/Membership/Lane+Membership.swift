@@ -18,7 +18,10 @@ extension Lane {
         // Two maps may come from two threads.
         guard !isStopping, map.epoch >= self.map?.epoch ?? 0 else { return }
         self.map = map
-        for group in map.groups { preferredLeaders[group] = map.preferredLeader(of: group) }
+        for group in map.groups {
+            preferredLeaders[group] = map.preferredLeader(of: group)
+            if preferredLeaders[group] == settings.nodeID { replicas[group]?.leadGiver = nil }
+        }
         transport?.update(peers: peerBook?.addresses(by: map) ?? [])
         // Whose folder counts may have changed.
         for node in peers.keys.sorted() {
@@ -169,17 +172,23 @@ extension Lane {
     func end(_ reason: String) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping else { return }
-        isStopping = true
+        stop()
         onFatalError(reason)
     }
 }
 
 extension Lane {
-    /// What a node's replicas have acknowledged to this one, where it leads.
+    /// What a node's replicas have acknowledged to this one, where it leads, or have said is committed, where they led.
     func acknowledged(by node: NodeID) -> [Standing.Acknowledged] {
         eventLoop.preconditionInEventLoop()
         return groups.flatMap { group -> [Standing.Acknowledged] in
-            guard let raft = replicas[group]?.raft, raft.role == .leader else { return [] }
+            guard let raft = replicas[group]?.raft else { return [] }
+            guard raft.role == .leader else {
+                guard let said = raft.leaderCommit, said.leader.node == node else { return [] }
+                return [
+                    Standing.Acknowledged(group: group, replica: said.leader, term: said.term, index: said.index)
+                ]
+            }
             return raft.status.followers.filter { $0.id.node == node }.map { follower in
                 Standing.Acknowledged(group: group, replica: follower.id, term: raft.term, index: follower.match)
             }

@@ -31,7 +31,7 @@ package struct Standing: Hashable, Sendable {
     package var founding: ClusterMap?
     /// The cluster's map as it knows it; nil where the directory has none yet, or none newer than the asking node's.
     package var map: ClusterMap?
-    /// What the asking node has acknowledged to it, in groups that it leads.
+    /// What the asking node has acknowledged to it, in groups that it leads, or said to it as their leader.
     package var acknowledged: [Acknowledged]
 
     /// An entry that a replica said it has on its disk.

@@ -44,7 +44,10 @@ extension ClusterNode {
             parts: NodeParts(
                 platform: platform, settings: settings, configured: configured, keeper: keeper, lane: lane,
                 checkpointer: Checkpointer(
-                    holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger),
+                    holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger,
+                    onDamage: { group, error in
+                        lane.eventLoop.execute { lane.damaged(group, error, .reading) }
+                    }),
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }

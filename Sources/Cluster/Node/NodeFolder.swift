@@ -28,9 +28,10 @@ final class NodeFolder: Sendable {
                 incarnation: random() >> 1 | 1, bootCounter: 0)
         }
         if identity.formatVersion == NodeIdentity.formatBeforeGenerations {
-            identity.formatVersion = NodeIdentity.currentFormatVersion
             identity.found(by: configured)
         }
+        // Durable before anything is opened: an older program must not write to what this one has changed.
+        identity.formatVersion = NodeIdentity.currentFormatVersion
         // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
         identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
         state = Mutex(identity)

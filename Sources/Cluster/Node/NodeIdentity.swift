@@ -7,7 +7,7 @@ import RaftCore
 /// The incarnation is random and made with the folder; the boot counter grows with every start. Both are durable before the node
 /// speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
-    package static let currentFormatVersion = 4
+    package static let currentFormatVersion = 5
     /// The last format that knew nothing of generations: its replicas are those that the cluster was made with.
     static let formatBeforeGenerations = 3
 

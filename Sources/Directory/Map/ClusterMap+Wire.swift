@@ -30,22 +30,20 @@ extension ClusterMap.Node: WireCodable {
 }
 
 extension ClusterMap: WireCodable {
-    /// 1 cluster, 2 epoch, 3 node, 4 shard's replicas, 6 directory's replicas, 7 replicas a shard, 8 removed node, 9 the slots' shards
-    /// as bare varints. Replicas: 1 node, then 2 generation where it is not 0.
+    /// 1 cluster, 2 epoch, 3 node, 4 shard's replicas, 5 slot's shard, 6 directory's replicas, 7 replicas a shard, 8 removed node.
+    /// Replicas: 1 node, then 2 generation where it is not 0.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, clusterID)
         writer.field(2, epoch)
         for node in nodes { writer.field(3) { node.encode(to: &$0) } }
         for replicas in shards { writer.field(4) { Self.encode(replicas, to: &$0) } }
+        for slot in slots { writer.field(5, UInt64(slot)) }
         writer.field(6) { Self.encode(directory, to: &$0) }
         writer.field(7, UInt64(replicasPerShard))
         for node in removed { writer.field(8, node) }
-        writer.field(9) { nested in
-            for slot in slots { nested.varint(UInt64(slot)) }
-        }
     }
 
-    /// A map of the time before generations has no fields above 5, in which older maps have each slot's shard by itself.
+    /// A map of the time before generations has no fields above 5.
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(clusterID: "", epoch: 0, nodes: [], shards: [], slots: [])
         var directory: [Replica]?
@@ -60,17 +58,13 @@ extension ClusterMap: WireCodable {
             case 6: directory = try Self.replicas(&reader)
             case 7: replicasPerShard = try reader.unsigned()
             case 8: removed.append(try reader.unsigned())
-            case 9:
-                var nested = try reader.nested()
-                slots.reserveCapacity(Self.slotCount)
-                while !nested.isAtEnd { slots.append(Int(truncatingIfNeeded: try nested.varint())) }
             default: try reader.skip()
             }
         }
         self.directory = directory ?? nodes.map { Replica(node: $0.id) }
         self.replicasPerShard = Int(truncatingIfNeeded: replicasPerShard ?? UInt64(shards.first?.count ?? 0))
         guard slots.count == Self.slotCount, slots.allSatisfy({ shards.indices.contains($0) }) else {
-            throw .invalidValue(field: 9)
+            throw .invalidValue(field: 5)
         }
     }
 

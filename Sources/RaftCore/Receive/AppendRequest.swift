@@ -3,6 +3,7 @@ extension Raft {
     mutating func receiveAppendRequest(_ request: AppendRequest, _ message: Message) {
         guard request.isWellFormed, request.entries.last?.term ?? request.previous.term <= term else { return }
         heardLeader(message.from)
+        heardCommit(request.commit, from: message.from)
         // The log is about to be replaced; what is appended to the old one would be lost after it was acknowledged.
         if pendingInstall != nil { return }
         guard let request = request.droppingEntries(through: commitIndex, term: log.term(at: commitIndex)) else {

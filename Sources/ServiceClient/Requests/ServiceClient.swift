@@ -74,7 +74,7 @@ package struct ServiceClient: Sendable {
             let pause: Double
             do {
                 var response = try await sendToAny(request, since: start)
-                response.followsUncertainty = isUncertain
+                response.followsUncertainty = response.followsUncertainty || isUncertain
                 isUncertain = response.isOutcomeUnknown && !request.isRepeatable
                 guard Self.isWorthRepeating(response, request),
                     let next = pauses.next(
@@ -109,7 +109,8 @@ package struct ServiceClient: Sendable {
                 request, elapsed: elapsed(since: start), isLast: number + 1 == places.count)
             if seconds <= 0, number > 0 { break }
             do {
-                let response = try await attempt(request, at: url, seconds: max(seconds, 0.001))
+                var response = try await attempt(request, at: url, seconds: max(seconds, 0.001))
+                response.followsUncertainty = unreachable.isOutcomeUnknown
                 // One that cannot serve now is the last to be asked next.
                 nodes.answered(place, isServing: response.status != 503, now: waiting.now())
                 return response

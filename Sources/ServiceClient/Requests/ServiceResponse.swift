@@ -32,9 +32,11 @@ package struct ServiceResponse: Sendable {
     /// server's trouble where the server says so.
     package var isOutcomeUnknown: Bool {
         guard !isSuccess else { return false }
-        // What was judged under its key was not done before under the same key.
-        if status < 500, status != 429 { return false }
-        return followsUncertainty || status != 429 && !saysNothingWasDone
+        let isRefused = status < 500
+        // Who is let in, and how often, is looked at before the key under which an earlier attempt may have been done. Whatever else is
+        // refused was not done under that key.
+        if isRefused, ![401, 403, 408, 421, 429].contains(status) { return false }
+        return followsUncertainty || !isRefused && !saysNothingWasDone
     }
 
     /// When to come back, in seconds from now: the error's `retryAfter`, which may be fractional, else the header's

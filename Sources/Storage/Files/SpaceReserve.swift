@@ -18,16 +18,18 @@ package struct SpaceReserve: Sendable {
     package func release() { try? disk.remove(path) }
 
     /// Makes the reserve, where it is not there and the disk has room for it and as much again.
-    /// - Returns: whether it is there now.
-    package func restore() -> Bool {
+    /// - Returns: whether it is there now; false where the disk has no room.
+    /// - Throws: `DiskError` where something else is in the way.
+    package func restore() throws(DiskError) -> Bool {
         if (try? disk.open(path, creating: false).size()) == bytes { return true }
-        guard disk.canSpare(bytes, in: folder) else { return false }
+        guard try disk.freeBytes(at: folder) >= 2 * bytes else { return false }
         do throws(DiskError) {
             try disk.fill(path, bytes: bytes)
             return true
         } catch {
             try? disk.remove(path)
-            return false
+            if error.isDiskFull { return false }
+            throw error
         }
     }
 }

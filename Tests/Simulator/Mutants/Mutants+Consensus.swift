@@ -81,8 +81,8 @@ extension Mutant {
             "tell followers to commit what they may not have",
             Edit(
                 "RaftCore/Raft+Read.swift",
-                "send(.heartbeatRequest(commit: min(commitIndex, follower.match), round: round)",
-                "send(.heartbeatRequest(commit: PLANTED ? commitIndex : min(commitIndex, follower.match), round: round)"
+                "send(.heartbeatRequest(commit: min(announcedCommit, follower.match), round: round)",
+                "send(.heartbeatRequest(commit: PLANTED ? commitIndex : min(announcedCommit, follower.match), round: round)"
             ),
             Edit(
                 "RaftCore/Receive/AppendRequest.swift", "commitAsFollower(through: min(request.commit, matched))",
