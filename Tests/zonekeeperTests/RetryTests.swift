@@ -131,6 +131,25 @@ struct RetryTests {
         #expect(!read.isOutcomeUnknown)
     }
 
+    @Test("Nor does the refusal of another node, where the first one's answer got lost")
+    func uncertaintyOfAnotherNode() async throws {
+        var lost = ScriptedAnswer()
+        lost.isLost = true
+        let refused = Self.refusal(503, "50", reason: "nothing was done: full")
+        var request = ServiceRequest(.post, "/x")
+        request.idempotencyKey = "key"
+        try await ScriptedServer.running({ [lost] _, _ in lost }) { [request] silent in
+            try await ScriptedServer.running({ _, _ in refused }) { full in
+                let http = try ServiceClient.http(authority: nil)
+                let client = ServiceClient(
+                    http: http, urls: [silent.url, full.url], administratorSecret: nil, waiting: TestClock().waiting)
+                let response = try await client.send(request)
+                try await http.shutdown()
+                #expect(response.status == 503 && response.isOutcomeUnknown)
+            }
+        }
+    }
+
     @Test("Each attempt is signed anew, so that it is no replay")
     func signed() async throws {
         let key = try ServerKeyFile(text: OpenSSL.samplePrivateKey, id: "ab", path: "key.pem")

@@ -108,6 +108,36 @@ struct ShardDamageTests {
         }
     }
 
+    @Test("the row of what was applied is told from a damaged one, and gets checksums where it has none")
+    func appliedRow() throws {
+        let configuration = RaftCore.Configuration(voters: [ReplicaID(1)])
+        try DatabaseQueue().write { db in
+            // As it was before it had checksums.
+            try db.execute(
+                sql: """
+                    CREATE TABLE applied (
+                        id INTEGER PRIMARY KEY CHECK (id = 1), log_index INTEGER NOT NULL, term INTEGER NOT NULL,
+                        configuration BLOB NOT NULL) STRICT
+                    """)
+            try db.execute(
+                sql: "INSERT INTO applied VALUES (1, 7, 3, ?)", arguments: [Data(configuration.encoded())])
+            #expect(try AppliedState.isWithoutSums(in: db))
+            try AppliedState.addSums(in: db)
+            #expect(try !AppliedState.isWithoutSums(in: db))
+            let position = LogPosition(index: LogIndex(7), term: Term(3))
+            let mark = SnapshotMark(position: position, configuration: configuration)
+            #expect(try AppliedState.mark(of: db) == mark)
+            for damage in ["log_index = 1 << 40", "term = 2", "position_sum = 0", "configuration = x'00'"] {
+                try db.inSavepoint {
+                    try db.execute(sql: "UPDATE applied SET \(damage)")
+                    #expect(throws: DatabaseError.self, "\(damage)") { try AppliedState.mark(of: db) }
+                    return .rollback
+                }
+            }
+            #expect(try AppliedState.mark(of: db) == mark)
+        }
+    }
+
     @Test("whatever changes an answer is found by hashing or by SQLite's check")
     func flippedBits() throws {
         let folder = NSTemporaryDirectory() + "shard-damage-" + UUID().uuidString
