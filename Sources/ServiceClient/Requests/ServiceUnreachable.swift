@@ -9,11 +9,10 @@ package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
     /// Whether a node may have done what was asked. Else a retry is safe.
     package var isOutcomeUnknown: Bool
 
-    /// Takes over what an earlier attempt of the same request left open.
+    /// Takes over how far an earlier attempt of the same request came.
     mutating func note(_ earlier: ServiceUnreachable?) {
         guard let earlier else { return }
         wasSent = wasSent || earlier.wasSent
-        isOutcomeUnknown = isOutcomeUnknown || earlier.isOutcomeUnknown
         isRefused = isRefused && earlier.isRefused
     }
 

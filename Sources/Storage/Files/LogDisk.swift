@@ -79,9 +79,8 @@ extension LogDisk {
     }
 
     /// Whether so much can be kept back on the disk that holds a folder, with as much left for everything else.
-    func canSpare(_ bytes: Int, in folder: String) -> Bool {
-        guard let free = try? freeBytes(at: folder) else { return false }
-        return free >= 2 * bytes
+    func canSpare(_ bytes: Int, in folder: String) throws(DiskError) -> Bool {
+        try freeBytes(at: folder) >= 2 * bytes
     }
 
     /// Makes a file full of zeros, durably; the folder is not synced.

@@ -22,7 +22,7 @@ package struct SpaceReserve: Sendable {
     /// - Throws: `DiskError` where something else is in the way.
     package func restore() throws(DiskError) -> Bool {
         if (try? disk.open(path, creating: false).size()) == bytes { return true }
-        guard try disk.freeBytes(at: folder) >= 2 * bytes else { return false }
+        guard try disk.canSpare(bytes, in: folder) else { return false }
         do throws(DiskError) {
             try disk.fill(path, bytes: bytes)
             return true

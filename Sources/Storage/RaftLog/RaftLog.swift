@@ -124,7 +124,7 @@ package final class RaftLog: Sendable {
     /// - Returns: whether the reserve is there now.
     package func restoreReserve() -> Bool {
         if supply.hasReserve { return true }
-        guard options.disk.canSpare(options.segmentBytes, in: supply.folder) else { return false }
+        guard (try? options.disk.canSpare(options.segmentBytes, in: supply.folder)) == true else { return false }
         return (try? supply.restoreReserve()) != nil
     }
 
