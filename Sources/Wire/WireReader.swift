@@ -47,6 +47,11 @@ package struct WireReader: Sendable {
     /// A bare varint.
     @inlinable
     package mutating func varint() throws(WireError) -> UInt64 {
+        // Most are of one byte.
+        if position < bytes.endIndex, bytes[position] < 0x80 {
+            defer { position += 1 }
+            return UInt64(bytes[position])
+        }
         var result: UInt64 = 0
         var shift: UInt64 = 0
         while true {

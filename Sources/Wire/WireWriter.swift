@@ -30,6 +30,28 @@ package struct WireWriter: Sendable {
         varint(value)
     }
 
+    /// A field for each of many numbers, all under one key: the same bytes as one after the other, in a fraction of the time.
+    package mutating func fields(_ number: Int, _ values: [UInt64]) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20 * values.count) { buffer in
+            var end = 0
+            func append(_ value: UInt64) {
+                var rest = value
+                while rest >= 0x80 {
+                    buffer[end] = UInt8(truncatingIfNeeded: rest) | 0x80
+                    end += 1
+                    rest >>= 7
+                }
+                buffer[end] = UInt8(truncatingIfNeeded: rest)
+                end += 1
+            }
+            for value in values {
+                append(UInt64(number) << 3)
+                append(value)
+            }
+            bytes.append(contentsOf: buffer[..<end])
+        }
+    }
+
     /// A signed number, zigzag-coded so that small negative ones stay short.
     @inlinable
     package mutating func field(_ number: Int, signed value: Int64) {

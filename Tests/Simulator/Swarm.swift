@@ -1,15 +1,23 @@
 import ArgumentParser
 import Foundation
 import Simulation
+import Synchronization
 
 /// Runs many seeds in processes of their own, so that one that ends its process is known by its number and takes nothing along.
-final class Swarm {
+final class Swarm: Sendable {
     private let command: Simulate
-    private var summary = Summary(cpuSeconds: 0)
-    private var failures: [(seed: UInt64, reasons: [String])] = []
-    private var next: UInt64
     private let deadline: Date
     private let began = Date()
+    private let state: Mutex<State>
+
+    /// What the threads, one for each process that runs, have in common.
+    private struct State {
+        var next: UInt64
+        var summary = Summary(cpuSeconds: 0)
+        var failures: [(seed: UInt64, reasons: [String])] = []
+        /// What kept a process from being begun.
+        var problem: (any Error)?
+    }
 
     /// Seeds of one process.
     private static let batch: UInt64 = 25
@@ -18,58 +26,64 @@ final class Swarm {
 
     init(command: Simulate) {
         self.command = command
-        next = command.first
+        state = Mutex(State(next: command.first))
         deadline = command.minutes.map { Date(timeIntervalSinceNow: $0 * 60) } ?? .distantFuture
     }
 
     func run() throws {
-        var running: [Batch] = []
-        while true {
-            while running.count < max(1, command.processes), let seeds = takeSeeds() {
-                running.append(try Batch(seeds, command: command))
-            }
-            if running.isEmpty { break }
-            let batch = running.removeFirst()
-            finish(batch)
+        DispatchQueue.concurrentPerform(iterations: max(1, command.processes)) { _ in
+            while let seeds = takeSeeds() { run(seeds) }
         }
+        let state = state.withLock(\.self)
+        if let problem = state.problem { throw problem }
+        var summary = state.summary
         summary.cpuSeconds = Date().timeIntervalSince(began)
         say("\(summary)")
-        for failure in failures {
+        for failure in state.failures {
             say("FAILED seed \(failure.seed): scripts/simulate --seed \(failure.seed) --trace")
             for reason in failure.reasons.prefix(3) { say("  \(reason)") }
         }
-        if !failures.isEmpty { throw ExitCode(1) }
+        if !state.failures.isEmpty { throw ExitCode(1) }
         say("0 violations")
     }
 
     private func takeSeeds() -> Range<UInt64>? {
-        let end = command.first + command.seeds
-        guard next < end, Date() < deadline, failures.count < Self.failuresMax else { return nil }
-        let seeds = next..<min(end, next + Self.batch)
-        next = seeds.upperBound
-        return seeds
+        state.withLock { state in
+            let end = command.first + command.seeds
+            guard state.next < end, goesOn(state) else { return nil }
+            let seeds = state.next..<min(end, state.next + Self.batch)
+            state.next = seeds.upperBound
+            return seeds
+        }
     }
 
-    private func finish(_ batch: Batch) {
-        let result = batch.wait()
-        for report in result.reports {
-            summary.add(report)
-            if !report.violations.isEmpty { fail(report.seed, report.violations) }
-        }
-        if let seed = result.unfinished {
-            fail(seed, ["the process ended in the middle of it:"] + result.lastWords)
-            // The seeds behind it have not run.
-            let rest = seed + 1..<batch.seeds.upperBound
-            if !rest.isEmpty, Date() < deadline, failures.count < Self.failuresMax,
-                let again = try? Batch(rest, command: command)
-            {
-                finish(again)
+    private func goesOn(_ state: borrowing State) -> Bool {
+        Date() < deadline && state.failures.count < Self.failuresMax && state.problem == nil
+    }
+
+    /// Runs seeds to their end, in a new process behind each one that ends its process.
+    private func run(_ seeds: Range<UInt64>) {
+        var rest = seeds
+        while !rest.isEmpty {
+            do {
+                let result = try Batch(rest, command: command).wait()
+                rest = state.withLock { state in
+                    for report in result.reports {
+                        state.summary.add(report)
+                        if !report.violations.isEmpty { fail(report.seed, report.violations, in: &state) }
+                    }
+                    guard let seed = result.unfinished else { return rest.upperBound..<rest.upperBound }
+                    fail(seed, ["the process ended in the middle of it:"] + result.lastWords, in: &state)
+                    return goesOn(state) ? seed + 1..<rest.upperBound : rest.upperBound..<rest.upperBound
+                }
+            } catch {
+                return state.withLock { $0.problem = error }
             }
         }
     }
 
-    private func fail(_ seed: UInt64, _ reasons: [String]) {
-        failures.append((seed, reasons))
+    private func fail(_ seed: UInt64, _ reasons: [String], in state: inout State) {
+        state.failures.append((seed, reasons))
         say("seed \(seed) FAILED: \(reasons.first ?? "")")
     }
 }

@@ -57,6 +57,18 @@ struct WireTests {
         }
     }
 
+    @Test("many numbers at once have the bytes of one after the other", arguments: [1, 15, 16, 0xFFFF])
+    func manyNumbers(number: Int) {
+        let values: [UInt64] = [0, 1, 127, 128, 16_383, 16_384, .max]
+        var single = WireWriter()
+        for value in values { single.field(number, value) }
+        var many = WireWriter()
+        many.fields(number, [])
+        #expect(many.bytes.isEmpty)
+        many.fields(number, values)
+        #expect(many.bytes == single.bytes)
+    }
+
     @Test("a field that nobody knows is skipped")
     func unknownFields() throws {
         var writer = WireWriter()

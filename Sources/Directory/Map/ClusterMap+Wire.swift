@@ -37,7 +37,7 @@ extension ClusterMap: WireCodable {
         writer.field(2, epoch)
         for node in nodes { writer.field(3) { node.encode(to: &$0) } }
         for replicas in shards { writer.field(4) { Self.encode(replicas, to: &$0) } }
-        for slot in slots { writer.field(5, UInt64(slot)) }
+        writer.fields(5, slots.map(UInt64.init))
         writer.field(6) { Self.encode(directory, to: &$0) }
         writer.field(7, UInt64(replicasPerShard))
         for node in removed { writer.field(8, node) }

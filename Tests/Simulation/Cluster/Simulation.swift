@@ -137,7 +137,7 @@ package final class Simulation: @unchecked Sendable {
 
     /// Has every replica hash its state now and then.
     private func scheduleHashes() {
-        world.schedule(after: world.milliseconds(40_000...160_000), .client, for: nil) { [unowned self] in
+        world.schedule(after: world.milliseconds(60_000...240_000), .client, for: nil) { [unowned self] in
             guard !isHealed else { return }
             hashStates(with: manager)
             scheduleHashes()

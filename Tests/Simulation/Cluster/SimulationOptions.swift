@@ -108,20 +108,21 @@ package struct SimulationOptions: Sendable {
         delays.applyMax = chance(60) ? 500 : UInt64.random(in: 500...50_000, using: &generator)
         // Applying may fall far behind committing.
         if chance(10) { delays.applyMax = 5_000_000 }
-        faultIntervalMilliseconds = UInt64.random(in: 6_000...30_000, using: &generator)
+        // Faults and requests that come close together find other faults than pauses in which leases and shares run out.
+        let isDense = chance(15)
+        faultIntervalMilliseconds = UInt64.random(in: isDense ? 6_000...20_000 : 15_000...45_000, using: &generator)
         faults = Fault.allCases.filter { _ in chance(60) }
         if faults.isEmpty { faults = [.kill] }
         loss = chance(50) ? Loss.allCases.randomElement(using: &generator) : nil
         membership = chance(50)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
-        // Many requests at a time find other faults than pauses in which leases and shares run out.
-        thinkMillisecondsMax = UInt64.random(in: chance(15) ? 1_000...4_000 : 3_000...8_000, using: &generator)
+        thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...12_000, using: &generator)
         electionTimeoutMilliseconds = 2_000
         heartbeatIntervalMilliseconds = 500
         tickMilliseconds = 100
         rebalanceDelayMilliseconds = [5_000, 20_000, 60_000].randomElement(using: &generator) ?? 5_000
-        scrubIntervalMilliseconds = [60_000, 180_000].randomElement(using: &generator) ?? 60_000
+        scrubIntervalMilliseconds = [120_000, 300_000].randomElement(using: &generator) ?? 120_000
         // Found by comparing two parts while a leader stays, which none does for long.
         if loss == .altered { scrubIntervalMilliseconds = 5_000 }
         segmentBytes = [32, 64, 128].randomElement(using: &generator).map { $0 << 10 } ?? 65_536

@@ -86,7 +86,7 @@ extension Simulation {
         let (forgetful, keeper) = world.chance(50) ? (leading, others[0]) : (others[0], leading)
         network.isolate(others[1])
         nodes[forgetful - 1].slowDisk(byMicroseconds: UInt64(world.random(200_000...1_000_000)))
-        hurry(for: 15 * World.second)
+        hurry(for: 8 * World.second)
         world.schedule(after: world.milliseconds(500...4_000), .fault, for: nil) { [unowned self] in
             if isHealed { return }
             crashShortly(nodes[forgetful - 1], .power)
