@@ -117,7 +117,7 @@ package struct SimulationOptions: Sendable {
         membership = chance(50)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
-        thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...12_000, using: &generator)
+        thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...11_000, using: &generator)
         electionTimeoutMilliseconds = 2_000
         heartbeatIntervalMilliseconds = 500
         tickMilliseconds = 100
