@@ -87,9 +87,10 @@ let package = Package(
         module("RecordModel", ["Wire"]),
         module("Authorization", ["RecordModel", "Wire"]),
         module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
-        module("Certificates", [.x509, .asn1, .crypto]),
+        module("Certificates", [.x509, .asn1, .crypto], testing: ["TestSupport"]),
         module(
-            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging], testing: ["Certificates"]),
+            "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
+            testing: ["Certificates", "TestSupport"]),
         module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
         module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
         module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),

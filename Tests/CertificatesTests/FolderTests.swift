@@ -1,5 +1,6 @@
 import Certificates
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The folder of certificates")

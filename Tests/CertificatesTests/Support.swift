@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A folder of a test's own, removed with the value.
@@ -19,22 +20,5 @@ final class Scratch: Sendable {
     func read(_ file: String) -> Data? { FileManager.default.contents(atPath: "\(path)/\(file)") }
 }
 
-/// What the system's openssl said.
-struct OpenSSLAnswer {
-    var status: Int32
-    var text: String
-}
-
 /// Runs the system's `openssl`, the second opinion on what we write.
-func openssl(_ arguments: String...) throws -> OpenSSLAnswer {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["openssl"] + arguments
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return OpenSSLAnswer(status: process.terminationStatus, text: String(decoding: output, as: UTF8.self))
-}
+func openssl(_ arguments: String...) throws -> FinishedProgram { try FinishedProgram(["openssl"] + arguments) }

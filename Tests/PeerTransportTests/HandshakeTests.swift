@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import NIOCore
 import NIOSSL
+import TestSupport
 import Testing
 
 @testable import PeerTransport
@@ -196,13 +197,8 @@ final class Scratch {
             arguments += ["-CA", authority.path + "/peer-ca.pem", "-CAkey", authority.path + "/peer-ca.key"]
             arguments += ["-addext", "basicConstraints=critical,CA:FALSE"]
         }
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "openssl req failed")
+        let made = try FinishedProgram(arguments)
+        try #require(made.status == 0, "openssl req failed: \(made.errors)")
         return (certificate, key)
     }
 }

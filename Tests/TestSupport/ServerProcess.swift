@@ -54,23 +54,7 @@ package final class ServerProcess {
     package var log: String { (try? String(contentsOfFile: logPath, encoding: .utf8)) ?? "" }
 
     /// Runs the binary to its end.
-    package static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> (
-        status: Int32, output: String, errors: String
-    ) {
-        let process = Process()
-        process.executableURL = binary
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
-        let outputBytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        let errorBytes = try errors.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (
-            process.terminationStatus, String(decoding: outputBytes, as: UTF8.self),
-            String(decoding: errorBytes, as: UTF8.self)
-        )
+    package static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> FinishedProgram {
+        try FinishedProgram([binary.path] + arguments, environment: environment)
     }
 }

@@ -13,18 +13,7 @@ enum OpenSSL {
     static let samplePrivateKey = P256.Signing.PrivateKey().pemRepresentation
 
     @discardableResult
-    static func run(_ arguments: String...) throws -> (status: Int32, output: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
+    static func run(_ arguments: String...) throws -> FinishedProgram { try FinishedProgram(["openssl"] + arguments) }
 
     static func mode(of path: String) throws -> Int? {
         (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue

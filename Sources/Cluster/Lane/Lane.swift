@@ -32,6 +32,8 @@ package final class Lane: @unchecked Sendable {
     var peerBook: PeerBook?
     /// The cluster's map; nil while this node is of no cluster.
     var map: ClusterMap?
+    /// The newest that a peer came with by itself; it tells only whom to ask.
+    var heard: ClusterMap?
     /// Whether the map may be relied on, because the directory's lease is in force.
     var isDirectoryCurrent: @Sendable (MonotonicTime) -> Bool = { _ in false }
     /// What answers other nodes about membership.

@@ -134,15 +134,10 @@ extension ClusterNode {
         peerBook.addresses(by: placement.map, heard: heard.map)
     }
 
-    /// Takes from a peer whom else there is to ask. All nodes of this one's file may have been replaced.
+    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be gone.
     func hear(_ map: ClusterMap?) {
-        if placement.map == nil { heard.offer(map) }
-    }
-
-    /// Dials whom a peer has named.
-    func dialHeard() {
-        let peers = peers
-        lane.eventLoop.execute { [lane] in lane.dial(peers) }
+        guard let map, map.epoch > placement.map?.epoch ?? 0 else { return }
+        heard.offer(map)
     }
 
     private func introduceToAll() async -> [NodeID: Standing] {

@@ -22,7 +22,7 @@ extension Lane {
             preferredLeaders[group] = map.preferredLeader(of: group)
             if preferredLeaders[group] == settings.nodeID { replicas[group]?.leadGiver = nil }
         }
-        transport?.update(peers: peerBook?.addresses(by: map) ?? [])
+        dialPeers()
         // Whose folder counts may have changed.
         for node in peers.keys.sorted() {
             if let peer = peers[node] { judge(peer) }
@@ -30,11 +30,16 @@ extension Lane {
         nextReconcile = .zero
     }
 
-    /// Looks for a cluster at these places. Once there is a map, it says where the peers are.
-    func dial(_ peers: [PeerAddress]) {
+    /// Looks for the cluster at the nodes of a peer's map, too, until one that is as new is taken.
+    func hear(_ map: ClusterMap) {
         eventLoop.preconditionInEventLoop()
-        guard !isStopping, map == nil else { return }
-        transport?.update(peers: peers)
+        guard !isStopping else { return }
+        heard = map
+        dialPeers()
+    }
+
+    private func dialPeers() {
+        transport?.update(peers: peerBook?.addresses(by: map, heard: heard) ?? [])
     }
 
     /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group at a time. A map

@@ -19,11 +19,14 @@ package struct PeerBook: Hashable, Sendable {
         first = map?.nodes ?? []
     }
 
-    /// Whom to dial by a map; before there is one, everyone in the file, and in the map of peers that came by themselves.
-    /// - Parameter heard: what such a peer said. All nodes of an old file may be gone.
+    /// Whom to dial by a map, or by the file before there is one.
+    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too: all those of an old
+    ///   map or file may be gone.
     package func addresses(by map: ClusterMap?, heard: ClusterMap? = nil) -> [PeerAddress] {
-        let others = heard?.nodes.filter { other in !configured.contains { $0.id == other.id } } ?? []
-        return (map?.nodes ?? configured + others).filter { $0.id != node }.map { present in
+        let known = map?.nodes ?? configured
+        let newer = heard.flatMap { $0.epoch > map?.epoch ?? 0 ? $0.nodes : nil } ?? []
+        let others = newer.filter { other in !known.contains { $0.id == other.id } }
+        return (known + others).filter { $0.id != node }.map { present in
             let hasMoved = first.first { $0.id == present.id }.map { !$0.hasPeerAddress(of: present) } ?? false
             let entry = hasMoved ? present : configured.first { $0.id == present.id } ?? present
             return PeerAddress(node: NodeID(rawValue: entry.id), host: entry.peerHost, port: entry.peerPort)

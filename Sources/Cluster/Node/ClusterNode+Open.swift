@@ -97,7 +97,9 @@ extension ClusterNode {
             lane.metPeers = mayBeOld ? [] : nil
             if let map { lane.take(map) }
         }.get()
-        heard.listen { [weak self] _ in self?.dialHeard() }
+        heard.listen { [lane] map in
+            lane.eventLoop.execute { lane.hear(map) }
+        }
         placement.listen { [lane] map in
             lane.eventLoop.execute { lane.take(map) }
         }

@@ -16,6 +16,17 @@ struct Connection: Sendable {
         return container
     }
 
+    /// The same, but where nobody answers at the URLs so far, these are tried. What was to be asked encrypted stays so.
+    func reaching(_ urls: [String]) -> Connection {
+        let isEncrypted = client.urls.allSatisfy { $0.hasPrefix("https://") }
+        let more = urls.filter { !client.urls.contains($0) && (!isEncrypted || $0.hasPrefix("https://")) }
+        if more.isEmpty { return self }
+        var connection = self
+        connection.client = ServiceClient(
+            http: client.http, urls: client.urls + more, administratorSecret: client.administratorSecret)
+        return connection
+    }
+
     /// Sends an administrator's request.
     /// - Parameters:
     ///   - route: what follows `/admin/1/`.

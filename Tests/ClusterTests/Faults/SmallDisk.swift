@@ -44,12 +44,7 @@ final class SmallDisk {
     }
 
     private static func run(_ words: String...) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try require(process.terminationStatus == 0, "\(words.joined(separator: " ")) failed")
+        let finished = try FinishedProgram(words)
+        try require(finished.status == 0, "\(words.joined(separator: " ")) failed: \(finished.errors)")
     }
 }

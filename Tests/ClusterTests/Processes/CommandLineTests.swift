@@ -12,7 +12,7 @@ extension ClusterSuites {
             try await cluster.startAll()
             try await cluster.prepare()
             let environment = cluster.environment
-            func kv(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+            func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: environment)
             }
             #expect(try kv("set", "theme", "dark").status == 0)
@@ -33,7 +33,7 @@ extension ClusterSuites {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
             try await cluster.prepare()
-            func kv(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+            func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: cluster.environment)
             }
             let json = cluster.folder + "/p.json"

@@ -206,22 +206,8 @@ extension ClusterSuites {
 /// The system's `openssl`, as a client that is not made of what is tested.
 enum OpenSSL {
     /// Does a handshake and ends, after saying a line if need be.
-    static func connect(
-        _ port: Int, _ arguments: [String], saying line: String = ""
-    ) throws -> (status: Int32, text: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + arguments
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        input.fileHandleForWriting.write(Data(line.utf8))
-        try input.fileHandleForWriting.close()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+    static func connect(_ port: Int, _ arguments: [String], saying line: String = "") throws -> FinishedProgram {
+        try FinishedProgram(["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + arguments, input: line)
     }
 
     /// The certificate that a port shows, in PEM form.

@@ -169,21 +169,19 @@ extension ClusterSuites.RateTests {
         } catch {
             throw TestFailure("\(pattern): \(error); the load said: \(try await ended)")
         }
-        let (status, output, errors) = try await ended
+        let finished = try await ended
         guard let text = try? Data(contentsOf: URL(filePath: path)), let json = try? JSONParser.parse(Array(text))
         else {
-            throw TestFailure("\(pattern): no report; status \(status)\n\(output)\n\(errors)")
+            throw TestFailure("\(pattern): no report; status \(finished.status)\n\(finished.text)")
         }
         print("\(pattern): \(String(decoding: (json["limit"] ?? .null).serialized(), as: UTF8.self))")
         return Run(
-            status: status, ratio: number(json["limit"]?["acceptedOfAllowed"]) ?? 0,
-            retryTimes: whole(json["retryAfter"]?["refusalsWithTime"]) ?? 0, words: output + errors)
+            status: finished.status, ratio: number(json["limit"]?["acceptedOfAllowed"]) ?? 0,
+            retryTimes: whole(json["retryAfter"]?["refusalsWithTime"]) ?? 0, words: finished.text)
     }
 
     /// Runs the command on a thread of its own: it takes as long as the load.
-    private static func run(
-        _ arguments: [String], environment: [String: String]
-    ) async throws -> (status: Int32, output: String, errors: String) {
+    private static func run(_ arguments: [String], environment: [String: String]) async throws -> FinishedProgram {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(with: Result { try ServerProcess.run(arguments, environment: environment) })

@@ -11,8 +11,9 @@ extension ClusterSuites {
 
         /// Runs `serve` and expects it to end with an error that contains the text, on one line.
         private func expectFailure(_ arguments: [String], _ text: String) throws {
-            let (status, _, errors) = try ServerProcess.run(["serve"] + arguments)
-            #expect(status == 1, "\(errors)")
+            let ended = try ServerProcess.run(["serve"] + arguments)
+            let errors = ended.errors
+            #expect(ended.status == 1, "\(errors)")
             let lines = errors.split(separator: "\n").filter { $0.hasPrefix("error:") }
             #expect(lines.count == 1 && lines[0].contains(text), "\(errors)")
             try? FileManager.default.removeItem(atPath: folder)

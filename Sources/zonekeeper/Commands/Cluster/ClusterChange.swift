@@ -71,9 +71,9 @@ struct ClusterChange {
     private func wait(
         _ first: ServiceResponse, isDone: (ClusterOverview) -> Bool, progress: (ClusterOverview) -> String
     ) async throws -> ServiceResponse {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(follow.seconds)
+        let end = ContinuousClock.now + .seconds(follow.seconds)
         var line = ProgressLine()
+        var connection = connection
         var response = first
         while true {
             let overview = try ClusterOverview(response.json())
@@ -82,24 +82,31 @@ struct ClusterChange {
                 return response
             }
             line.show(progress(overview))
-            guard clock.now < end else {
+            // All nodes that the command was told of may go.
+            connection = connection.reaching(overview.nodes.filter { !$0.isLeaving }.map(\.clientURL))
+            guard let next = try await look(by: connection, until: end, &line) else {
                 line.abandon()
                 throw CommandFailure(
                     "not done after \(Int(follow.seconds)) s, and the nodes go on: \(progress(overview)). See how far they come with "
                         + "`zonekeeper cluster status`, or run this again")
             }
-            try await Task.sleep(for: .milliseconds(300))
-            response = try await look(until: end, clock) ?? response
+            response = next
         }
     }
 
-    /// A node that is asked may be the one that leaves, or be without the directory for a moment.
-    private func look(until end: ContinuousClock.Instant, _ clock: ContinuousClock) async throws -> ServiceResponse? {
-        do {
-            return try await connection.administer("GET", "cluster")
-        } catch let error as CommandFailure {
-            guard clock.now < end else { throw error }
-            return nil
+    /// How the cluster is a little later; nil where that is too late.
+    private func look(
+        by connection: Connection, until end: ContinuousClock.Instant, _ line: inout ProgressLine
+    ) async throws -> ServiceResponse? {
+        while ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(300))
+            do {
+                return try await connection.administer("GET", "cluster")
+            } catch let error as CommandFailure {
+                // Who is asked may be the one that leaves, or be without the directory for a moment.
+                line.show("no answer, asking again: \(error)")
+            }
         }
+        return nil
     }
 }

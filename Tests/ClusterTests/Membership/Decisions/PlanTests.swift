@@ -97,13 +97,17 @@ struct PlanTests {
         #expect(PeerBook(node: 1, configured: file, map: nil).addresses(by: nil).map(\.host) == ["new2", "h3"])
     }
 
-    @Test("before there is a map, those that a peer has named are asked, too")
+    @Test("those that a peer has named are asked, too, until there is a map as new as the peer's")
     func heard() throws {
         let book = PeerBook(node: 1, configured: Self.map.nodes, map: nil)
         let fourth = ClusterMap.Node(id: 4, peerHost: "h4", peerPort: 1, clientURL: "u4")
         let heard = try Self.map.changed(by: .addNode(fourth))
         #expect(book.addresses(by: nil, heard: heard).map(\.host) == ["h2", "h3", "h4"])
-        #expect(book.addresses(by: Self.map, heard: heard).map(\.host) == ["h2", "h3"])
+        #expect(book.addresses(by: Self.map, heard: heard).map(\.host) == ["h2", "h3", "h4"])
+        #expect(book.addresses(by: heard, heard: heard).map(\.host) == ["h2", "h3", "h4"])
+        let later = try heard.changed(by: .removeNode(4)).changed(by: .dropNode(4))
+        #expect(book.addresses(by: later, heard: heard).map(\.host) == ["h2", "h3"])
+        #expect(book.addresses(by: Self.map, heard: Self.map).map(\.host) == ["h2", "h3"])
     }
 }
 

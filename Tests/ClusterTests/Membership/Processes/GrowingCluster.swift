@@ -61,7 +61,7 @@ final class GrowingCluster {
     }
 
     /// Runs the command against the cluster, on a thread of its own.
-    func command(_ arguments: [String]) async throws -> (status: Int32, output: String, errors: String) {
+    func command(_ arguments: [String]) async throws -> FinishedProgram {
         let environment = base.environment
         return try await withCheckedThrowingContinuation { continuation in
             Thread { continuation.resume(with: Result { try ServerProcess.run(arguments, environment: environment) }) }

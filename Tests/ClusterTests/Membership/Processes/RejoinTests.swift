@@ -92,6 +92,38 @@ extension ClusterSuites {
             _ = try await load.finish(cluster, readFrom: [1, 2, 3])
         }
 
+        @Test("a node that knows nobody who is left is found by those in the others' places, with an old copy, too")
+        func allOthersReplaced() async throws {
+            let cluster = try GrowingCluster(spare: 2)
+            try await cluster.begin()
+            #expect(cluster.base.processes[1]?.stop() == 0)
+            let copy = cluster.base.folder + "/copy"
+            try FileManager.default.copyItem(atPath: cluster.folder(of: 1), toPath: copy)
+            for (old, new) in [(2, 4), (3, 5)] {
+                try cluster.configure(new)
+                try cluster.base.start(new)
+                let words = ["cluster", "replace", "\(old)", "\(new)"] + cluster.addresses(of: new)
+                let replaced = try await cluster.command(words)
+                try #require(replaced.status == 0, "\(replaced)")
+                try await cluster.await("node \(old) ends") { cluster.base.processes[old]?.isRunning == false }
+            }
+            let load = SteadyLoad(cluster, nodes: [4, 5])
+            try await cluster.await("saves go through the new nodes") { load.count > 20 }
+            try cluster.base.start(1)
+            try await cluster.awaitReady(1)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 1) == [0])
+            cluster.base.kill(1)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 1))
+            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 1))
+            try cluster.base.start(1)
+            try await cluster.awaitLog(of: 1, "begins anew", "old copy")
+            try await cluster.awaitReady(1)
+            try await cluster.awaitSettled()
+            #expect(try await cluster.generations(of: 1) == [1])
+            _ = try await load.finish(cluster, readFrom: [1, 4, 5])
+        }
+
         @Test("an image of the same start, which no count of starts can tell, is told by what was acknowledged")
         func imageOfSameStart() async throws {
             let cluster = try GrowingCluster()

@@ -1,0 +1,50 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// A program that was run to its end.
+package struct FinishedProgram: Sendable {
+    /// What it ended with; the signal's number where one ended it.
+    package var status: Int32
+    /// What it wrote.
+    package var output: String
+    /// What it wrote to its standard error.
+    package var errors: String
+
+    /// All that it wrote.
+    package var text: String { output + errors }
+
+    /// Runs a program and waits for its end.
+    /// - Parameters:
+    ///   - words: the program, by its path or as `PATH` finds it, and its arguments.
+    ///   - input: all that it can read.
+    ///   - environment: what it finds in its environment beside what this process has.
+    /// - Throws: where it cannot be begun.
+    package init(_ words: [String], input: String = "", environment: [String: String] = [:]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = words
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let (inputPipe, outputPipe, errorPipe) = (Pipe(), Pipe(), Pipe())
+        process.standardInput = inputPipe
+        process.standardOutput = outputPipe
+        process.standardError = errorPipe
+        try process.run()
+        // Both at a time: a full pipe would stop the program.
+        let errorBytes = Mutex(Data())
+        let reading = DispatchGroup()
+        DispatchQueue.global().async(group: reading) {
+            let bytes = errorPipe.fileHandleForReading.readDataToEndOfFile()
+            errorBytes.withLock { $0 = bytes }
+        }
+        // A program that does not read ends the pipe.
+        try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+        try? inputPipe.fileHandleForWriting.close()
+        let outputBytes = outputPipe.fileHandleForReading.readDataToEndOfFile()
+        reading.wait()
+        process.waitUntilExit()
+        status = process.terminationStatus
+        output = String(decoding: outputBytes, as: UTF8.self)
+        errors = String(decoding: errorBytes.withLock { $0 }, as: UTF8.self)
+    }
+}
