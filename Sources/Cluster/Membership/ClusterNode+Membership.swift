@@ -34,9 +34,12 @@ extension ClusterNode {
     /// Why the node has ended by itself; nil while it has not. Set before `onFatalError` is called.
     package var ending: NodeEnding? { membership.withLock(\.ending) }
 
+    /// Whether others may know that this folder is an old copy. Where the map is of a time without any, the file names them.
+    var mayBeOld: Bool { identity.hasTakenPart && (settings.nodes.count > 1 || !peers.isEmpty) }
+
     /// Founds the cluster or joins it, and keeps the replicas here as the map has them, until the task is cancelled.
     func keepMembership() async {
-        let mayBeOld = identity.hasTakenPart
+        let mayBeOld = mayBeOld
         if placement.map == nil {
             guard await settle() else { return }
         }
@@ -159,13 +162,14 @@ extension ClusterNode {
     }
 
     /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a replica keeps
-    /// silent after a start anyway: peers that are away must not keep the others from going on.
+    /// silent after a start anyway: peers that are away must not keep the others from going on. Whom the map does not have yet comes by
+    /// itself.
     private func meetAll() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, ending == nil {
             let others = peers.map(\.node)
             let silent = membership.withLock { state in others.filter { !state.met.contains($0) } }
-            if silent.isEmpty || platform.clock.now >= end { return }
+            if !others.isEmpty && silent.isEmpty || platform.clock.now >= end { return }
             await meet(silent)
             try? await platform.clock.sleep(milliseconds: 20)
         }

@@ -79,7 +79,6 @@ extension ClusterNode {
     /// Lets the lane reach the rest of the node.
     private func connectLane() async throws {
         let map = placement.map
-        let isAlone = peerBook.addresses(by: map).isEmpty
         try await lane.eventLoop.submit { [self] in
             lane.transport = transport
             lane.knownPeers = knownPeers
@@ -92,7 +91,7 @@ extension ClusterNode {
             }
             lane.onDamage = { [weak self] group, damage in self?.repair(group, damage) }
             // A folder that may be an old one counts for nothing before the peers were asked.
-            let mayBeOld = identity.hasTakenPart && !isAlone
+            let mayBeOld = mayBeOld
             lane.isHeld = mayBeOld
             lane.metPeers = mayBeOld ? [] : nil
             if let map { lane.take(map) }

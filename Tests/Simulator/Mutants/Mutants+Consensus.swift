@@ -92,6 +92,13 @@ extension Mutant {
             "the leader counts itself before its log is durable",
             Edit(
                 "RaftCore/Raft+Commit.swift", "voter == id ? log.durable : followers.first",
-                "voter == id ? (PLANTED ? log.last.index : log.durable) : followers.first")),
+                "voter == id ? (PLANTED ? log.last.index : log.durable) : followers.first"),
+            // What it lacks itself it would neither answer for nor tell.
+            Edit(
+                "RaftCore/Raft+Commit.swift", "{ min(commitIndex, log.durable) }",
+                "{ PLANTED ? commitIndex : min(commitIndex, log.durable) }"),
+            Edit(
+                "RaftCore/Raft+Step.swift", "precondition(reportedCommit <= log.durable,",
+                "precondition(PLANTED || reportedCommit <= log.durable,")),
     ]
 }

@@ -34,6 +34,8 @@ final class GrowingCluster {
 
     func folder(of id: Int) -> String { base.folder + "/data/node-\(id)" }
 
+    func logPath(of id: Int) -> String { "\(base.folder)/node-\(id).log" }
+
     /// Starts all first nodes and makes container, schema and tokens.
     func begin() async throws {
         try await base.startAll()
@@ -114,7 +116,7 @@ final class GrowingCluster {
     /// Waits until a node's log has a line with all of the words.
     func awaitLog(of id: Int, _ words: String...) async throws {
         try await self.await("node \(id) says \(words)", seconds: 30) {
-            let lines = (try? String(contentsOfFile: "\(base.folder)/node-\(id).log", encoding: .utf8)) ?? ""
+            let lines = (try? String(contentsOfFile: logPath(of: id), encoding: .utf8)) ?? ""
             return lines.split(separator: "\n").contains { line in words.allSatisfy { line.contains($0) } }
         }
     }

@@ -92,6 +92,38 @@ extension ClusterSuites {
             _ = try await load.finish(cluster, readFrom: [1, 2, 3])
         }
 
+        @Test("a node whose folder is of the time when it was alone does not lead by it before it hears the others")
+        func imageOfTheOnlyNode() async throws {
+            let cluster = try GrowingCluster(nodeCount: 1, spare: 2)
+            try await cluster.begin()
+            #expect(cluster.base.processes[1]?.stop() == 0)
+            let copy = cluster.base.folder + "/copy"
+            try FileManager.default.copyItem(atPath: cluster.folder(of: 1), toPath: copy)
+            try cluster.base.start(1)
+            try await cluster.awaitReady(1)
+            for id in [2, 3] {
+                try cluster.configure(id)
+                try cluster.base.start(id)
+                let added = try await cluster.command(["cluster", "add", "\(id)"] + cluster.addresses(of: id))
+                try #require(added.status == 0, "\(added)")
+            }
+            try await cluster.awaitSettled()
+            let load = SteadyLoad(cluster, nodes: [1, 2, 3])
+            try await cluster.await("saves go through") { load.count > 20 }
+            cluster.base.kill(1)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 1))
+            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 1))
+            let before = try String(contentsOfFile: cluster.logPath(of: 1), encoding: .utf8)
+            try cluster.base.start(1)
+            try await cluster.awaitLog(of: 1, "begins anew", "old copy")
+            let after = try String(contentsOfFile: cluster.logPath(of: 1), encoding: .utf8).dropFirst(before.count)
+            let start = after.prefix(upTo: try #require(after.range(of: "begins anew")).lowerBound)
+            #expect(!start.contains("leading in term"), "\(start)")
+            try await cluster.awaitReady(1)
+            try await cluster.awaitSettled()
+            _ = try await load.finish(cluster, readFrom: [1, 2, 3])
+        }
+
         @Test("a node that knows nobody who is left is found by those in the others' places, with an old copy, too")
         func allOthersReplaced() async throws {
             let cluster = try GrowingCluster(spare: 2)
