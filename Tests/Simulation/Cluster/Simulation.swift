@@ -24,6 +24,8 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     var report: SimulationReport
     var isHealed = false
+    /// Whether nothing new goes wrong for a while.
+    var isCalm = false
     var trap: Ambush?
     /// Whether a disk altered a value, which must be found.
     var hasAlteredValue = false

@@ -5,7 +5,7 @@ extension Simulation {
     func scheduleFault(after milliseconds: UInt64) {
         world.schedule(after: milliseconds * World.millisecond, .fault, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            causeFault(world.pick(options.faults))
+            if !isCalm { causeFault(world.pick(options.faults)) }
             scheduleFault(
                 after: UInt64.random(in: 500...(2 * options.faultIntervalMilliseconds), using: &world.generator))
         }
@@ -131,11 +131,17 @@ extension Simulation {
 
     // MARK: Healing
 
-    /// Mends everything that is broken.
+    /// Mends everything that is broken, for good.
     func heal() {
         isHealed = true
         world.note("HEALED")
         network.conditions = SimulatedNetwork.Conditions()
+        mend()
+    }
+
+    /// Ends the faults that go on.
+    func mend() {
+        trap = nil
         network.heal()
         for node in nodes {
             node.diskFaults = SimulatedDisk.Faults()

@@ -28,7 +28,7 @@ extension Simulation {
             silence(leader, for: others[0])
             guard others.count > 1 else { break }
             world.schedule(after: world.milliseconds(1_500...4_000), .fault, for: nil) { [unowned self] in
-                if isHealed { return }
+                if isHealed || isCalm { return }
                 crashShortly(nodes[others[1] - 1], .process)
             }
         }
@@ -88,7 +88,7 @@ extension Simulation {
         nodes[forgetful - 1].slowDisk(byMicroseconds: UInt64(world.random(200_000...1_000_000)))
         hurry(for: 8 * World.second)
         world.schedule(after: world.milliseconds(500...4_000), .fault, for: nil) { [unowned self] in
-            if isHealed { return }
+            if isHealed || isCalm { return }
             crashShortly(nodes[forgetful - 1], .power)
             network.heal()
             network.isolate(keeper)

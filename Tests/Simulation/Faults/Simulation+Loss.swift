@@ -15,9 +15,26 @@ extension Simulation {
                 node.keepImage(at: kept)
             }
         }
-        world.schedule(after: world.milliseconds(total * 3 / 10...total * 7 / 10), .fault, for: nil) { [unowned self] in
+        let time = world.milliseconds(total * 3 / 10...total * 7 / 10)
+        world.schedule(after: time, .fault, for: nil) { [unowned self] in
+            if loss == .oldImage { return putBack(kept, at: node) }
             guard !isHealed, !node.isRetired else { return }
             lose(loss, at: node, kept: kept)
+        }
+    }
+
+    /// An old image of the same start is told by what others remember that its node acknowledged, and that goes with their processes. An
+    /// image and another failure at the same time are more than is promised (decision 0013, "What it cannot see"), so all the others are
+    /// well: from long enough before to know, until they have told it.
+    private func putBack(_ kept: String, at node: SimulatedNode) {
+        guard !isHealed else { return }
+        isCalm = true
+        mend()
+        world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !node.isRetired else { return isCalm = false }
+            lose(.oldImage, at: node, kept: kept)
+            // It starts within half a minute.
+            world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in isCalm = false }
         }
     }
 

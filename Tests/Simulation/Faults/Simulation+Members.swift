@@ -13,7 +13,7 @@ extension Simulation {
     func scheduleChange() {
         world.schedule(after: world.milliseconds(20_000...80_000), .fault, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            if manager.hasEnded { changeMembers() }
+            if manager.hasEnded, !isCalm { changeMembers() }
             scheduleChange()
         }
     }
