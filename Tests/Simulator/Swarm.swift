@@ -9,6 +9,8 @@ final class Swarm: Sendable {
     private let deadline: Date
     private let began = Date()
     private let state: Mutex<State>
+    /// One process is begun at a time: it would keep open what is open for another one just then.
+    private let beginning = Mutex(())
 
     /// What the threads, one for each process that runs, have in common.
     private struct State {
@@ -31,11 +33,16 @@ final class Swarm: Sendable {
     }
 
     func run() throws {
-        DispatchQueue.concurrentPerform(iterations: max(1, command.processes)) { _ in
-            while let seeds = takeSeeds() { run(seeds) }
+        let running = DispatchGroup()
+        for _ in 0..<max(1, command.processes) {
+            running.enter()
+            Thread {
+                while let seeds = self.takeSeeds() { self.run(seeds) }
+                running.leave()
+            }.start()
         }
+        running.wait()
         let state = state.withLock(\.self)
-        if let problem = state.problem { throw problem }
         var summary = state.summary
         summary.cpuSeconds = Date().timeIntervalSince(began)
         say("\(summary)")
@@ -43,6 +50,7 @@ final class Swarm: Sendable {
             say("FAILED seed \(failure.seed): scripts/simulate --seed \(failure.seed) --trace")
             for reason in failure.reasons.prefix(3) { say("  \(reason)") }
         }
+        if let problem = state.problem { throw problem }
         if !state.failures.isEmpty { throw ExitCode(1) }
         say("0 violations")
     }
@@ -66,7 +74,8 @@ final class Swarm: Sendable {
         var rest = seeds
         while !rest.isEmpty {
             do {
-                let result = try Batch(rest, command: command).wait()
+                let batch = try beginning.withLock { _ in try Batch(rest, command: command) }
+                let result = batch.wait()
                 rest = state.withLock { state in
                     for report in result.reports {
                         state.summary.add(report)

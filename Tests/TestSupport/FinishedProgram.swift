@@ -19,31 +19,38 @@ package struct FinishedProgram: Sendable {
     ///   - words: the program, by its path or as `PATH` finds it, and its arguments.
     ///   - input: all that it can read.
     ///   - environment: what it finds in its environment beside what this process has.
-    /// - Throws: where it cannot be begun.
+    /// - Throws: `TestFailure` where there is no such program.
     package init(_ words: [String], input: String = "", environment: [String: String] = [:]) throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = words
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let (inputPipe, outputPipe, errorPipe) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = inputPipe
+        process.standardInput = input.isEmpty ? FileHandle.nullDevice : inputPipe
         process.standardOutput = outputPipe
         process.standardError = errorPipe
         try process.run()
-        // Both at a time: a full pipe would stop the program.
+        // All at a time: a full pipe would stop the program.
         let errorBytes = Mutex(Data())
         let reading = DispatchGroup()
         DispatchQueue.global().async(group: reading) {
             let bytes = errorPipe.fileHandleForReading.readDataToEndOfFile()
             errorBytes.withLock { $0 = bytes }
         }
-        // A program that does not read ends the pipe.
-        try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-        try? inputPipe.fileHandleForWriting.close()
+        if !input.isEmpty {
+            // A program that does not read ends the pipe.
+            signal(SIGPIPE, SIG_IGN)
+            DispatchQueue.global().async(group: reading) {
+                try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+                try? inputPipe.fileHandleForWriting.close()
+            }
+        }
         let outputBytes = outputPipe.fileHandleForReading.readDataToEndOfFile()
         reading.wait()
         process.waitUntilExit()
         status = process.terminationStatus
+        // So `env` says it.
+        try require(status != 127, "\(words[0]) cannot be run")
         output = String(decoding: outputBytes, as: UTF8.self)
         errors = String(decoding: errorBytes.withLock { $0 }, as: UTF8.self)
     }

@@ -21,13 +21,14 @@ extension ClusterNode: MembershipHost {
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {
         let peer = PeerIdentity(
             node: node, incarnation: introduction.incarnation, bootCounter: introduction.bootCounter)
-        hear(introduction.map)
         let isElsewhere = lane.isRunningElsewhere(node, than: introduction.incarnation)
         let acknowledged = lane.acknowledged(by: node)
         platform.startTask { [weak self] in
             guard let self else { return reply(.unavailable("the node is stopping")) }
             var standing = await standing(of: peer, known: introduction.map?.epoch, isElsewhere: isElsewhere)
             standing.acknowledged = acknowledged
+            // What an old folder says of the cluster is old, or of another history.
+            if ![.outdated, .otherFolder, .duplicate].contains(standing.verdict) { hear(introduction.map) }
             reply(.done(standing.encoded()))
         }
     }

@@ -17,6 +17,8 @@ package enum NodeEnding: Hashable, Sendable {
 /// What a node remembers of its dealings with the others about membership.
 struct MembershipState {
     var ending: NodeEnding?
+    /// Whether others may know that this folder is an old copy, which is asked after the start.
+    var mayBeOld = false
     /// Peers that have said what they think of this node, since they were last connected.
     var met: Set<NodeID> = []
     /// What was last logged about waiting.
@@ -34,16 +36,12 @@ extension ClusterNode {
     /// Why the node has ended by itself; nil while it has not. Set before `onFatalError` is called.
     package var ending: NodeEnding? { membership.withLock(\.ending) }
 
-    /// Whether others may know that this folder is an old copy. Where the map is of a time without any, the file names them.
-    var mayBeOld: Bool { identity.hasTakenPart && (settings.nodes.count > 1 || !peers.isEmpty) }
-
     /// Founds the cluster or joins it, and keeps the replicas here as the map has them, until the task is cancelled.
     func keepMembership() async {
-        let mayBeOld = mayBeOld
         if placement.map == nil {
             guard await settle() else { return }
         }
-        if mayBeOld { await meetAll() }
+        if membership.withLock(\.mayBeOld) { await meetAll() }
         try? await lane.eventLoop.submit { [lane] in lane.isHeld = false }.get()
         while !Task.isCancelled, ending == nil {
             await tend()
@@ -133,7 +131,7 @@ extension ClusterNode {
     // MARK: Meeting peers
 
     /// Where the others are, as far as this node knows.
-    private var peers: [PeerAddress] {
+    var peers: [PeerAddress] {
         peerBook.addresses(by: placement.map, heard: heard.map)
     }
 
@@ -162,14 +160,13 @@ extension ClusterNode {
     }
 
     /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a replica keeps
-    /// silent after a start anyway: peers that are away must not keep the others from going on. Whom the map does not have yet comes by
-    /// itself.
+    /// silent after a start anyway: peers that are away must not keep the others from going on.
     private func meetAll() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, ending == nil {
             let others = peers.map(\.node)
             let silent = membership.withLock { state in others.filter { !state.met.contains($0) } }
-            if !others.isEmpty && silent.isEmpty || platform.clock.now >= end { return }
+            if silent.isEmpty || platform.clock.now >= end { return }
             await meet(silent)
             try? await platform.clock.sleep(milliseconds: 20)
         }

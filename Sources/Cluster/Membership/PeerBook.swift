@@ -19,14 +19,20 @@ package struct PeerBook: Hashable, Sendable {
         first = map?.nodes ?? []
     }
 
-    /// Whom to dial by a map, or by the file before there is one.
-    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too: all those of an old
-    ///   map or file may be gone.
+    /// Whom to dial by a map, or by the file before there is one. A map of this node alone may be of a time before the others: then
+    /// those of the file are dialled as well.
+    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too, and where it has
+    ///   them: all those of an old map or file may be gone.
     package func addresses(by map: ClusterMap?, heard: ClusterMap? = nil) -> [PeerAddress] {
-        let known = map?.nodes ?? configured
-        let newer = heard.flatMap { $0.epoch > map?.epoch ?? 0 ? $0.nodes : nil } ?? []
-        let others = newer.filter { other in !known.contains { $0.id == other.id } }
-        return (known + others).filter { $0.id != node }.map { present in
+        var nodes = heard.flatMap { $0.epoch > map?.epoch ?? 0 ? $0.nodes : nil } ?? []
+        func add(_ more: [ClusterMap.Node]) {
+            nodes += more.filter { other in !nodes.contains { $0.id == other.id } }
+        }
+        add(map?.nodes ?? [])
+        if !nodes.contains(where: { $0.id != node }) || map == nil {
+            add(configured.filter { map?.removed.contains($0.id) != true })
+        }
+        return nodes.filter { $0.id != node }.map { present in
             let hasMoved = first.first { $0.id == present.id }.map { !$0.hasPeerAddress(of: present) } ?? false
             let entry = hasMoved ? present : configured.first { $0.id == present.id } ?? present
             return PeerAddress(node: NodeID(rawValue: entry.id), host: entry.peerHost, port: entry.peerPort)

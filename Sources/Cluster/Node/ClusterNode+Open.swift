@@ -79,6 +79,9 @@ extension ClusterNode {
     /// Lets the lane reach the rest of the node.
     private func connectLane() async throws {
         let map = placement.map
+        // A folder that may be an old one counts for nothing before the peers were asked.
+        let mayBeOld = identity.hasTakenPart && !peers.isEmpty
+        membership.withLock { $0.mayBeOld = mayBeOld }
         try await lane.eventLoop.submit { [self] in
             lane.transport = transport
             lane.knownPeers = knownPeers
@@ -90,8 +93,6 @@ extension ClusterNode {
                 platform.startTask { completion(await (try? self.refreshDirectory()) != nil) }
             }
             lane.onDamage = { [weak self] group, damage in self?.repair(group, damage) }
-            // A folder that may be an old one counts for nothing before the peers were asked.
-            let mayBeOld = mayBeOld
             lane.isHeld = mayBeOld
             lane.metPeers = mayBeOld ? [] : nil
             if let map { lane.take(map) }
@@ -133,7 +134,9 @@ extension ClusterNode {
     /// Gives up what the folder holds, if there are others to fetch it from.
     private static func setAside(_ settings: NodeSettings, because reason: String, _ logger: Logger) throws {
         guard settings.nodes.count > 1 else {
-            throw NodeStartError("\(reason). There is no other node to fetch a copy from: put back what is missing")
+            throw NodeStartError(
+                "\(reason). The configuration file names no other node to fetch a copy from: name the cluster's other nodes there, or, "
+                    + "where there are none, put back what is missing")
         }
         let place = try SetAside.run(settings.dataPath, because: reason)
         logger.error(

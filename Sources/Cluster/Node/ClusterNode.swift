@@ -24,7 +24,7 @@ package final class ClusterNode: Sendable {
     let configured: ClusterMap
     let folder: NodeFolder
     let placement: Placement
-    /// The newest map that a peer brought and that is newer than this node's: whom to ask, and no more.
+    /// The newest map that a peer brought; where it is newer than this node's, it says whom to ask, and no more.
     let heard = Placement(nil)
     let peerBook: PeerBook
     let knownPeers: KnownPeers

@@ -16,10 +16,9 @@ struct Connection: Sendable {
         return container
     }
 
-    /// The same, but where nobody answers at the URLs so far, these are tried. What was to be asked encrypted stays so.
+    /// The same, but where nobody answers at the URLs so far, these are tried; only those at which the token is not told to who listens.
     func reaching(_ urls: [String]) -> Connection {
-        let isEncrypted = client.urls.allSatisfy { $0.hasPrefix("https://") }
-        let more = urls.filter { !client.urls.contains($0) && (!isEncrypted || $0.hasPrefix("https://")) }
+        let more = urls.filter { $0.hasPrefix("https://") && !client.urls.contains($0) }
         if more.isEmpty { return self }
         var connection = self
         connection.client = ServiceClient(

@@ -83,30 +83,31 @@ struct ClusterChange {
             }
             line.show(progress(overview))
             // All nodes that the command was told of may go.
-            connection = connection.reaching(overview.nodes.filter { !$0.isLeaving }.map(\.clientURL))
-            guard let next = try await look(by: connection, until: end, &line) else {
-                line.abandon()
-                throw CommandFailure(
-                    "not done after \(Int(follow.seconds)) s, and the nodes go on: \(progress(overview)). See how far they come with "
-                        + "`zonekeeper cluster status`, or run this again")
-            }
-            response = next
+            connection = connection.reaching(overview.nodes.filter { $0.hasJoined && !$0.isLeaving }.map(\.clientURL))
+            response = try await look(by: connection, until: end, progress(overview), &line)
         }
     }
 
-    /// How the cluster is a little later; nil where that is too late.
+    /// How the cluster is a little later.
+    /// - Throws: `CommandFailure` where that is too late.
     private func look(
-        by connection: Connection, until end: ContinuousClock.Instant, _ line: inout ProgressLine
-    ) async throws -> ServiceResponse? {
+        by connection: Connection, until end: ContinuousClock.Instant, _ progress: String, _ line: inout ProgressLine
+    ) async throws -> ServiceResponse {
+        var problem: CommandFailure?
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(300))
             do {
                 return try await connection.administer("GET", "cluster")
             } catch let error as CommandFailure {
                 // Who is asked may be the one that leaves, or be without the directory for a moment.
-                line.show("no answer, asking again: \(error)")
+                line.show("asking again: \(error)")
+                problem = error
             }
         }
-        return nil
+        line.abandon()
+        let state = problem.map { "\(progress) when asked last, and now: \($0)" } ?? "\(progress), and the nodes go on"
+        throw CommandFailure(
+            "not done after \(Int(follow.seconds)) s: \(state). See how far they come with `zonekeeper cluster status`, or run this "
+                + "again")
     }
 }

@@ -108,6 +108,22 @@ struct PlanTests {
         let later = try heard.changed(by: .removeNode(4)).changed(by: .dropNode(4))
         #expect(book.addresses(by: later, heard: heard).map(\.host) == ["h2", "h3"])
         #expect(book.addresses(by: Self.map, heard: Self.map).map(\.host) == ["h2", "h3"])
+        // Who moved meanwhile is where the newer map has it.
+        var second = Self.map.nodes[1]
+        second.peerHost = "new2"
+        let moved = try Self.map.changed(by: .moveNode(second))
+        let old = PeerBook(node: 1, configured: Self.map.nodes, map: Self.map)
+        #expect(old.addresses(by: Self.map, heard: moved).map(\.host) == ["new2", "h3"])
+    }
+
+    @Test("a node that was alone by its map dials those of the file that were not removed")
+    func onlyNode() {
+        var map = ClusterMap(clusterID: "c", nodes: [Self.map.nodes[0]], shardCount: 1, replicasPerShard: 1)
+        let book = PeerBook(node: 1, configured: Self.map.nodes, map: map)
+        #expect(book.addresses(by: map).map(\.host) == ["h2", "h3"])
+        map.removed = [2]
+        #expect(book.addresses(by: map).map(\.host) == ["h3"])
+        #expect(PeerBook(node: 1, configured: map.nodes, map: map).addresses(by: map).isEmpty)
     }
 }
 
