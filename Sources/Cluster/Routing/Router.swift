@@ -139,6 +139,9 @@ package final class Router: Sendable {
         return false
     }
 
+    /// Nobody waits for what a node that ends cannot find out any more.
+    private static var stopping: ReplicaError { .unavailable("the node is stopping") }
+
     /// What one try came to.
     private enum Attempt {
         case answered(Result<[UInt8], ReplicaError>)
@@ -215,6 +218,7 @@ package final class Router: Sendable {
             await withCheckedContinuation { continuation in
                 let call = PendingCall(continuation)
                 lane.eventLoop.execute { [lane] in
+                    guard !lane.isStopping else { return call.resume(.failure(Self.stopping)) }
                     lane.expire(call, at: deadline.time)
                     body { call.resume($0) }
                 }
@@ -226,10 +230,14 @@ package final class Router: Sendable {
         let payload = request.encoded()
         let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft(at: platform.clock.now))
         do {
-            let reply = try await lane.eventLoop.flatSubmit { [transport] in
-                transport.request(payload, to: node, channel: .request, timeout: timeout)
+            let reply = try await lane.eventLoop.flatSubmit { [lane, transport] in
+                lane.isStopping
+                    ? lane.eventLoop.makeFailedFuture(Self.stopping)
+                    : transport.request(payload, to: node, channel: .request, timeout: timeout)
             }.get()
             return .answered(try NodeReply(decoding: reply).result)
+        } catch let error as ReplicaError {
+            return .answered(.failure(error))
         } catch PeerTransportError.responseLost(let reason) {
             return .answered(.failure(.outcomeUnknown("the answer could not be sent: \(reason)")))
         } catch let error as PeerTransportError {

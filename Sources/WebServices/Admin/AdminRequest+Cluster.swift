@@ -16,11 +16,18 @@ extension AdminRequest {
         case ("POST", "cluster/leaders"): try await change(.changeMap(try leaderChange()))
         default: throw RequestFailure(.notFound, "no administration route '\(method) \(route)'")
         }
-        guard let map = try await directory().map else {
-            throw RequestFailure(
-                ServiceError(.tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1))
+        do throws(RequestFailure) {
+            guard let map = try await directory().map else {
+                throw RequestFailure(
+                    ServiceError(
+                        .tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1))
+            }
+            return Self.overview(of: map, await context.node.members(by: deadline))
+        } catch {
+            // A change is made: that this node cannot find out now how far it is must not hide it. Nothing counts as settled then.
+            guard method != "GET", let map = context.node.directory.snapshot.map else { throw error }
+            return Self.overview(of: map, [:])
         }
-        return await overview(of: map)
     }
 
     // MARK: What is asked for
@@ -63,8 +70,8 @@ extension AdminRequest {
 
     // MARK: What there is
 
-    private func overview(of map: ClusterMap) async -> Reply {
-        let members = await context.node.members(by: deadline)
+    /// - Parameter members: what the groups' leaders say; a group without one counts as not settled.
+    private static func overview(of map: ClusterMap, _ members: [GroupID: GroupMembers]) -> Reply {
         let open = map.groups.filter { group in
             members[group]?.isSettled(by: map.configuration(of: group), epoch: map.epoch) != true
         }
@@ -78,12 +85,12 @@ extension AdminRequest {
             writer.member("groupsToSettle", integer: Int64(open.count))
             writer.member("leadersToMove", integer: Int64(misled.count))
             writer.key("nodes")
-            writer.array { writer in for node in map.nodes { Self.write(node, in: map, members, to: &writer) } }
+            writer.array { writer in for node in map.nodes { write(node, in: map, members, to: &writer) } }
             writer.key("removed")
             writer.array { writer in for id in map.removed { writer.integer(Int64(id)) } }
             writer.key("groups")
             writer.array { writer in
-                for group in map.groups { Self.write(group, in: map, members[group], to: &writer) }
+                for group in map.groups { write(group, in: map, members[group], to: &writer) }
             }
         }
     }

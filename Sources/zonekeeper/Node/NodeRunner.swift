@@ -21,10 +21,12 @@ struct NodeRunner {
     var plan: NodePlan
     var logger: Logger
 
-    /// Returns after SIGTERM or SIGINT, when everything is closed.
+    /// Returns after SIGTERM or SIGINT, when everything is closed. A node that the cluster wants nothing of answers what was asked
+    /// of it before, and then ends the process.
     /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
-        let node = try await start()
+        let (exclusions, exclusion) = AsyncStream.makeStream(of: Never.self)
+        let node = try await start(exclusion)
         let context = WebContext(
             node: node, administrator: AdministratorToken(secret: plan.administratorSecret), logger: logger)
         let server: WebServer
@@ -41,7 +43,12 @@ struct NodeRunner {
             )
         }
         var configuration = ServiceGroupConfiguration(
-            services: [NodeService(node: node, context: context, logger: logger), server],
+            services: [
+                .init(service: NodeService(node: node, context: context, logger: logger)), .init(service: server),
+                .init(
+                    service: ExclusionService(exclusions: exclusions),
+                    successTerminationBehavior: .gracefullyShutdownGroup),
+            ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
         configuration.maximumGracefulShutdownDuration = .seconds(Self.drainSeconds + 15)
@@ -55,9 +62,11 @@ struct NodeRunner {
                 "clients cannot be served on \(plan.web.host) port \(plan.web.port): "
                     + String(cString: strerror(error.errnoCode)))
         }
+        if case .excluded = node.ending { exit(Self.excludedExitCode) }
     }
 
-    private func start() async throws -> ClusterNode {
+    /// - Parameter exclusion: finished once the cluster wants nothing of the node.
+    private func start(_ exclusion: AsyncStream<Never>.Continuation) async throws -> ClusterNode {
         let node: ClusterNode
         do {
             node = try await ClusterNode.open(
@@ -73,12 +82,12 @@ struct NodeRunner {
         do {
             try await node.start { [logger, weak node] reason in
                 switch node?.ending {
+                case .excluded:
+                    logger.critical("this node ends: \(reason)")
+                    return exclusion.finish()
                 case .beginsAnew:
                     logger.error("the node begins anew: \(reason)")
                     Restart.run(logger)
-                case .excluded:
-                    logger.critical("this node ends: \(reason)")
-                    exit(Self.excludedExitCode)
                 case nil: logger.critical("the node must not go on: \(reason)")
                 }
                 exit(Self.fatalExitCode)
