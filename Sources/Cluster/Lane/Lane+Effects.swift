@@ -68,9 +68,7 @@ extension Lane {
         case .failure(let error):
             // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
             // memory are ahead of the disk. The process ends; a restart finds what is durable.
-            guard !isStopping else { return }
-            stop()
-            onFatalError("the raft log failed: \(error)")
+            logFailed(error)
         }
     }
 

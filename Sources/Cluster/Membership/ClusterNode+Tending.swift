@@ -32,6 +32,7 @@ extension ClusterNode {
             try await body()
         } catch {
             logger.error("\(what) failed: \(error)")
+            endIfLogFailed(error)
         }
     }
 

@@ -180,6 +180,8 @@ extension Lane {
         stop()
         onFatalError(reason)
     }
+
+    func logFailed(_ error: any Error) { end("the raft log failed: \(error)") }
 }
 
 extension Lane {

@@ -51,6 +51,8 @@ struct NodeRunner {
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
+        // However long the last answers took.
+        defer { if case .excluded = node.ending { exit(Self.excludedExitCode) } }
         configuration.maximumGracefulShutdownDuration = .seconds(Self.drainSeconds + 15)
         do {
             try await ServiceGroup(configuration: configuration).run()
@@ -62,7 +64,6 @@ struct NodeRunner {
                 "clients cannot be served on \(plan.web.host) port \(plan.web.port): "
                     + String(cString: strerror(error.errnoCode)))
         }
-        if case .excluded = node.ending { exit(Self.excludedExitCode) }
     }
 
     /// - Parameter exclusion: finished once the cluster wants nothing of the node.

@@ -8,7 +8,8 @@ struct RestoreCommand: AsyncParsableCommand {
         discussion: """
             The configuration must have the backup's cluster name and nodes, and no node may have data. Zones \
             get new incarnations at the next start: change tags and sync tokens that clients hold are then \
-            answered as expired.
+            answered as expired. A node that joined after the backup was made must be stopped and its folder deleted \
+            before: it would hold the restored data for an old copy, and have the others fetch its own.
             """)
 
     @OptionGroup var options: ConfigOptions
@@ -32,6 +33,7 @@ struct RestoreCommand: AsyncParsableCommand {
                 "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with no other"
             )
         }
+        print("stop all nodes that joined later, and delete their folders: they would take this for an old copy")
         print("start them with `zonekeeper cluster up --config \(options.config)`")
     }
 }
