@@ -52,13 +52,17 @@ final class TestCluster {
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     /// Opens and starts a node, or all.
-    func start(_ ids: [UInt64]? = nil) async throws {
+    /// - Parameter onFatalError: what to do where a node says that it must not go on.
+    func start(
+        _ ids: [UInt64]? = nil,
+        onFatalError: @escaping @Sendable (NodeID, String) -> Void = { Issue.record("node \($0) stopped: \($1)") }
+    ) async throws {
         for settings in settings where ids?.contains(settings.nodeID.rawValue) ?? true {
             var logger = Logger(label: "node-\(settings.nodeID)")
             logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
             let node = try await ClusterNode.open(
                 settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
-            try await node.start { Issue.record("node \(settings.nodeID) stopped: \($0)") }
+            try await node.start { onFatalError(settings.nodeID, $0) }
             nodes[settings.nodeID.rawValue] = node
         }
     }
