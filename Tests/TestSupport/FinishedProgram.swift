@@ -49,9 +49,9 @@ package struct FinishedProgram: Sendable {
         reading.wait()
         process.waitUntilExit()
         status = process.terminationStatus
-        // So `env` says it.
-        try require(status != 127, "\(words[0]) cannot be run")
         output = String(decoding: outputBytes, as: UTF8.self)
         errors = String(decoding: errorBytes.withLock { $0 }, as: UTF8.self)
+        // So `env` says it.
+        try require(status != 127, "\(words[0]) cannot be run: \(errors)")
     }
 }

@@ -315,7 +315,6 @@ package final class Lane: @unchecked Sendable {
     /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in order.
     func expire(_ call: PendingCall, at deadline: MonotonicTime) {
         eventLoop.preconditionInEventLoop()
-        guard !isStopping else { return call.resume(.failure(.notLeader(hint: nil))) }
         pendingCalls.append((deadline, call))
     }
 

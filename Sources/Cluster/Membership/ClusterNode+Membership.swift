@@ -20,6 +20,8 @@ struct MembershipState {
     var ending: NodeEnding?
     /// Whether others may know that this folder is an old copy, which is asked after the start.
     var mayBeOld = false
+    /// Replicas that are in the folder's account, and could not be opened.
+    var unopened: [ReplicaPlan.Place] = []
     /// Peers that have said what they think of this node, since they were last connected.
     var met: Set<NodeID> = []
     /// What was last logged about waiting.

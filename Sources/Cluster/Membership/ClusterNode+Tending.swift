@@ -18,13 +18,25 @@ extension ClusterNode {
         await mendDamaged(map)
         let plan = ReplicaPlan(
             map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
-        for place in plan.open {
-            await attempt("opening a replica of group \(place.group)") { try await keeper.open(place) }
-        }
+        await openReplicas(plan.open)
         for place in plan.release { await release(place) }
         for place in plan.renew { await renew(place) }
         await tellAddress(map)
         await dropLeaving(map)
+    }
+
+    /// Opens replicas that the map wants here, and those that are in the folder's account but could not be opened: the disk may have
+    /// been full.
+    private func openReplicas(_ wanted: [ReplicaPlan.Place]) async {
+        func isHeld(_ place: ReplicaPlan.Place) -> Bool { folder.held[place.group] == place.generation }
+        let unopened = membership.withLock(\.unopened).filter(isHeld)
+        for place in unopened + wanted {
+            await attempt("opening a replica of group \(place.group)") {
+                try await unopened.contains(place) ? keeper.openAgain(place) : keeper.open(place)
+            }
+        }
+        let left = (unopened + wanted).filter { holdings[$0.group] == nil && isHeld($0) }
+        membership.withLock { $0.unopened = left }
     }
 
     private func attempt(_ what: String, _ body: () async throws -> Void) async {

@@ -59,9 +59,14 @@ struct ReplicaKeeper: Sendable {
         logger.notice("group \(place.group): a new replica of generation \(place.generation) joins on this node")
     }
 
-    /// Opens the first replicas of a cluster that was founded.
+    /// Opens a replica that is in the folder's account, but could not be opened before: it has done nothing yet.
+    func openAgain(_ place: ReplicaPlan.Place) async throws {
+        try await start(place.group, generation: place.generation, recovered: RecoveredGroup())
+    }
+
+    /// Opens the first replicas of a cluster that was founded; those that are open stay so.
     func openFirst() async throws {
-        for group in folder.held.keys.sorted() {
+        for group in folder.held.keys.sorted() where holdings[group] == nil {
             try await start(group, generation: 0, recovered: RecoveredGroup())
         }
     }

@@ -92,6 +92,7 @@ extension ClusterNode {
                 guard let self else { return completion(false) }
                 platform.startTask { completion(await (try? self.refreshDirectory()) != nil) }
             }
+            lane.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
             lane.onDamage = { [weak self] group, damage in self?.repair(group, damage) }
             lane.isHeld = mayBeOld
             lane.metPeers = mayBeOld ? [] : nil

@@ -44,6 +44,8 @@ package final class ClusterNode: Sendable {
     let lease: DirectoryLease
     let membership = Mutex(MembershipState())
     private let running = Mutex(Running())
+    /// What is done when the node must not go on.
+    let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
 
     /// What `start` begins and `stop` ends.
     private struct Running {
@@ -111,14 +113,13 @@ package final class ClusterNode: Sendable {
     /// - Parameter onFatalError: called, once, when the node must not go on; the process should end.
     /// - Throws: `PeerTransportError` when the peer port cannot be used.
     package func start(onFatalError: @escaping @Sendable (String) -> Void) async throws {
+        // Peers may say at once that the node is not wanted.
+        fatal.withLock { $0 = onFatalError }
         try await transport.start().get()
         let checkpoints = platform.makeRounds(
             name: "checkpoint", everyMilliseconds: settings.checkpoint.intervalMilliseconds
         ) { [checkpointer, clock = platform.clock] in checkpointer.round(now: clock.now) }
-        try await lane.eventLoop.submit { [lane] in
-            lane.onFatalError = onFatalError
-            lane.start()
-        }.get()
+        try await lane.eventLoop.submit { [lane] in lane.start() }.get()
         let tasks = [
             platform.startTask { [weak self] in await self?.keepLease() },
             platform.startTask { [weak self] in await self?.keepMembership() },

@@ -25,8 +25,8 @@ extension AdminRequest {
             return Self.overview(of: map, await context.node.members(by: deadline))
         } catch {
             // A change is made: that this node cannot find out now how far it is must not hide it. Nothing counts as settled then.
-            guard method != "GET", let map = context.node.directory.snapshot.map else { throw error }
-            return Self.overview(of: map, [:])
+            guard method != "GET" else { throw error }
+            return Self.overview(of: context.node.map, [:])
         }
     }
 

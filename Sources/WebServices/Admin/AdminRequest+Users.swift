@@ -64,7 +64,13 @@ extension AdminRequest {
                 "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         try await change(.updateAccount(name: name, changes))
-        guard let account = try await directory().accountsByName[name] else {
+        do throws(RequestFailure) { try await context.refreshDirectory() } catch {
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
+                    retryAfterSeconds: 1))
+        }
+        guard let account = context.node.directory.snapshot.accountsByName[name] else {
             throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
         }
         return Reply { Self.write(account, to: &$0) }

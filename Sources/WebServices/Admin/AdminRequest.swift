@@ -68,8 +68,7 @@ struct AdminRequest: Sendable {
         switch try await context.settle(command, origin: origin, by: deadline) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
-            // The change is made: that this node has not caught up in time must not hide it.
-            do throws(RequestFailure) { try await context.refreshDirectory() } catch {}
+            await context.catchUp()
             return version
         }
     }

@@ -103,6 +103,11 @@ package final class WebContext: Sendable {
         }
     }
 
+    /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that lags.
+    func catchUp() async {
+        do throws(RequestFailure) { try await refreshDirectory() } catch {}
+    }
+
     /// The schema as this node knows it; version 0 and empty where none was imported.
     func schema(_ key: SchemaKey) -> VersionedSchema {
         node.directory.snapshot.schemas[key] ?? VersionedSchema(version: 0, schema: Schema())

@@ -56,11 +56,11 @@ extension AddressLimiter {
 }
 
 extension WebContext {
-    /// Has the directory take an entry, and waits until this node knows. Other nodes may learn of it a moment later: for what they
-    /// look up before they refuse anything by it.
+    /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a moment later:
+    /// for what they look up before they refuse anything by it.
     func enter(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) {
         if case .refused(let error) = try await submit(entry, by: deadline) { throw RequestFailure(error) }
-        try await refreshDirectory()
+        await catchUp()
     }
 
     /// Where a user signs in for the container of an API token, for the `redirectURL` of answers; good for 20 minutes.

@@ -23,9 +23,7 @@ extension SignInRequest {
                 throw RequestFailure(.badRequest, "The two passwords differ.")
             }
             let account = try await newAccount(name: form["name"] ?? "", password: form["password"] ?? "")
-            let session = try await beginSession(
-                of: account, by: Self.proof(account), for: goal, keepsSignedIn: form.keepsSignedIn)
-            return finish(session, of: account, for: goal)
+            return finish(try await firstSession(of: account, for: goal, form), of: account, for: goal)
         } catch {
             return again(.signUp, form, goal, cookie, error)
         }
@@ -35,9 +33,23 @@ extension SignInRequest {
         let form = try SignInForm(json: body)
         let goal = try await goal(ofAPIToken: try form.need("apiToken"))
         let account = try await newAccount(name: try form.need("name"), password: try form.need("password"))
-        return Self.reply(
-            try await beginSession(
-                of: account, by: Self.proof(account), for: goal, keepsSignedIn: form.keepsSignedIn))
+        return Self.reply(try await firstSession(of: account, for: goal, form))
+    }
+
+    /// Signs in the owner of an account that was just made.
+    private func firstSession(
+        of account: Account, for goal: SignInGoal, _ form: SignInForm
+    ) async throws(RequestFailure) -> BegunSession {
+        do throws(RequestFailure) {
+            return try await beginSession(
+                of: account, by: Self.proof(account), for: goal, keepsSignedIn: form.keepsSignedIn)
+        } catch {
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater,
+                    "The account is made, but nobody is signed in yet: sign in. (\(error.error.reason))",
+                    retryAfterSeconds: 1))
+        }
     }
 
     private func requireOpenSignUp() throws(RequestFailure) {

@@ -18,6 +18,9 @@ struct NodeRunner {
     /// How long requests in flight are waited for, in seconds, when the node is told to stop.
     static let drainSeconds: Int64 = 5
 
+    /// How long a node that the cluster wants nothing of may take to end, in seconds.
+    static let endingSeconds = 45
+
     var plan: NodePlan
     var logger: Logger
 
@@ -51,7 +54,7 @@ struct NodeRunner {
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
-        // However long the last answers took.
+        // Also where the services did not end in order.
         defer { if case .excluded = node.ending { exit(Self.excludedExitCode) } }
         configuration.maximumGracefulShutdownDuration = .seconds(Self.drainSeconds + 15)
         do {
@@ -85,6 +88,10 @@ struct NodeRunner {
                 switch node?.ending {
                 case .excluded:
                     logger.critical("this node ends: \(reason)")
+                    // Whatever hangs: a disk may be why the node was removed.
+                    DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.endingSeconds)) {
+                        exit(Self.excludedExitCode)
+                    }
                     return exclusion.finish()
                 case .beginsAnew:
                     logger.error("the node begins anew: \(reason)")

@@ -23,7 +23,11 @@ extension ClusterSuites {
                     return
                 }
             }
+            let stopped = try cluster.node(1)
             await cluster.stop()
+            await #expect(throws: ClusterError.unavailable("the node is stopping")) {
+                try await Commands.submit(Commands.save("late", number: 1), to: stopped)
+            }
             try await cluster.start()
             try await cluster.awaitMaps()
             for number in 0..<50 {

@@ -59,6 +59,7 @@ extension ClusterSuites {
             #expect(
                 removed.status == 0 && removed.output.contains("node 4 is not in the cluster any more"), "\(removed)")
             try await cluster.await("node 4 ends") { cluster.base.processes[4]?.isRunning == false }
+            #expect(cluster.base.processes[4]?.process.terminationStatus == 78)
             try await cluster.awaitLog(of: 4, "node 4 was removed from the cluster")
             let tooFew = try await cluster.command(["cluster", "remove", "5"])
             #expect(tooFew.status != 0 && tooFew.errors.contains("2 nodes for 3 replicas"), "\(tooFew)")
