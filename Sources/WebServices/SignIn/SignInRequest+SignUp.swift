@@ -44,11 +44,9 @@ extension SignInRequest {
             return try await beginSession(
                 of: account, by: Self.proof(account), for: goal, keepsSignedIn: form.keepsSignedIn)
         } catch {
+            let reason = "The account is made, but nobody is signed in yet: sign in. (\(error.error.reason))"
             throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater,
-                    "The account is made, but nobody is signed in yet: sign in. (\(error.error.reason))",
-                    retryAfterSeconds: 1))
+                ServiceError(error.error.code, reason, retryAfterSeconds: error.error.retryAfterSeconds))
         }
     }
 
