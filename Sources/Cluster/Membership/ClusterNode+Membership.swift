@@ -3,7 +3,6 @@ import Logging
 import NIOCore
 import PeerTransport
 import RaftCore
-import Storage
 import Synchronization
 import Wire
 
@@ -102,7 +101,6 @@ extension ClusterNode {
                 }
             } catch {
                 say("the data folder \(settings.dataPath) cannot be used: \(error)")
-                endIfLogFailed(error)
             }
             try? await platform.clock.sleep(milliseconds: Self.formationMilliseconds)
         }
@@ -232,12 +230,6 @@ extension ClusterNode {
             return say("the data folder cannot be given up, though \(reason): \(error)")
         }
         end(.beginsAnew(reason))
-    }
-
-    /// A log that failed once takes nothing more: the node must not go on, whoever finds it out.
-    func endIfLogFailed(_ error: any Error) {
-        guard case .failed? = error as? RaftLogError else { return }
-        lane.eventLoop.execute { [lane] in lane.logFailed(error) }
     }
 
     func end(_ ending: NodeEnding) {

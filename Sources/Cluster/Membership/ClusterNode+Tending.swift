@@ -44,7 +44,8 @@ extension ClusterNode {
             try await body()
         } catch {
             logger.error("\(what) failed: \(error)")
-            endIfLogFailed(error)
+            // Such a log takes nothing more: the node must not go on.
+            if case .failed? = error as? RaftLogError { lane.eventLoop.execute { [lane] in lane.logFailed(error) } }
         }
     }
 

@@ -34,6 +34,21 @@ final class GrowingCluster {
 
     func folder(of id: Int) -> String { base.folder + "/data/node-\(id)" }
 
+    /// An image of a node's folder as it is now.
+    /// - Returns: where it is.
+    func copyFolder(of id: Int) throws -> String {
+        let copy = base.folder + "/copy"
+        try FileManager.default.copyItem(atPath: folder(of: id), toPath: copy)
+        return copy
+    }
+
+    /// Ends a node without warning, and puts an image in the place of its folder.
+    func killAndPutBack(_ copy: String, of id: Int) throws {
+        base.kill(id)
+        try FileManager.default.removeItem(atPath: folder(of: id))
+        try FileManager.default.moveItem(atPath: copy, toPath: folder(of: id))
+    }
+
     func logPath(of id: Int) -> String { "\(base.folder)/node-\(id).log" }
 
     /// Starts all first nodes and makes container, schema and tokens.

@@ -73,15 +73,12 @@ extension ClusterSuites {
             let cluster = try GrowingCluster()
             try await cluster.begin()
             #expect(cluster.base.processes[3]?.stop() == 0)
-            let copy = cluster.base.folder + "/copy"
-            try FileManager.default.copyItem(atPath: cluster.folder(of: 3), toPath: copy)
+            let copy = try cluster.copyFolder(of: 3)
             try cluster.base.start(3)
             try await cluster.awaitReady(3)
             let load = SteadyLoad(cluster, nodes: [1, 2, 3])
             for _ in 0..<20 { await cluster.client.pause() }
-            cluster.base.kill(3)
-            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
-            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 3))
+            try cluster.killAndPutBack(copy, of: 3)
             try cluster.base.start(3)
             try await cluster.awaitLog(of: 3, "begins anew", "old copy")
             try await cluster.awaitLog(of: 3, "joins cluster test")
@@ -97,8 +94,7 @@ extension ClusterSuites {
             let cluster = try GrowingCluster(nodeCount: 1, spare: 2)
             try await cluster.begin()
             #expect(cluster.base.processes[1]?.stop() == 0)
-            let copy = cluster.base.folder + "/copy"
-            try FileManager.default.copyItem(atPath: cluster.folder(of: 1), toPath: copy)
+            let copy = try cluster.copyFolder(of: 1)
             try cluster.base.start(1)
             try await cluster.awaitReady(1)
             for id in [2, 3] {
@@ -110,9 +106,7 @@ extension ClusterSuites {
             try await cluster.awaitSettled()
             let load = SteadyLoad(cluster, nodes: [1, 2, 3])
             try await cluster.await("saves go through") { load.count > 20 }
-            cluster.base.kill(1)
-            try FileManager.default.removeItem(atPath: cluster.folder(of: 1))
-            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 1))
+            try cluster.killAndPutBack(copy, of: 1)
             let before = try String(contentsOfFile: cluster.logPath(of: 1), encoding: .utf8)
             try cluster.base.start(1)
             try await cluster.awaitLog(of: 1, "begins anew", "old copy")
@@ -129,8 +123,7 @@ extension ClusterSuites {
             let cluster = try GrowingCluster(spare: 2)
             try await cluster.begin()
             #expect(cluster.base.processes[1]?.stop() == 0)
-            let copy = cluster.base.folder + "/copy"
-            try FileManager.default.copyItem(atPath: cluster.folder(of: 1), toPath: copy)
+            let copy = try cluster.copyFolder(of: 1)
             for (old, new) in [(2, 4), (3, 5)] {
                 try cluster.configure(new)
                 try cluster.base.start(new)
@@ -145,9 +138,7 @@ extension ClusterSuites {
             try await cluster.awaitReady(1)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 1) == [0])
-            cluster.base.kill(1)
-            try FileManager.default.removeItem(atPath: cluster.folder(of: 1))
-            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 1))
+            try cluster.killAndPutBack(copy, of: 1)
             try cluster.base.start(1)
             try await cluster.awaitLog(of: 1, "begins anew", "old copy")
             try await cluster.awaitReady(1)
@@ -161,15 +152,12 @@ extension ClusterSuites {
             let cluster = try GrowingCluster()
             try await cluster.begin()
             let running = try #require(cluster.base.processes[3])
-            let copy = cluster.base.folder + "/copy"
             kill(running.pid, SIGSTOP)
-            try FileManager.default.copyItem(atPath: cluster.folder(of: 3), toPath: copy)
+            let copy = try cluster.copyFolder(of: 3)
             kill(running.pid, SIGCONT)
             let load = SteadyLoad(cluster, nodes: [1, 2])
             for _ in 0..<100 { await cluster.client.pause() }
-            cluster.base.kill(3)
-            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
-            try FileManager.default.moveItem(atPath: copy, toPath: cluster.folder(of: 3))
+            try cluster.killAndPutBack(copy, of: 3)
             try cluster.base.start(3)
             try await cluster.awaitLog(of: 3, "begins anew", "acknowledged entry", "not here")
             try await cluster.awaitReady(3)
