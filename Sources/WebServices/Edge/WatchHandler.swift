@@ -104,7 +104,12 @@ final class WatchHandler: ChannelDuplexHandler {
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        if mode == .all { isClosing = true }
+        if mode == .all {
+            isClosing = true
+            // HTTP/2's last stream is over when its last frame is written, which ends a connection that says goodbye: before that
+            // frame is flushed. After TLS's goodbye it could not be sent.
+            context.flush()
+        }
         context.close(mode: mode, promise: promise)
     }
 

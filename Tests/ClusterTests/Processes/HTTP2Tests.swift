@@ -71,7 +71,7 @@ extension ClusterSuites {
         func slowReader() async throws {
             try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
                 let client = try await StreamClient(edge)
-                async let untaken = client.ask(.GET, "/large", isReading: false)
+                async let untaken = client.ask(.GET, "/endless", isReading: false)
                 var ends = edge.writeEnds.makeAsyncIterator()
                 #expect(await ends.next() == "failed")
                 #expect(edge.server.counters[.slowReader] == 1)
@@ -121,6 +121,29 @@ extension ClusterSuites {
             }
         }
 
+        @Test("what was asked before the node stops is answered, however far the goodbye is")
+        func answeredBeforeTheEnd() async throws {
+            try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
+                let client = try await StreamClient(edge)
+                var requests = edge.held.makeAsyncIterator()
+                async let first = client.ask(.GET, "/held")
+                async let second = client.ask(.GET, "/held")
+                let older = try await edge.client(saying: Array("GET /held HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+                var held: [CheckedContinuation<Void, Never>] = []
+                while held.count < 3 { held.append(try #require(await requests.next())) }
+                await edge.stop()
+                // The second goodbye names the last request that is answered.
+                try await client.untilSigns(2, .goodbye)
+                for request in held { request.resume() }
+                for answer in [try await first, try await second] {
+                    #expect(answer.status == 200 && !answer.body.isEmpty, "\(answer)")
+                }
+                try await client.untilClosed()
+                let text = String(decoding: try await older.untilClosed(), as: UTF8.self)
+                #expect(text.hasPrefix("HTTP/1.1 200") && text.hasSuffix("127.0.0.1 0"), "\(text)")
+            }
+        }
+
         private static func post(_ edge: EdgeUnderTest, _ body: [UInt8]) -> HTTPClientRequest {
             var request = HTTPClientRequest(url: "https://127.0.0.1:\(edge.port)/")
             request.method = .POST
@@ -154,6 +177,8 @@ private struct StreamClient {
 
     private let channel: any Channel
     private let multiplexer: NIOHTTP2Handler.AsyncStreamMultiplexer<Void>
+    /// What came that is of no stream.
+    private let signs: AsyncStream<Sign>
 
     /// - Parameter windowBytes: how much of each answer is taken unasked.
     init(_ edge: EdgeUnderTest, windowBytes: Int = 65_535) async throws {
@@ -161,6 +186,8 @@ private struct StreamClient {
         tls.certificateVerification = .none
         tls.applicationProtocols = ["h2"]
         let context = try NIOSSLContext(configuration: tls)
+        let (signs, sign) = AsyncStream.makeStream(of: Sign.self)
+        self.signs = signs
         (channel, multiplexer) = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: edge.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -170,14 +197,18 @@ private struct StreamClient {
                     configuration.connection.initialSettings = [
                         HTTP2Setting(parameter: .initialWindowSize, value: windowBytes)
                     ]
+                    configuration.stream.targetWindowSize = windowBytes
                     let multiplexer = try pipeline.configureAsyncHTTP2Pipeline(
                         mode: .client, configuration: configuration
                     ) {
                         $0.eventLoop.makeSucceededVoidFuture()
                     }
+                    try pipeline.addHandler(SignHandler(sign))
                     return (channel, multiplexer)
                 }
             }
+        // A stream opened before would have another window here than there.
+        try await untilSigns(1, .settingsTaken)
     }
 
     /// - Parameters:
@@ -216,4 +247,41 @@ private struct StreamClient {
     }
 
     func untilClosed() async throws { try await channel.closeFuture.get() }
+
+    func untilSigns(_ count: Int, _ expected: Sign) async throws {
+        var seen = 0
+        for await sign in signs where sign == expected {
+            seen += 1
+            if seen == count { return }
+        }
+        throw Cut()
+    }
+}
+
+/// What a server says of a connection.
+private enum Sign: Sendable {
+    case settingsTaken, goodbye
+}
+
+private final class SignHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias InboundOut = HTTP2Frame
+
+    private let sign: AsyncStream<Sign>.Continuation
+
+    init(_ sign: AsyncStream<Sign>.Continuation) { self.sign = sign }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data).payload {
+        case .goAway: sign.yield(.goodbye)
+        case .settings(.ack): sign.yield(.settingsTaken)
+        default: break
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        sign.finish()
+        context.fireChannelInactive()
+    }
 }

@@ -1,15 +1,6 @@
-import Certificates
 import Foundation
-import HTTPTypes
-import Hummingbird
-import HummingbirdCore
-import Logging
 import NIOCore
-import NIOPosix
-import NIOSSL
 import RecordModel
-import ServiceLifecycle
-import Synchronization
 import Testing
 
 @testable import WebServices
@@ -164,7 +155,7 @@ extension ClusterSuites {
         func slowReader() async throws {
             try await EdgeUnderTest.run { edge in
                 let client = try await edge.client(
-                    saying: Array("GET /large HTTP/1.1\r\nHost: a\r\n\r\n".utf8), isReading: false)
+                    saying: Array("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n".utf8), isReading: false)
                 var ends = edge.writeEnds.makeAsyncIterator()
                 #expect(await ends.next() == "failed")
                 #expect(edge.server.counters[.slowReader] == 1)
@@ -292,100 +283,5 @@ extension ClusterSuites {
             limits.connectionsMax = 10
             #expect(limits.fitted(toDescriptors: 1_024).connectionsMax == 10)
         }
-    }
-}
-
-/// A client port in this process with an echo behind it and small time-outs.
-struct EdgeUnderTest: Sendable {
-    static let certificates: CertificateFolder = {
-        let path = FileManager.default.temporaryDirectory.path + "/zonekeeper-edge-" + UUID().uuidString
-        do {
-            let folder = try CertificateFolder.create(path: path, now: Date())
-            try folder.issueNode(nodeID: 1, now: Date())
-            return folder
-        } catch { fatalError("no certificates for the tests: \(error)") }
-    }()
-    static let request = Array("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
-
-    let server: WebServer
-    let port: Int
-    /// How writes of the large answer ended.
-    let writeEnds: AsyncStream<String>
-
-    static func run(
-        _ change: (inout EdgeLimits) -> Void = { _ in },
-        files: NodeCertificates = certificates.node(1),
-        logger: Logger = Logger(label: "edge") { _ in SwiftLogNoOpLogHandler() },
-        _ body: (EdgeUnderTest) async throws -> Void
-    ) async throws {
-        var settings = WebServerSettings(
-            host: "127.0.0.1", port: 0, certificatePath: files.serverCertificatePath, keyPath: files.serverKeyPath)
-        settings.certificateCheckInterval = .zero
-        settings.limits.handshakeTimeout = .seconds(3)
-        settings.limits.headersTimeout = .milliseconds(500)
-        settings.limits.bodyWindow = .milliseconds(500)
-        settings.limits.writeWindow = .milliseconds(500)
-        settings.limits.idleTimeout = .seconds(1)
-        settings.limits.lingerTimeout = .milliseconds(100)
-        change(&settings.limits)
-        let (writeEnds, ended) = AsyncStream.makeStream(of: String.self)
-        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
-        let server = try WebServer(settings, responder: EchoResponder(ended: ended), logger: logger) {
-            listening.yield($0)
-        }
-        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [server], logger: logger))
-        async let running: Void = group.run()
-        var iterator = ports.makeAsyncIterator()
-        let port = try #require(await iterator.next())
-        let result: Result<Void, any Error>
-        do { result = .success(try await body(EdgeUnderTest(server: server, port: port, writeEnds: writeEnds))) } catch
-        {
-            result = .failure(error)
-        }
-        await group.triggerGracefulShutdown()
-        try await running
-        try result.get()
-    }
-
-    func client(saying bytes: [UInt8], isReading: Bool = true) async throws -> RawClient {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.certificateVerification = .none
-        return try await RawClient(port: port, tls: tls, saying: bytes, isReading: isReading)
-    }
-
-    /// A connection that has been answered once, and thus has its place.
-    func ready() async throws -> RawClient {
-        let client = try await client(saying: Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-        try await client.awaitBytes()
-        return client
-    }
-}
-
-/// Answers with the client's address and the number of bytes that it sent.
-struct EchoResponder: HTTPResponder {
-    typealias Context = EdgeContext
-    static let largeBytes = 64 << 20
-
-    let ended: AsyncStream<String>.Continuation
-
-    func respond(to request: Request, context: EdgeContext) async throws -> Response {
-        if request.head.path == "/large" {
-            let body = ResponseBody(contentLength: Self.largeBytes) { writer in
-                do {
-                    let part = ByteBuffer(repeating: 0x61, count: 64 << 10)
-                    for _ in 0..<(Self.largeBytes >> 16) { try await writer.write(part) }
-                    try await writer.finish(nil)
-                    ended.yield("done")
-                } catch {
-                    ended.yield("failed")
-                    throw error
-                }
-            }
-            return Response(status: .ok, headers: [:], body: body)
-        }
-        let body = try await request.body.collect(upTo: 1 << 20)
-        let headers: HTTPFields = request.head.path == "/closing" ? [.connection: "close"] : [:]
-        let text = "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 }

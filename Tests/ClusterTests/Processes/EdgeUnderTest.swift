@@ -1,0 +1,121 @@
+import Certificates
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOSSL
+import ServiceLifecycle
+import Testing
+
+@testable import WebServices
+
+/// A client port in this process with an echo behind it and small time-outs.
+struct EdgeUnderTest: Sendable {
+    static let certificates: CertificateFolder = {
+        let path = FileManager.default.temporaryDirectory.path + "/zonekeeper-edge-" + UUID().uuidString
+        do {
+            let folder = try CertificateFolder.create(path: path, now: Date())
+            try folder.issueNode(nodeID: 1, now: Date())
+            return folder
+        } catch { fatalError("no certificates for the tests: \(error)") }
+    }()
+    static let request = Array("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
+
+    let server: WebServer
+    let port: Int
+    /// How writes of the large and the endless answer ended.
+    let writeEnds: AsyncStream<String>
+    /// Requests to `/held`, each of which is answered once it is resumed.
+    let held: AsyncStream<CheckedContinuation<Void, Never>>
+    private let group: ServiceGroup
+
+    static func run(
+        _ change: (inout EdgeLimits) -> Void = { _ in },
+        files: NodeCertificates = certificates.node(1),
+        logger: Logger = Logger(label: "edge") { _ in SwiftLogNoOpLogHandler() },
+        _ body: (EdgeUnderTest) async throws -> Void
+    ) async throws {
+        var settings = WebServerSettings(
+            host: "127.0.0.1", port: 0, certificatePath: files.serverCertificatePath, keyPath: files.serverKeyPath)
+        settings.certificateCheckInterval = .zero
+        settings.limits.handshakeTimeout = .seconds(3)
+        settings.limits.headersTimeout = .milliseconds(500)
+        settings.limits.bodyWindow = .milliseconds(500)
+        settings.limits.writeWindow = .milliseconds(500)
+        settings.limits.idleTimeout = .seconds(1)
+        settings.limits.lingerTimeout = .milliseconds(100)
+        change(&settings.limits)
+        let (writeEnds, ended) = AsyncStream.makeStream(of: String.self)
+        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
+        let (held, holding) = AsyncStream.makeStream(of: CheckedContinuation<Void, Never>.self)
+        let responder = EchoResponder(ended: ended, holding: holding)
+        let server = try WebServer(settings, responder: responder, logger: logger) {
+            listening.yield($0)
+        }
+        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [server], logger: logger))
+        async let running: Void = group.run()
+        var iterator = ports.makeAsyncIterator()
+        let port = try #require(await iterator.next())
+        let result: Result<Void, any Error>
+        let edge = EdgeUnderTest(server: server, port: port, writeEnds: writeEnds, held: held, group: group)
+        do { result = .success(try await body(edge)) } catch { result = .failure(error) }
+        await group.triggerGracefulShutdown()
+        try await running
+        try result.get()
+    }
+
+    /// Begins to stop the server, as a signal does.
+    func stop() async { await group.triggerGracefulShutdown() }
+
+    func client(saying bytes: [UInt8], isReading: Bool = true) async throws -> RawClient {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.certificateVerification = .none
+        return try await RawClient(port: port, tls: tls, saying: bytes, isReading: isReading)
+    }
+
+    /// A connection that has been answered once, and thus has its place.
+    func ready() async throws -> RawClient {
+        let client = try await client(saying: Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        try await client.awaitBytes()
+        return client
+    }
+}
+
+/// Answers with the client's address and the number of bytes that it sent.
+struct EchoResponder: HTTPResponder {
+    typealias Context = EdgeContext
+    static let largeBytes = 64 << 20
+
+    let ended: AsyncStream<String>.Continuation
+    let holding: AsyncStream<CheckedContinuation<Void, Never>>.Continuation
+
+    func respond(to request: Request, context: EdgeContext) async throws -> Response {
+        if request.head.path == "/large" || request.head.path == "/endless" {
+            // Many parts may be taken from here before the loop has a turn and says to wait.
+            let isEndless = request.head.path == "/endless"
+            let body = ResponseBody(contentLength: isEndless ? nil : Self.largeBytes) { writer in
+                do {
+                    let part = ByteBuffer(repeating: 0x61, count: 64 << 10)
+                    var parts = 0
+                    while isEndless || parts < Self.largeBytes >> 16 {
+                        try await writer.write(part)
+                        parts += 1
+                    }
+                    try await writer.finish(nil)
+                    ended.yield("done")
+                } catch {
+                    ended.yield("failed")
+                    throw error
+                }
+            }
+            return Response(status: .ok, headers: [:], body: body)
+        }
+        if request.head.path == "/held" { await withCheckedContinuation { _ = holding.yield($0) } }
+        let body = try await request.body.collect(upTo: 1 << 20)
+        let headers: HTTPFields = request.head.path == "/closing" ? [.connection: "close"] : [:]
+        let text = "\(context.remoteAddress ?? "nobody") \(body.readableBytes)"
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}
