@@ -30,14 +30,16 @@ struct Connection: Sendable {
     /// - Parameters:
     ///   - route: what follows `/admin/1/`.
     ///   - isSlow: the server takes up to a minute, and a second attempt would be the same work once more.
+    ///   - isRepeatable: whether a repeat after an unknown outcome does no harm; nil for whether it is a GET.
     /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
     func administer(
         _ method: String, _ route: String, parameters: [(name: String, value: String)] = [], body: [UInt8] = [],
-        isSlow: Bool = false
+        isSlow: Bool = false, isRepeatable: Bool? = nil
     ) async throws -> ServiceResponse {
         try needAdministrator()
         var request = ServiceRequest(
-            .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true)
+            .init(rawValue: method), "/admin/1/" + route, parameters: parameters, body: body, isAdministrative: true,
+            isRepeatable: isRepeatable)
         if isSlow {
             (request.timeoutSeconds, request.patienceSeconds, request.isRepeatable) = (75, 0, false)
         }

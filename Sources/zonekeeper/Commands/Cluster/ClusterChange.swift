@@ -46,6 +46,13 @@ struct NewNodeOptions: ParsableArguments {
     }
 }
 
+extension Connection {
+    /// The same, but where nobody answers at the URLs so far, the cluster's other nodes are asked.
+    fileprivate func reaching(_ overview: ClusterOverview) -> Connection {
+        reaching(overview.nodes.filter { $0.hasJoined && !$0.isLeaving }.map(\.clientURL))
+    }
+}
+
 /// Has the cluster's map changed, and shows how far the nodes have come.
 struct ClusterChange {
     var connection: Connection
@@ -62,14 +69,19 @@ struct ClusterChange {
         result: String
     ) async throws {
         let body = members.isEmpty ? [] : JSONValue.object(members.map { .init($0.0, $0.1) }).serialized()
-        var response = try await connection.administer(method, route, parameters: parameters, body: body)
-        if !follow.noWait { response = try await wait(response, isDone: isDone, progress: progress) }
+        // Who is asked may be the one that leaves: then another says what came of it.
+        let nodes = try ClusterOverview(await connection.administer("GET", "cluster").json())
+        let connection = connection.reaching(nodes)
+        var response = try await connection.administer(
+            method, route, parameters: parameters, body: body, isRepeatable: true)
+        if !follow.noWait { response = try await wait(response, by: connection, isDone: isDone, progress: progress) }
         if isJSON { return Console.print(response.body) }
         print(result)
     }
 
     private func wait(
-        _ first: ServiceResponse, isDone: (ClusterOverview) -> Bool, progress: (ClusterOverview) -> String
+        _ first: ServiceResponse, by connection: Connection, isDone: (ClusterOverview) -> Bool,
+        progress: (ClusterOverview) -> String
     ) async throws -> ServiceResponse {
         let end = ContinuousClock.now + .seconds(follow.seconds)
         var line = ProgressLine()
@@ -82,8 +94,8 @@ struct ClusterChange {
                 return response
             }
             line.show(progress(overview))
-            // All nodes that the command was told of may go.
-            connection = connection.reaching(overview.nodes.filter { $0.hasJoined && !$0.isLeaving }.map(\.clientURL))
+            // All nodes that were there before may go.
+            connection = connection.reaching(overview)
             response = try await look(by: connection, until: end, progress(overview), &line)
         }
     }
