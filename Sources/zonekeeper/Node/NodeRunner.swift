@@ -28,7 +28,7 @@ struct NodeRunner {
     /// of it before, and then ends the process.
     /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
-        let (exclusions, exclusion) = AsyncStream.makeStream(of: Never.self)
+        let exclusion = ExclusionService()
         let node = try await start(exclusion)
         let context = WebContext(
             node: node, administrator: AdministratorToken(secret: plan.administratorSecret), logger: logger)
@@ -48,9 +48,7 @@ struct NodeRunner {
         var configuration = ServiceGroupConfiguration(
             services: [
                 .init(service: NodeService(node: node, context: context, logger: logger)), .init(service: server),
-                .init(
-                    service: ExclusionService(exclusions: exclusions),
-                    successTerminationBehavior: .gracefullyShutdownGroup),
+                .init(service: exclusion, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
@@ -69,8 +67,8 @@ struct NodeRunner {
         }
     }
 
-    /// - Parameter exclusion: finished once the cluster wants nothing of the node.
-    private func start(_ exclusion: AsyncStream<Never>.Continuation) async throws -> ClusterNode {
+    /// - Parameter exclusion: is told when the cluster wants nothing of the node.
+    private func start(_ exclusion: ExclusionService) async throws -> ClusterNode {
         let node: ClusterNode
         do {
             node = try await ClusterNode.open(
@@ -92,7 +90,9 @@ struct NodeRunner {
                     DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.endingSeconds)) {
                         exit(Self.excludedExitCode)
                     }
-                    return exclusion.finish()
+                    return exclusion.exclude()
+                case .beginsAnew where exclusion.isStopping:
+                    return logger.error("the node begins anew when it is started again: \(reason)")
                 case .beginsAnew:
                     logger.error("the node begins anew: \(reason)")
                     Restart.run(logger)
