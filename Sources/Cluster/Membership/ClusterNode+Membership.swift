@@ -205,6 +205,11 @@ extension ClusterNode {
     /// Looks whether this node lost what it acknowledged to a peer: an old image of the folder, of the same start. Only then does what
     /// the peer sends count.
     private func hold(_ standing: Standing, of node: NodeID) async {
+        if let unknown = standing.acknowledged.first(where: isOfReplicaNeverMade) {
+            return beginAnew(
+                "node \(node) knows that a replica of group \(unknown.group) on this node acknowledged entry \(unknown.index), and none was ever made here: the folder is an old copy"
+            )
+        }
         let lost = try? await lane.eventLoop.submit { [lane] in
             let lost = lane.lost(standing.acknowledged)
             if lost == nil { lane.metPeers?.insert(node) }
@@ -214,6 +219,17 @@ extension ClusterNode {
         beginAnew(
             "node \(node) leads group \(lost.group), and this node acknowledged entry \(lost.index) to it, which is not here: the folder is an old copy"
         )
+    }
+
+    /// Whether the replica acknowledged something, and this folder, which is the one that the map has it in, never held it. A replica of
+    /// the map was made since the map goes by its node's folder: all get new generations when another folder is claimed. The account of
+    /// the folder is durable before a replica is made.
+    private func isOfReplicaNeverMade(_ entry: Standing.Acknowledged) -> Bool {
+        guard entry.index > .zero, let map = placement.map,
+            map.node(settings.nodeID.rawValue)?.incarnation == identity.incarnation, map.groups.contains(entry.group),
+            map.configuration(of: entry.group).contains(entry.replica)
+        else { return false }
+        return folder.used[entry.group].map { $0 < entry.replica.generation } ?? true
     }
 
     // MARK: Ends

@@ -169,6 +169,34 @@ extension ClusterSuites {
             _ = try await load.finish(cluster, readFrom: [1, 2, 3])
         }
 
+        @Test("an image of before a replica was made is told by what that replica acknowledged")
+        func imageOfBeforeReplica() async throws {
+            let cluster = try GrowingCluster(spare: 1)
+            try await cluster.begin()
+            func change(_ words: [String]) async throws {
+                let changed = try await cluster.command(["cluster"] + words)
+                try #require(changed.status == 0, "\(words): \(changed)")
+            }
+            try cluster.configure(4)
+            try cluster.base.start(4)
+            try await change(["add", "4"] + cluster.addresses(of: 4))
+            let running = try #require(cluster.base.processes[4])
+            kill(running.pid, SIGSTOP)
+            let copy = try cluster.copyFolder(of: 4)
+            kill(running.pid, SIGCONT)
+            // Node 4 gets replicas of all shards, and node 1, which leads them, is the one to know.
+            try await change(["remove", "3"])
+            for id in [2, 4] { try await change(["transfer", "--all-from", "\(id)", "--to", "1"]) }
+            let load = SteadyLoad(cluster, nodes: [1, 2])
+            try await cluster.await("saves go through") { load.count > 20 }
+            try cluster.killAndPutBack(copy, of: 4)
+            try cluster.base.start(4)
+            try await cluster.awaitLog(of: 4, "begins anew", "none was ever made here")
+            try await cluster.awaitReady(4)
+            try await cluster.awaitSettled()
+            _ = try await load.finish(cluster, readFrom: [1, 2, 4])
+        }
+
         @Test("one damaged database is kept as evidence, and only its shard is fetched anew; the directory's likewise")
         func damagedDatabase() async throws {
             let cluster = try GrowingCluster()
