@@ -98,11 +98,7 @@ struct EchoResponder: HTTPResponder {
             let body = ResponseBody(contentLength: isEndless ? nil : Self.largeBytes) { writer in
                 do {
                     let part = ByteBuffer(repeating: 0x61, count: 64 << 10)
-                    var parts = 0
-                    while isEndless || parts < Self.largeBytes >> 16 {
-                        try await writer.write(part)
-                        parts += 1
-                    }
+                    for _ in 0..<(isEndless ? Int.max : Self.largeBytes >> 16) { try await writer.write(part) }
                     try await writer.finish(nil)
                     ended.yield("done")
                 } catch {
