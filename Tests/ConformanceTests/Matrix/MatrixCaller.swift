@@ -31,12 +31,12 @@ extension Matrix {
                 if let api { call.query.append(("ckAPIToken", api)) }
                 if let session { call.query.append(("ckWebAuthToken", session)) }
             case .administrator(let secret): call.headers.append(("Authorization", "Bearer \(secret)"))
-            case .key(let id, let key): call.headers += try Self.signature(call, id, key, of: call.body)
-            case .badKey(let id, let key): call.headers += try Self.signature(call, id, key, of: Array("other".utf8))
+            case .key(let id, let key): call.signing = { try Self.signature($0, id, key, of: $0.body) }
+            case .badKey(let id, let key): call.signing = { try Self.signature($0, id, key, of: Array("other".utf8)) }
             }
             var answer = try await Servers.shared.send(call, to: home.service)
             // A node that has no share of the container's rate yet, or no leader to ask, says so and has done nothing.
-            for _ in 0..<1_000 where answer.status == 503 {
+            for _ in 0..<100 where answer.status == 503 {
                 answer = try await Servers.shared.send(call, to: home.service)
             }
             return answer

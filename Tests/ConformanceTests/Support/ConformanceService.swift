@@ -22,11 +22,16 @@ struct Call: Sendable {
     var query: [(String, String)] = []
     var headers: [(String, String)] = []
     var body: [UInt8] = []
+    /// Makes the headers that each attempt needs anew: a signature is good for one.
+    var signing: (@Sendable (Call) throws -> [(String, String)])?
 
     init(_ method: String, _ path: String) {
         self.method = method
         self.path = path
     }
+
+    /// The headers of an attempt that is made now.
+    func attemptHeaders() throws -> [(String, String)] { headers + (try signing?(self) ?? []) }
 
     /// Path and query.
     var target: String {
