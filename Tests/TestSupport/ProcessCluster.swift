@@ -62,9 +62,9 @@ package final class ProcessCluster {
             ] + more, logPath: "\(folder)/node-\(id).log")
     }
 
-    /// Starts all nodes and waits until they are ready.
+    /// Starts all nodes that do not run, and waits until all are ready.
     package func startAll() async throws {
-        for id in ids { try start(id) }
+        for id in ids where processes[id]?.isRunning != true { try start(id) }
         for id in ids { try await awaitReady(id) }
         _ = try await client.admin("PATCH", "limits", limits)
     }

@@ -19,8 +19,8 @@ struct MembershipState {
     var ending: NodeEnding?
     /// Whether others may know that this folder is an old copy, which is asked after the start.
     var mayBeOld = false
-    /// Replicas that are in the folder's account, and could not be opened.
-    var unopened: [ReplicaPlan.Place] = []
+    /// Why the folder must not count any more, where that cannot be noted in it: the disk may be full.
+    var givesUp: String?
     /// Peers that have said what they think of this node, since they were last connected.
     var met: Set<NodeID> = []
     /// What was last logged about waiting.
@@ -38,19 +38,26 @@ extension ClusterNode {
     /// Why the node has ended by itself; nil while it has not. Set before `onFatalError` is called.
     package var ending: NodeEnding? { membership.withLock(\.ending) }
 
+    /// Whether nothing is known that keeps this folder out of the cluster.
+    var mayTakePart: Bool { membership.withLock { $0.ending == nil && $0.givesUp == nil } }
+
     /// Founds the cluster or joins it, and keeps the replicas here as the map has them, until the task is cancelled.
     func keepMembership() async {
         if placement.map == nil {
             guard await settle() else { return }
         }
         if membership.withLock(\.mayBeOld) { await meetAll() }
-        try? await lane.eventLoop.submit { [lane] in lane.isHeld = false }.get()
+        try? await lane.eventLoop.submit { [self] in lane.isHeld = !mayTakePart }.get()
         while !Task.isCancelled, ending == nil {
-            await tend()
-            // A node that the others do not count any more hears of it by asking.
-            let others = peers.map(\.node)
-            let met = membership.withLock(\.met)
-            await meet(lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
+            if let reason = membership.withLock(\.givesUp) {
+                beginAnew(reason)
+            } else {
+                await tend()
+                // A node that the others do not count any more hears of it by asking.
+                let others = peers.map(\.node)
+                let met = membership.withLock(\.met)
+                await meet(lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
+            }
             try? await platform.clock.sleep(milliseconds: settings.membershipIntervalMilliseconds)
         }
     }
@@ -77,7 +84,7 @@ extension ClusterNode {
     /// Becomes part of a cluster.
     /// - Returns: false if the task was cancelled, or the node has ended.
     private func settle() async -> Bool {
-        while !Task.isCancelled {
+        while !Task.isCancelled, ending == nil {
             let formation = formation
             let answers = await introduceToAll()
             do {
@@ -86,10 +93,12 @@ extension ClusterNode {
                     try folder.update { $0.promise = .init(map.encoded()) }
                     continue
                 case .found(let map):
+                    await distrust(besides: answers)
                     try await found(map)
                     logger.notice("founded cluster \(settings.clusterID) with nodes \(map.nodes.map(\.id))")
                     return true
                 case .join(let map):
+                    await distrust(besides: answers)
                     placement.offer(map)
                     logger.notice("joins cluster \(settings.clusterID) as node \(settings.nodeID)")
                     return true
@@ -99,6 +108,8 @@ extension ClusterNode {
                     end(.excluded(reason))
                     return false
                 }
+            } catch let old as OldCopy {
+                beginAnew(old.description)
             } catch {
                 say("the data folder \(settings.dataPath) cannot be used: \(error)")
             }
@@ -111,6 +122,13 @@ extension ClusterNode {
         try folder.update { $0.found(by: map) }
         try await keeper.openFirst()
         placement.offer(map)
+    }
+
+    /// Has nothing count that peers send who were not asked yet: they may know that this folder is an old copy.
+    private func distrust(besides answers: [NodeID: Standing]) async {
+        let asked = Set(answers.keys)
+        guard !peers.allSatisfy({ asked.contains($0.node) }) else { return }
+        try? await lane.eventLoop.submit { [lane] in lane.metPeers = asked }.get()
     }
 
     private func claim(previous: UInt64, through answers: [NodeID: Standing]) async {
@@ -157,8 +175,10 @@ extension ClusterNode {
         let identity = identity
         let introduction = Introduction(
             incarnation: identity.incarnation, bootCounter: identity.bootCounter, map: placement.map)
-        return await router.introduce(
+        let standing = await router.introduce(
             introduction, to: node, by: deadline(milliseconds: Self.answerMilliseconds))
+        keeper.acknowledgements.note(standing?.acknowledged ?? [], by: node)
+        return standing
     }
 
     /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a replica keeps
@@ -205,11 +225,6 @@ extension ClusterNode {
     /// Looks whether this node lost what it acknowledged to a peer: an old image of the folder, of the same start. Only then does what
     /// the peer sends count.
     private func hold(_ standing: Standing, of node: NodeID) async {
-        if let unknown = standing.acknowledged.first(where: isOfReplicaNeverMade) {
-            return beginAnew(
-                "node \(node) knows that a replica of group \(unknown.group) on this node acknowledged entry \(unknown.index), and none was ever made here: the folder is an old copy"
-            )
-        }
         let lost = try? await lane.eventLoop.submit { [lane] in
             let lost = lane.lost(standing.acknowledged)
             if lost == nil { lane.metPeers?.insert(node) }
@@ -221,20 +236,9 @@ extension ClusterNode {
         )
     }
 
-    /// Whether the replica acknowledged something, and this folder, which is the one that the map has it in, never held it. A replica of
-    /// the map was made since the map goes by its node's folder: all get new generations when another folder is claimed. The account of
-    /// the folder is durable before a replica is made.
-    private func isOfReplicaNeverMade(_ entry: Standing.Acknowledged) -> Bool {
-        guard entry.index > .zero, let map = placement.map,
-            map.node(settings.nodeID.rawValue)?.incarnation == identity.incarnation, map.groups.contains(entry.group),
-            map.configuration(of: entry.group).contains(entry.replica)
-        else { return false }
-        return folder.used[entry.group].map { $0 < entry.replica.generation } ?? true
-    }
-
     // MARK: Ends
 
-    /// Gives this folder up at the next start.
+    /// Ends the node, and gives this folder up at the next start. Where that cannot be noted, the node takes no part until it can.
     func beginAnew(_ reason: String) {
         do {
             let target = SetAside.freeName(in: settings.dataPath)
@@ -243,6 +247,8 @@ extension ClusterNode {
                 identity.discard = NodeIdentity.Discard(reason: reason, folder: target)
             }
         } catch {
+            membership.withLock { $0.givesUp = reason }
+            lane.eventLoop.execute { [lane] in lane.isHeld = true }
             return say("the data folder cannot be given up, though \(reason): \(error)")
         }
         end(.beginsAnew(reason))

@@ -14,34 +14,37 @@ extension ClusterNode {
     func tend() async {
         guard let map = placement.map else { return }
         checkOwnPlace(in: map)
-        guard ending == nil else { return }
+        guard mayTakePart else { return }
         await mendDamaged(map)
         let plan = ReplicaPlan(
             map: map, node: settings.nodeID.rawValue, held: folder.held, used: folder.used)
-        await openReplicas(plan.open)
+        await openUnopened()
+        for place in plan.open where mayTakePart { await open(place, keeper.open) }
         for place in plan.release { await release(place) }
         for place in plan.renew { await renew(place) }
         await tellAddress(map)
         await dropLeaving(map)
     }
 
-    /// Opens replicas that the map wants here, and those that are in the folder's account but could not be opened: the disk may have
-    /// been full.
-    private func openReplicas(_ wanted: [ReplicaPlan.Place]) async {
-        func isHeld(_ place: ReplicaPlan.Place) -> Bool { folder.held[place.group] == place.generation }
-        let unopened = membership.withLock(\.unopened).filter(isHeld)
-        for place in unopened + wanted {
-            await attempt("opening a replica of group \(place.group)") {
-                try await unopened.contains(place) ? keeper.openAgain(place) : keeper.open(place)
-            }
+    /// Opens replicas that are in the folder's account but could not be opened before, though nothing is known to be damaged: the disk
+    /// may have been full.
+    private func openUnopened() async {
+        let (held, damaged) = (folder.held, membership.withLock(\.damaged))
+        for group in held.keys.sorted() where holdings[group] == nil && damaged[group] == nil && mayTakePart {
+            guard let generation = held[group] else { continue }
+            await open(ReplicaPlan.Place(group: group, generation: generation), keeper.openAgain)
         }
-        let left = (unopened + wanted).filter { holdings[$0.group] == nil && isHeld($0) }
-        membership.withLock { $0.unopened = left }
+    }
+
+    private func open(_ place: ReplicaPlan.Place, _ body: (ReplicaPlan.Place) async throws -> Void) async {
+        await attempt("opening a replica of group \(place.group)") { try await body(place) }
     }
 
     private func attempt(_ what: String, _ body: () async throws -> Void) async {
         do {
             try await body()
+        } catch let old as OldCopy {
+            beginAnew(old.description)
         } catch {
             logger.error("\(what) failed: \(error)")
             // Such a log takes nothing more: the node must not go on.

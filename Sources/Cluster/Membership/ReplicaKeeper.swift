@@ -21,6 +21,7 @@ struct ReplicaKeeper: Sendable {
     var lane: Lane
     var workers: [any SerialQueue]
     var holdings: Holdings
+    var acknowledgements = Acknowledgements()
     var directory: DirectoryMachine
     var vault: FieldVault
     var changes: ChangeBell
@@ -38,7 +39,7 @@ struct ReplicaKeeper: Sendable {
         for group in held.keys.sorted() {
             guard let generation = held[group] else { continue }
             do {
-                try await start(group, generation: generation, recovered: recovered[group] ?? RecoveredGroup())
+                try await start(group, generation: generation, recovered[group] ?? RecoveredGroup(), isNew: false)
             } catch  where DataDamage.isDamage(error) && hasOtherCopies(group) {
                 logger.error("group \(group): the replica here cannot be opened: \(error)")
                 damaged[group] = ReplicaDamage(error, .opening, generation: generation)
@@ -48,6 +49,7 @@ struct ReplicaKeeper: Sendable {
     }
 
     /// Opens a new, empty replica, which gets the log or a snapshot from its leader.
+    /// - Throws: `OldCopy` if a peer knows that it was made before, and what keeps it from being opened.
     func open(_ place: ReplicaPlan.Place) async throws {
         precondition(
             (folder.used[place.group].map { $0 < place.generation }) ?? true,
@@ -55,19 +57,19 @@ struct ReplicaKeeper: Sendable {
         try await forget(place.group)
         try remove(Self.files(of: place.group, in: settings.dataPath))
         try folder.update { $0.hold(place.group, generation: place.generation) }
-        try await start(place.group, generation: place.generation, recovered: RecoveredGroup())
+        try await start(place.group, generation: place.generation, RecoveredGroup(), isNew: true)
         logger.notice("group \(place.group): a new replica of generation \(place.generation) joins on this node")
     }
 
     /// Opens a replica that is in the folder's account, but could not be opened before: it has done nothing yet.
     func openAgain(_ place: ReplicaPlan.Place) async throws {
-        try await start(place.group, generation: place.generation, recovered: RecoveredGroup())
+        try await start(place.group, generation: place.generation, RecoveredGroup(), isNew: true)
     }
 
     /// Opens the first replicas of a cluster that was founded; those that are open stay so.
     func openFirst() async throws {
         for group in folder.held.keys.sorted() where holdings[group] == nil {
-            try await start(group, generation: 0, recovered: RecoveredGroup())
+            try await start(group, generation: 0, RecoveredGroup(), isNew: true)
         }
     }
 
@@ -87,7 +89,9 @@ struct ReplicaKeeper: Sendable {
 
     // MARK: Parts
 
-    private func start(_ group: GroupID, generation: UInt64, recovered: RecoveredGroup) async throws {
+    private func start(
+        _ group: GroupID, generation: UInt64, _ recovered: RecoveredGroup, isNew: Bool
+    ) async throws {
         let founding = generation == 0 ? folder.founding : nil
         let opening = ReplicaOpening(
             group: group, id: ReplicaID(.init(node: settings.nodeID.rawValue, generation: generation)),
@@ -97,7 +101,17 @@ struct ReplicaKeeper: Sendable {
             logger: logger)
         let replica = try await opening.open(worker: workers[Int(group.rawValue % UInt64(workers.count))])
         holdings.add(replica.applier)
-        try await lane.eventLoop.submit { [lane] in lane.add(replica, for: group) }.get()
+        do {
+            try await lane.eventLoop.submit { [lane, acknowledgements] in
+                // A peer that speaks later is held against the replica.
+                if isNew { try acknowledgements.requireNone(of: replica.raft.id, in: group) }
+                lane.add(replica, for: group)
+            }.get()
+        } catch {
+            holdings.remove(group)
+            try replica.applier.database.close()
+            throw error
+        }
     }
 
     private func machine(of group: GroupID) -> any StateMachine {

@@ -42,6 +42,20 @@ final class GrowingCluster {
         return copy
     }
 
+    /// An image of a running node's folder, which stands still meanwhile.
+    func pausedImage(of id: Int) async throws -> String {
+        let pid = try #require(base.processes[id]).pid
+        kill(pid, SIGSTOP)
+        defer { kill(pid, SIGCONT) }
+        try await self.await("every thread of node \(id) stands still") {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task").allSatisfy { thread in
+                let line = try String(contentsOfFile: "/proc/\(pid)/task/\(thread)/stat", encoding: .utf8)
+                return line.split(separator: ") ").last?.hasPrefix("T") == true
+            }
+        }
+        return try copyFolder(of: id)
+    }
+
     /// Ends a node without warning, and puts an image in the place of its folder.
     func killAndPutBack(_ copy: String, of id: Int) throws {
         base.kill(id)

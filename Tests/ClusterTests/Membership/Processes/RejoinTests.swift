@@ -154,10 +154,7 @@ extension ClusterSuites {
             // Who follows acknowledges; a leader that comes back to another's reign has nothing of its own left to lose.
             let moved = try await cluster.command(["cluster", "transfer", "--all-from", "3"])
             try #require(moved.status == 0, "\(moved)")
-            let running = try #require(cluster.base.processes[3])
-            kill(running.pid, SIGSTOP)
-            let copy = try cluster.copyFolder(of: 3)
-            kill(running.pid, SIGCONT)
+            let copy = try await cluster.pausedImage(of: 3)
             let load = SteadyLoad(cluster, nodes: [1, 2])
             for _ in 0..<100 { await cluster.client.pause() }
             try cluster.killAndPutBack(copy, of: 3)
@@ -169,32 +166,49 @@ extension ClusterSuites {
             _ = try await load.finish(cluster, readFrom: [1, 2, 3])
         }
 
-        @Test("an image of before a replica was made is told by what that replica acknowledged")
-        func imageOfBeforeReplica() async throws {
+        /// When an image is taken, always within the only start of its node.
+        enum ImageTime: CaseIterable {
+            case beforeTheCluster, beforeItWasAdded, beforeItHadShards
+        }
+
+        @Test("an image of before replicas were made is told by what those acknowledged", arguments: ImageTime.allCases)
+        func imageOfBeforeReplica(_ time: ImageTime) async throws {
             let cluster = try GrowingCluster(spare: 1)
-            try await cluster.begin()
+            let id = time == .beforeTheCluster ? 3 : 4
+            var images: [ImageTime: String] = [:]
+            func image(_ now: ImageTime) async throws { if now == time { images[now] = try await cluster.pausedImage(of: id) } }
             func change(_ words: [String]) async throws {
                 let changed = try await cluster.command(["cluster"] + words)
                 try #require(changed.status == 0, "\(words): \(changed)")
             }
-            try cluster.configure(4)
-            try cluster.base.start(4)
-            try await change(["add", "4"] + cluster.addresses(of: 4))
-            let running = try #require(cluster.base.processes[4])
-            kill(running.pid, SIGSTOP)
-            let copy = try cluster.copyFolder(of: 4)
-            kill(running.pid, SIGCONT)
-            // Node 4 gets replicas of all shards, and node 1, which leads them, is the one to know.
-            try await change(["remove", "3"])
-            for id in [2, 4] { try await change(["transfer", "--all-from", "\(id)", "--to", "1"]) }
+            if id == 3 {
+                try cluster.base.start(3)
+                try await cluster.awaitLog(of: 3, "waiting for node 1, 2")
+                try await image(.beforeTheCluster)
+            }
+            try await cluster.begin()
+            if id == 4 {
+                try cluster.configure(4)
+                try cluster.base.start(4)
+                try await cluster.awaitLog(of: 4, "not in the cluster yet")
+                try await image(.beforeItWasAdded)
+                try await change(["add", "4"] + cluster.addresses(of: 4))
+                try await image(.beforeItHadShards)
+                // So it gets replicas of all shards.
+                try await change(["remove", "3"])
+            }
+            // Node 1, which leads, is the one to know.
+            for other in [2, id] { try await change(["transfer", "--all-from", "\(other)", "--to", "1"]) }
             let load = SteadyLoad(cluster, nodes: [1, 2])
             try await cluster.await("saves go through") { load.count > 20 }
-            try cluster.killAndPutBack(copy, of: 4)
-            try cluster.base.start(4)
-            try await cluster.awaitLog(of: 4, "begins anew", "none was ever made here")
-            try await cluster.awaitReady(4)
+            try cluster.killAndPutBack(try #require(images[time]), of: id)
+            try cluster.base.start(id)
+            // With the directory it had something, too, which the image lacks a part of.
+            let reason = time == .beforeItHadShards ? "which is not here" : "none was ever made here"
+            try await cluster.awaitLog(of: id, "begins anew", reason)
+            try await cluster.awaitReady(id)
             try await cluster.awaitSettled()
-            _ = try await load.finish(cluster, readFrom: [1, 2, 4])
+            _ = try await load.finish(cluster, readFrom: [1, 2, id])
         }
 
         @Test("one damaged database is kept as evidence, and only its shard is fetched anew; the directory's likewise")
