@@ -52,16 +52,20 @@ final class TestCluster {
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     /// Opens and starts a node, or all.
-    /// - Parameter onFatalError: what to do where a node says that it must not go on.
+    /// - Parameters:
+    ///   - onFatalError: what to do where a node says that it must not go on.
+    ///   - opened: what to do between the two.
     func start(
         _ ids: [UInt64]? = nil,
-        onFatalError: @escaping @Sendable (NodeID, String) -> Void = { Issue.record("node \($0) stopped: \($1)") }
+        onFatalError: @escaping @Sendable (NodeID, String) -> Void = { Issue.record("node \($0) stopped: \($1)") },
+        opened: () throws -> Void = {}
     ) async throws {
         for settings in settings where ids?.contains(settings.nodeID.rawValue) ?? true {
             var logger = Logger(label: "node-\(settings.nodeID)")
             logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
             let node = try await ClusterNode.open(
                 settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
+            try opened()
             try await node.start { onFatalError(settings.nodeID, $0) }
             nodes[settings.nodeID.rawValue] = node
         }

@@ -175,8 +175,10 @@ extension ClusterSuites {
         func imageOfBeforeReplica(_ time: ImageTime) async throws {
             let cluster = try GrowingCluster(spare: 1)
             let id = time == .beforeTheCluster ? 3 : 4
-            var images: [ImageTime: String] = [:]
-            func image(_ now: ImageTime) async throws { if now == time { images[now] = try await cluster.pausedImage(of: id) } }
+            var image = ""
+            func takeImage(_ now: ImageTime) async throws {
+                if now == time { image = try await cluster.pausedImage(of: id) }
+            }
             func change(_ words: [String]) async throws {
                 let changed = try await cluster.command(["cluster"] + words)
                 try #require(changed.status == 0, "\(words): \(changed)")
@@ -184,16 +186,16 @@ extension ClusterSuites {
             if id == 3 {
                 try cluster.base.start(3)
                 try await cluster.awaitLog(of: 3, "waiting for node 1, 2")
-                try await image(.beforeTheCluster)
+                try await takeImage(.beforeTheCluster)
             }
             try await cluster.begin()
             if id == 4 {
                 try cluster.configure(4)
                 try cluster.base.start(4)
                 try await cluster.awaitLog(of: 4, "not in the cluster yet")
-                try await image(.beforeItWasAdded)
+                try await takeImage(.beforeItWasAdded)
                 try await change(["add", "4"] + cluster.addresses(of: 4))
-                try await image(.beforeItHadShards)
+                try await takeImage(.beforeItHadShards)
                 // So it gets replicas of all shards.
                 try await change(["remove", "3"])
             }
@@ -201,7 +203,7 @@ extension ClusterSuites {
             for other in [2, id] { try await change(["transfer", "--all-from", "\(other)", "--to", "1"]) }
             let load = SteadyLoad(cluster, nodes: [1, 2])
             try await cluster.await("saves go through") { load.count > 20 }
-            try cluster.killAndPutBack(try #require(images[time]), of: id)
+            try cluster.killAndPutBack(image, of: id)
             try cluster.base.start(id)
             // With the directory it had something, too, which the image lacks a part of.
             let reason = time == .beforeItHadShards ? "which is not here" : "none was ever made here"

@@ -1,0 +1,88 @@
+import Foundation
+import NIOCore
+import PeerTransport
+import RaftCore
+import Testing
+
+@testable import Cluster
+
+extension ClusterSuites {
+    @Suite("An old copy of a data folder")
+    struct OldCopyTests {
+        @Test(
+            "takes no part while the disk has no room to note that it does not count, and begins anew then",
+            .timeLimit(.minutes(1)))
+        func unnoted() async throws {
+            let cluster = try await TestCluster(nodeCount: 3) { $0.shardCount = 1 }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            // Who follows acknowledges, and its leaders remember.
+            let groups = [GroupID.directory, GroupID(1)]
+            let leaders = try await Self.preferredLeaders(of: groups, in: cluster)
+            let victim = try #require([1, 2, 3].first { !leaders.contains($0) })
+            let path = cluster.dataPath(victim)
+            for reserve in ["/reserve.free", "/log/reserve.free"] {
+                try await Self.await { FileManager.default.fileExists(atPath: path + reserve) }
+            }
+            try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
+            for number: Int64 in 0..<20 {
+                _ = try await Commands.submit(Commands.save("a", number: number), to: cluster.node(leaders[0]))
+            }
+            let end = try await Self.end(of: leaders[1], in: cluster)
+            try await Self.await { try await Self.end(of: victim, in: cluster) >= end }
+            await cluster.stop([victim])
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: path + ".copy", toPath: path)
+
+            // Nothing can be noted in the folder's account where a folder has the name of its draft.
+            let obstacle = path + "/node.json.new"
+            let (endings, continuation) = AsyncStream.makeStream(of: String.self)
+            try await cluster.start([victim]) { _, reason in
+                continuation.yield(reason)
+            } opened: {
+                try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
+            }
+            let node = try cluster.node(victim)
+            try await Self.await { !node.mayTakePart }
+            #expect(node.ending == nil)
+            for number: Int64 in 0..<100 {
+                _ = try await Commands.submit(Commands.save("b", number: number), to: cluster.node(leaders[0]))
+            }
+            let isHeld = try await node.lane.eventLoop.submit { [lane = node.lane] in lane.isHeld }.get()
+            #expect(isHeld)
+            let present = try await Self.end(of: victim, in: cluster)
+            #expect(present < end)
+
+            try FileManager.default.removeItem(atPath: obstacle)
+            var reasons = endings.makeAsyncIterator()
+            let reason = try #require(await reasons.next())
+            #expect(reason.contains("the folder is an old copy"))
+            await cluster.stop([victim])
+            try await cluster.start([victim])
+            try await Self.await { try await Self.end(of: victim, in: cluster) > end }
+            try await cluster.shutDown()
+        }
+
+        /// Waits until the preferred nodes lead.
+        private static func preferredLeaders(of groups: [GroupID], in cluster: TestCluster) async throws -> [UInt64] {
+            let node = try cluster.node(1)
+            let preferred = groups.map { node.map.preferredLeader(of: $0) }
+            try await Self.await { zip(groups, preferred).allSatisfy { node.leader(of: $0) == $1 } }
+            return preferred.map(\.rawValue)
+        }
+
+        /// The last entry of the shard on a node.
+        private static func end(of id: UInt64, in cluster: TestCluster) async throws -> LogIndex {
+            let statuses = try await cluster.node(id).status()
+            return statuses.first { $0.group == GroupID(1) }?.lastLog.index ?? .zero
+        }
+
+        private static func await(_ isSo: () async throws -> Bool) async throws {
+            while try await !isSo() {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+    }
+}
