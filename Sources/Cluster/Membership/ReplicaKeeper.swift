@@ -109,7 +109,7 @@ struct ReplicaKeeper: Sendable {
             }.get()
         } catch {
             holdings.remove(group)
-            try replica.applier.database.close()
+            try? replica.applier.database.close()
             throw error
         }
     }
