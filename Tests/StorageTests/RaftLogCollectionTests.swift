@@ -112,6 +112,21 @@ import Testing
         #expect(try await log.collectNow().get() > 0)
     }
 
+    @Test("groups are named as long as they have entries past what is durable") func uncheckpointed() async throws {
+        let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024))
+        #expect(log.uncheckpointedGroups == [])
+        try await log.write([LogWrite(group: group2, entries: commands(1...1, 1))]).get()
+        try await fill(log, 1...5)
+        #expect(log.uncheckpointedGroups == [group1, group2])
+        log.setDurableIndex(mark(4, 1), of: group1)
+        log.setDurableIndex(mark(1, 1), of: group2)
+        #expect(log.uncheckpointedGroups == [group1])
+        log.setDurableIndex(mark(7, 1), of: group1)
+        #expect(log.uncheckpointedGroups == [])
+        try await fill(log, 6...8)
+        #expect(log.uncheckpointedGroups == [group1])
+    }
+
     @Test("recent entries are kept for followers while the log is small") func keptEntries() async throws {
         var options = RaftLogOptions.small(1_024)
         options.keepEntries = 30

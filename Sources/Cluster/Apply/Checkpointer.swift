@@ -33,11 +33,16 @@ final class Checkpointer: Sendable {
     /// Checkpoints the databases for which it is time. One round at a time.
     func round(now: MonotonicTime) {
         let pinning = Set(log.pinningGroups)
+        // Asked of the log, not of the WAL: that may be empty after a snapshot's copy, or a checkpoint that moved more than
+        // its mark says, and the group would hold up the log until its next write.
+        let uncheckpointed = log.uncheckpointedGroups
         for applier in holdings.all {
-            let wal = applier.database.walBytes
             let last = lastCheckpoint.withLock { $0[applier.group] } ?? .zero
-            let isDue = wal > 0 && last.adding(milliseconds: settings.ageMilliseconds) <= now
-            guard wal > settings.walBytesMax || pinning.contains(applier.group) || isDue else { continue }
+            let isDue =
+                uncheckpointed.contains(applier.group) && last.adding(milliseconds: settings.ageMilliseconds) <= now
+            guard isDue || pinning.contains(applier.group) || applier.database.walBytes > settings.walBytesMax else {
+                continue
+            }
             checkpoint(applier)
             lastCheckpoint.withLock { $0[applier.group] = now }
         }

@@ -92,6 +92,11 @@ extension LogIndexTable {
         return CollectionPlan(segments: Int(needed - oldest), carried: carried)
     }
 
+    /// The groups with entries past both their durable index and their snapshot.
+    var uncheckpointedGroups: Set<GroupID> {
+        Set(groups.lazy.filter { $1.lastIndex > max($1.durable?.position.index ?? .zero, $1.snapshotIndex) }.map(\.key))
+    }
+
     /// The groups that stand in the way of bringing the log down to `sizeBytesTarget`, sorted.
     func pinningGroups(sizeBytesTarget: Int) -> [GroupID] {
         var excess = sizeBytes - sizeBytesTarget

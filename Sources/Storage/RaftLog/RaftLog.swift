@@ -128,6 +128,9 @@ package final class RaftLog: Sendable {
         return (try? supply.restoreReserve()) != nil
     }
 
+    /// The groups with entries past what `setDurableIndex` said last: a checkpoint may let these be collected.
+    package var uncheckpointedGroups: Set<GroupID> { shared.table.withLock { $0.uncheckpointedGroups } }
+
     /// The groups that keep the log above its target size: they need a checkpoint, or their followers a snapshot.
     /// Sorted; empty while the log is small enough.
     package var pinningGroups: [GroupID] {
