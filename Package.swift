@@ -86,7 +86,7 @@ let package = Package(
         module("RaftCore", ["Wire"], testing: ["EventQueue"]),
         module("RecordModel", ["Wire"]),
         module("Authorization", ["RecordModel", "Wire"]),
-        module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite]),
+        module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite], testing: ["TestSupport"]),
         module("Certificates", [.x509, .asn1, .crypto], testing: ["TestSupport"]),
         module(
             "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
@@ -161,7 +161,7 @@ let package = Package(
                 name: "TestSupport",
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "WebServices",
-                    "zonekeeper", .asyncHTTPClient,
+                    "zonekeeper", .asyncHTTPClient, .grdbSQLite,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),

@@ -112,6 +112,23 @@ import Testing
         #expect(try await log.collectNow().get() > 0)
     }
 
+    @Test("what the state machine has of another leader lets nothing go before the log has taken it") func otherTerm()
+        async throws
+    {
+        do {
+            let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024))
+            try await fill(log, 1...100)
+            // A snapshot was put in place of the database; the log is told next.
+            log.setDurableIndex(mark(90, 2), of: group1)
+            #expect(try await log.collectNow().get() == 0)
+            try await log.write([LogWrite(group: group1, snapshotMark: mark(90, 2))]).get()
+            #expect(try await log.collectNow().get() > 0)
+        }
+        let (_, groups) = try RaftLog.open(directory: folder.path, options: .small(1_024))
+        #expect(groups[group1]?.snapshot == mark(90, 2))
+        #expect(groups[group1]?.lastLog == LogPosition(index: LogIndex(90), term: Term(2)))
+    }
+
     @Test("groups are named as long as they have entries past what is durable") func uncheckpointed() async throws {
         let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024))
         #expect(log.uncheckpointedGroups == [])

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Storage
+import TestSupport
 import Testing
 
 @Suite("Shard databases")
@@ -135,5 +136,23 @@ final class ShardDatabaseTests {
         #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
         try readTwice(database)
         #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 3)
+    }
+
+    @Test("after a sync that failed no checkpoint is believed, and nothing is lost by it")
+    func failedSync() throws {
+        try FailingSyncs.prepare()
+        let database = try open()
+        try insert(database)
+        #expect(try database.checkpoint())
+        try insert(database, 20)
+        FailingSyncs.set(true, under: folder)
+        #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
+        FailingSyncs.set(false, under: folder)
+        // SQLite itself would now say that all is well.
+        #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
+        #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.truncateWAL() }
+        #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.copy(to: folder + "/copy") }
+        #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.close() }
+        #expect(try count(path) == 21, "the WAL is still there for the next process")
     }
 }

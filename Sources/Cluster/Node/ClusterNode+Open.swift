@@ -47,7 +47,8 @@ extension ClusterNode {
                     holdings: keeper.holdings, log: log, settings: settings.checkpoint, logger: logger,
                     onDamage: { group, error in
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
-                    }),
+                    },
+                    onFatalError: { reason in lane.eventLoop.execute { lane.end(reason) } }),
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }

@@ -114,11 +114,12 @@ extension LogIndexTable {
 }
 
 extension GroupLog {
-    /// The newest mark up to which entries may go: the durable one if the log reaches it, else the snapshot's.
+    /// The newest mark up to which entries may go: the durable one if the log has its entry, else the snapshot's.
+    ///
+    /// For a moment the state machine may have a snapshot of which the log knows nothing yet. The log may then hold entries of another
+    /// leader at the mark's index and past it; they do not follow that mark, and go when the log takes it.
     var collectableMark: SnapshotMark? {
-        guard let durable, durable.position.index > snapshotIndex, durable.position.index <= lastIndex else {
-            return snapshot
-        }
+        guard let durable, durable.position.index > snapshotIndex, holds(durable.position) else { return snapshot }
         return durable
     }
 }

@@ -14,6 +14,7 @@ package final class ShardDatabase: Sendable {
     /// Checkpoints and copies take turns on this connection's queue, so that no checkpoint runs while a file is copied.
     private let checkpointer: DatabaseQueue
     private let walFrames: WALFrames
+    private let syncHasFailed = Atomic(false)
 
     /// The format of the file as a whole; the tables inside have versions of their own.
     private static let format = "1"
@@ -110,7 +111,7 @@ package final class ShardDatabase: Sendable {
     ///
     /// When the whole WAL was moved, the next write starts it over.
     /// - Returns: true when everything committed before the call is in the file and durable; false when a reader's
-    /// snapshot held   some of it back, and a later call is needed.
+    /// snapshot held some of it back, and a later call is needed.
     package func checkpoint() throws -> Bool {
         try checkpointer.writeWithoutTransaction { db in try passiveCheckpoint(db) }
     }
@@ -125,11 +126,7 @@ package final class ShardDatabase: Sendable {
                 guard try passiveCheckpoint(db) else { return false }
                 if walFrames.count < before || walFrames.count - before < 1_000 { break }
             }
-            var (total, moved): (CInt, CInt) = (-1, -1)
-            let code = sqlite3_wal_checkpoint_v2(
-                db.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, &total, &moved)
-            if code == SQLITE_BUSY { return false }
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            guard try runCheckpoint(SQLITE_CHECKPOINT_TRUNCATE, on: db) else { return false }
             walFrames.reset(from: walFrames.count)
             return true
         }
@@ -137,15 +134,25 @@ package final class ShardDatabase: Sendable {
 
     private func passiveCheckpoint(_ db: Database) throws -> Bool {
         let before = walFrames.count
-        var (total, moved): (CInt, CInt) = (-1, -1)
-        let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &total, &moved)
-        if code == SQLITE_BUSY { return false }
-        guard code == SQLITE_OK else {
-            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: "checkpoint of \(path)")
-        }
-        guard total == moved else { return false }
+        guard try runCheckpoint(SQLITE_CHECKPOINT_PASSIVE, on: db) else { return false }
         walFrames.reset(from: before)
         return true
+    }
+
+    /// - Returns: whether the whole WAL was moved, and nobody held any of it back.
+    private func runCheckpoint(_ mode: CInt, on db: Database) throws -> Bool {
+        if syncHasFailed.load(ordering: .acquiring) { throw ShardDatabaseError.failedSync(path: path) }
+        var (total, moved): (CInt, CInt) = (-1, -1)
+        switch sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, mode, &total, &moved) {
+        case SQLITE_OK: return total == moved
+        case SQLITE_BUSY: return false
+        case ResultCode.SQLITE_IOERR_FSYNC.rawValue:
+            // SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection. So
+            // they stay open until the process ends.
+            if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) { _ = Unmanaged.passRetained(self) }
+            throw ShardDatabaseError.failedSync(path: path)
+        case let code: throw DatabaseError(resultCode: ResultCode(rawValue: code), message: "checkpoint of \(path)")
+        }
     }
 
     /// A passive checkpoint that only readers hold back.
@@ -170,7 +177,9 @@ package final class ShardDatabase: Sendable {
     }
 
     /// Closes all connections; reads and writes afterwards fail.
+    /// - Throws: `ShardDatabaseError.failedSync`, and closes nothing; `DatabaseError` where a read still runs.
     package func close() throws {
+        if syncHasFailed.load(ordering: .acquiring) { throw ShardDatabaseError.failedSync(path: path) }
         try checkpointer.close()
         try pool.close()
     }

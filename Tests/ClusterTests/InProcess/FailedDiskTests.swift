@@ -1,0 +1,78 @@
+import Cluster
+import Foundation
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+extension ClusterSuites {
+    @Suite("A node whose disk fails what it must keep")
+    struct FailedDiskTests {
+        @Test(
+            "it ends where its raft log fails, also while it only joins and has no replica that could tell",
+            .timeLimit(.minutes(1)))
+        func joining() async throws {
+            let disk = BrokenDisk()
+            let cluster = try await TestCluster(nodeCount: 3) { settings in
+                settings.shardCount = 1
+                if settings.nodeID == 3 { settings.log.disk = disk }
+            }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            await cluster.stop([3])
+            try FileManager.default.removeItem(atPath: cluster.dataPath(3))
+
+            let (reasons, reason) = AsyncStream.makeStream(of: String.self)
+            try await cluster.start([3]) { _, text in reason.yield(text) }
+            disk.isBroken.store(true, ordering: .releasing)
+            var iterator = reasons.makeAsyncIterator()
+            let text = try #require(await iterator.next())
+            #expect(text.contains("the raft log failed") && text.contains("errno: \(EIO)"), "\(text)")
+            await cluster.stop([3])
+
+            disk.isBroken.store(false, ordering: .releasing)
+            try await cluster.start([3])
+            try await cluster.awaitMaps()
+            try await cluster.shutDown()
+        }
+
+        @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(1)))
+        func database() async throws {
+            try FailingSyncs.prepare()
+            let cluster = try await TestCluster(nodeCount: 1) { settings in
+                settings.shardCount = 1
+                settings.checkpoint.intervalMilliseconds = 10
+                settings.checkpoint.ageMilliseconds = 10
+            }
+            let (reasons, reason) = AsyncStream.makeStream(of: String.self)
+            try await cluster.start { _, text in reason.yield(text) }
+            try await cluster.awaitMaps()
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            _ = try await Commands.submit(Commands.save("kept", number: 7), to: cluster.node(1))
+            FailingSyncs.set(true, under: cluster.dataPath(1))
+            // The node may have ended before it answers.
+            _ = try? await Commands.submit(Commands.save("more", number: 8), to: cluster.node(1))
+            var iterator = reasons.makeAsyncIterator()
+            let text = try #require(await iterator.next())
+            #expect(text.contains("syncing \(cluster.dataPath(1))") && text.contains("to its disk failed"), "\(text)")
+            await cluster.stop()
+
+            FailingSyncs.set(false, under: cluster.dataPath(1))
+            try await cluster.start()
+            #expect(try await Commands.lookup("kept", on: cluster.node(1)).contains("7"))
+            try await cluster.shutDown()
+        }
+    }
+}
+
+/// A disk that can be told to fail what is written to the log.
+private final class BrokenDisk: LogDisk {
+    let isBroken = Atomic(false)
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isBroken.load(ordering: .acquiring), file.path.hasSuffix(".seg") {
+            throw DiskError(operation: "pwrite", path: file.path, code: EIO)
+        }
+        return try file.write(bytes, at: offset)
+    }
+}
