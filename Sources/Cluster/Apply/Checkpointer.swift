@@ -12,21 +12,21 @@ final class Checkpointer: Sendable {
     private let logger: Logger
     /// Told of a database that is damaged.
     private let onDamage: @Sendable (GroupID, any Error) -> Void
-    /// Told why the node must not go on.
-    private let onFatalError: @Sendable (String) -> Void
+    /// Told of a database, by its path, that could not be synced.
+    private let onFailedSync: @Sendable (String) -> Void
     private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 
     init(
         holdings: Holdings, log: RaftLog, settings: CheckpointSettings, logger: Logger,
         onDamage: @escaping @Sendable (GroupID, any Error) -> Void,
-        onFatalError: @escaping @Sendable (String) -> Void
+        onFailedSync: @escaping @Sendable (String) -> Void
     ) {
         self.holdings = holdings
         self.log = log
         self.settings = settings
         self.logger = logger
         self.onDamage = onDamage
-        self.onFatalError = onFatalError
+        self.onFailedSync = onFailedSync
     }
 
     /// Checkpoints everything; for a graceful stop, after the last round.
@@ -63,10 +63,8 @@ final class Checkpointer: Sendable {
             guard try isOverdue ? database.truncateWAL() : database.checkpoint() else { return }
             log.setDurableIndex(mark, of: applier.group)
         } catch ShardDatabaseError.failedSync(let path) {
-            let reason =
-                "syncing \(path) to its disk failed; look at the disk and start the node again, which loses nothing"
-            logger.error("group \(applier.group): \(reason)")
-            onFatalError(reason)
+            logger.error("group \(applier.group): syncing \(path) failed")
+            onFailedSync(path)
         } catch {
             logger.error("group \(applier.group): checkpoint failed: \(error)")
             if DataDamage.isDamage(error) { onDamage(applier.group, error) }

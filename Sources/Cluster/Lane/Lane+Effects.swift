@@ -201,6 +201,7 @@ extension Lane {
         // The replica may have been given up meanwhile.
         guard replicas[group]?.applier === applier else { return }
         switch progress {
+        case .failed(ShardDatabaseError.failedSync(let path)): syncFailed(path)
         case .failed(let error):
             if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
             if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull(nil) }

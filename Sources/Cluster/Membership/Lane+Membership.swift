@@ -182,6 +182,10 @@ extension Lane {
     }
 
     func logFailed(_ error: any Error) { end("the raft log failed: \(error)") }
+
+    func syncFailed(_ path: String) {
+        end("syncing \(path) to its disk failed: look at the disk, then start the node again")
+    }
 }
 
 extension Lane {

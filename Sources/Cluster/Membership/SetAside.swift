@@ -77,7 +77,7 @@ enum SetAside {
     }
 
     private static func remains(in folder: String) throws -> [String] {
-        var remains = ["log/identity", "directory.sqlite"].filter { exists("\(folder)/\($0)") }
+        var remains = ["directory.sqlite"].filter { exists("\(folder)/\($0)") }
         if exists(folder + "/shards") {
             remains += try listFolder(at: folder + "/shards").filter { $0.hasSuffix(".sqlite") }.map { "shards/\($0)" }
         }

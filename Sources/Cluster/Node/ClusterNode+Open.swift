@@ -48,7 +48,7 @@ extension ClusterNode {
                     onDamage: { group, error in
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
                     },
-                    onFatalError: { reason in lane.eventLoop.execute { lane.end(reason) } }),
+                    onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
                 blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
@@ -116,21 +116,29 @@ extension ClusterNode {
             try setAside(settings, because: reason, logger)
         }
         try prepareFolder(path)
-        let opened: (RaftLog, [GroupID: RecoveredGroup])
+        func openAfterAll(_ reason: String) throws -> (RaftLog, [GroupID: RecoveredGroup]) {
+            try setAside(settings, because: reason, logger)
+            try prepareFolder(path)
+            return try openLog(settings, platform)
+        }
+        var opened: (log: RaftLog, groups: [GroupID: RecoveredGroup])
         do throws(RaftLogError) {
             opened = try openLog(settings, platform)
         } catch {
             guard case .corrupt = error, settings.nodes.count > 1 else {
                 throw startError(error, settings)
             }
-            try setAside(settings, because: "its raft log is damaged below what was durable (\(error))", logger)
-            try prepareFolder(path)
-            opened = try openLog(settings, platform)
+            opened = try openAfterAll("its raft log is damaged below what was durable (\(error))")
+        }
+        // A first start that was cut short leaves an empty log.
+        if !opened.groups.isEmpty, try NodeFolder.read(path) == nil {
+            opened.log.close()
+            opened = try openAfterAll("\(path)/node.json is missing, but its raft log holds replicas")
         }
         // The log's lock makes sure that these are nobody else's: what a stopped transfer left behind is of no use.
         try clearSnapshots(path)
         let folder = try NodeFolder(settings, configured: configured, random: platform.random)
-        return (folder, opened.0, opened.1)
+        return (folder, opened.log, opened.groups)
     }
 
     /// Gives up what the folder holds, if there are others to fetch it from.

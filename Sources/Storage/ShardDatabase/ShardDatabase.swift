@@ -86,8 +86,13 @@ package final class ShardDatabase: Sendable {
 
     /// Runs `body` in one transaction and commits it; any error rolls back. Called on the shard's apply thread.
     /// - Throws: what `body` throws, or `DatabaseError` on an I/O error. A commit that failed must not be tried again.
+    ///   `ShardDatabaseError.failedSync` where a WAL that starts over could not be synced.
     package func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try pool.write(body)
+        do {
+            return try pool.write(body)
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_IOERR_FSYNC {
+            throw syncFailed()
+        }
     }
 
     /// Runs `body` on a reader, in a snapshot taken at its first statement; waits while all readers are busy.
@@ -146,13 +151,16 @@ package final class ShardDatabase: Sendable {
         switch sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, mode, &total, &moved) {
         case SQLITE_OK: return total == moved
         case SQLITE_BUSY: return false
-        case ResultCode.SQLITE_IOERR_FSYNC.rawValue:
-            // SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection. So
-            // they stay open until the process ends.
-            if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) { _ = Unmanaged.passRetained(self) }
-            throw ShardDatabaseError.failedSync(path: path)
+        case ResultCode.SQLITE_IOERR_FSYNC.rawValue: throw syncFailed()
         case let code: throw DatabaseError(resultCode: ResultCode(rawValue: code), message: "checkpoint of \(path)")
         }
+    }
+
+    /// SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection. So nothing is
+    /// checkpointed any more, and the connections stay open until the process ends.
+    private func syncFailed() -> ShardDatabaseError {
+        if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) { _ = Unmanaged.passRetained(self) }
+        return .failedSync(path: path)
     }
 
     /// A passive checkpoint that only readers hold back.
