@@ -1,4 +1,4 @@
-import Crypto
+package import Crypto
 package import Foundation
 import SwiftASN1
 package import X509
@@ -25,12 +25,12 @@ package struct CertificateAuthority: Sendable {
         self.key = key
     }
 
-    /// Makes an authority with a fresh key and a random serial.
+    /// Makes an authority with a random serial.
     /// - Throws: `CertificatesError` if the name or the lifetime cannot stand in a certificate.
     package static func create(
-        commonName: String, now: Date, lifetime: TimeInterval = lifetimeSeconds
+        commonName: String, key: P256.Signing.PrivateKey = P256.Signing.PrivateKey(), now: Date,
+        lifetime: TimeInterval = lifetimeSeconds
     ) throws(CertificatesError) -> CertificateAuthority {
-        let key = P256.Signing.PrivateKey()
         do {
             let publicKey = Certificate.PublicKey(key.publicKey)
             let name = try DistinguishedName { CommonName(commonName) }

@@ -20,29 +20,45 @@ package struct CertificateFolder: Sendable {
     /// Signs what nodes show clients.
     package let clientAuthority: CertificateAuthority
 
-    /// Makes the folder, if need be, and both authorities.
+    /// Makes the folder, if need be, and both authorities. What is there of them, because this was cut short before, stays as it is.
     /// - Parameter commonName: the cluster's name; the authorities are called `<name> peer CA` and `<name> client CA`.
-    /// - Throws: `CertificatesError`; authorities that are already there are never overwritten.
+    /// - Throws: `CertificatesError`, also where both authorities are there, or one is lost that nodes' certificates are of.
     package static func create(
         path: String, commonName: String = "Zonekeeper", now: Date,
         lifetime: TimeInterval = CertificateAuthority.lifetimeSeconds
     ) throws(CertificatesError) -> CertificateFolder {
-        for file in ["peer-ca.pem", "peer-ca.key", "client-ca.pem", "client-ca.key"]
-        where Files.exists("\(path)/\(file)") {
+        if Files.exists("\(path)/peer-ca.pem"), Files.exists("\(path)/client-ca.pem") {
             throw CertificatesError(
-                file: "\(path)/\(file)", problem: "is already there",
+                file: "\(path)/peer-ca.pem", problem: "is already there",
                 remedy: "Use it as it is, renew the nodes' certificates, or choose another folder")
         }
-        let peer = try CertificateAuthority.create(commonName: commonName + " peer CA", now: now, lifetime: lifetime)
-        let client = try CertificateAuthority.create(
-            commonName: commonName + " client CA", now: now, lifetime: lifetime)
         try Files.makeFolder(path)
-        for (name, authority) in [("peer-ca", peer), ("client-ca", client)] {
-            try Files.write(authority.key.pemRepresentation + "\n", to: "\(path)/\(name).key", mode: Files.keyMode)
+        let hasNodes = Files.names(in: path).contains { $0.hasPrefix("node-") }
+        func authority(_ file: String, _ name: String) throws(CertificatesError) -> CertificateAuthority {
+            let (certificatePath, keyPath) = ("\(path)/\(file).pem", "\(path)/\(file).key")
+            if Files.exists(certificatePath) {
+                let certificate = try Files.readCertificate(certificatePath)
+                return CertificateAuthority(certificate: certificate, key: try Files.readKey(keyPath, for: certificate))
+            }
+            let hasKey = Files.exists(keyPath)
+            guard hasKey || !hasNodes else {
+                throw CertificatesError(
+                    file: certificatePath, problem: "is missing, and there are nodes' certificates of it",
+                    remedy: "Restore it, or choose another folder")
+            }
+            let authority = try CertificateAuthority.create(
+                commonName: "\(commonName) \(name) CA",
+                key: hasKey ? Files.readKey(keyPath) : P256.Signing.PrivateKey(),
+                now: now, lifetime: lifetime)
+            // The key first: nothing is signed by it before its certificate is there.
+            if !hasKey { try Files.write(authority.key.pemRepresentation + "\n", to: keyPath, mode: Files.keyMode) }
             let certificate = try Files.pem(authority.certificate)
-            try Files.write(certificate, to: "\(path)/\(name).pem", mode: Files.certificateMode)
+            try Files.write(certificate, to: certificatePath, mode: Files.certificateMode)
+            return authority
         }
-        return CertificateFolder(path: path, peerAuthority: peer, clientAuthority: client)
+        return CertificateFolder(
+            path: path, peerAuthority: try authority("peer-ca", "peer"),
+            clientAuthority: try authority("client-ca", "client"))
     }
 
     /// Reads the authorities, keys included.

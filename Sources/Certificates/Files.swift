@@ -11,6 +11,11 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    /// What is in a folder; nothing where it cannot be read.
+    static func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
     /// Makes a folder for its owner only; a folder that is there keeps its contents and gets the mode.
     static func makeFolder(_ path: String) throws(CertificatesError) {
         if mkdir(path, folderMode) != 0, errno != EEXIST {
@@ -85,17 +90,20 @@ enum Files {
         }
     }
 
-    /// Reads a key and checks that it belongs to the certificate beside it.
-    static func readKey(_ path: String, for certificate: Certificate) throws(CertificatesError)
-        -> P256.Signing.PrivateKey
-    {
+    static func readKey(_ path: String) throws(CertificatesError) -> P256.Signing.PrivateKey {
         let text = try read(path)
-        let key: P256.Signing.PrivateKey
-        do { key = try P256.Signing.PrivateKey(pemRepresentation: text) } catch {
+        do { return try P256.Signing.PrivateKey(pemRepresentation: text) } catch {
             throw CertificatesError(
                 file: path, problem: "is not an ECDSA P-256 key in PEM form: \(error)",
                 remedy: "Restore it, or start anew")
         }
+    }
+
+    /// Reads a key and checks that it belongs to the certificate beside it.
+    static func readKey(_ path: String, for certificate: Certificate) throws(CertificatesError)
+        -> P256.Signing.PrivateKey
+    {
+        let key = try readKey(path)
         guard Certificate.PublicKey(key.publicKey) == certificate.publicKey else {
             throw CertificatesError(
                 file: path, problem: "does not belong to the certificate beside it",

@@ -79,6 +79,33 @@ struct FolderTests {
         #expect(scratch.read("node-1/peer.pem") == before)
     }
 
+    @Test("making authorities goes on wherever it was cut short, and makes none anew that nodes' certificates are of")
+    func cutShort() throws {
+        let names = ["peer-ca.key", "peer-ca.pem", "client-ca.key", "client-ca.pem"]
+        let whole = try CertificateFolder.create(path: scratch.path, now: now)
+        for count in names.indices {
+            let other = Scratch()
+            try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
+            for name in names.prefix(count) {
+                try FileManager.default.copyItem(atPath: "\(scratch.path)/\(name)", toPath: "\(other.path)/\(name)")
+            }
+            let folder = try CertificateFolder.create(path: other.path, now: now)
+            for name in names.prefix(count) { #expect(other.read(name) == scratch.read(name)) }
+            #expect((other.read("peer-ca.key") == scratch.read("peer-ca.key")) == (count > 0))
+            #expect(
+                try CertificateFolder.load(path: other.path).clientAuthority.certificate
+                    == folder.clientAuthority.certificate)
+            try folder.issueNode(nodeID: 1, now: now)
+        }
+        try whole.issueNode(nodeID: 1, now: now)
+        try FileManager.default.removeItem(atPath: scratch.path + "/client-ca.pem")
+        try FileManager.default.removeItem(atPath: scratch.path + "/client-ca.key")
+        let lost = #expect(throws: CertificatesError.self) {
+            try CertificateFolder.create(path: scratch.path, now: now)
+        }
+        #expect(lost?.file == scratch.path + "/client-ca.pem")
+    }
+
     @Test("errors say which file, what was wrong and what to do")
     func errors() throws {
         let missing = #expect(throws: CertificatesError.self) { try CertificateFolder.load(path: scratch.path) }
