@@ -33,28 +33,25 @@ package struct CertificateFolder: Sendable {
                 remedy: "Use it as it is, renew the nodes' certificates, or choose another folder")
         }
         try Files.makeFolder(path)
-        let hasNodes = Files.names(in: path).contains { $0.hasPrefix("node-") }
+        let hasNodes = try Files.names(in: path).contains { $0.hasPrefix("node-") }
         func authority(_ file: String, _ name: String) throws(CertificatesError) -> CertificateAuthority {
             let (certificatePath, keyPath) = ("\(path)/\(file).pem", "\(path)/\(file).key")
-            if Files.exists(certificatePath) {
-                let certificate = try Files.readCertificate(certificatePath)
-                return CertificateAuthority(certificate: certificate, key: try Files.readKey(keyPath, for: certificate))
+            if !Files.exists(certificatePath) {
+                guard !hasNodes else {
+                    throw CertificatesError(
+                        file: certificatePath, problem: "is missing, and there are nodes' certificates beside it",
+                        remedy: "Restore it, or choose another folder")
+                }
+                // What another process made meanwhile counts. The key first: nothing is signed by it before its certificate is there.
+                let new = P256.Signing.PrivateKey().pemRepresentation + "\n"
+                _ = try Files.writeNew(new, to: keyPath, mode: Files.keyMode)
+                let made = try CertificateAuthority.create(
+                    commonName: "\(commonName) \(name) CA", key: Files.readKey(keyPath), now: now, lifetime: lifetime)
+                let certificate = try Files.pem(made.certificate)
+                _ = try Files.writeNew(certificate, to: certificatePath, mode: Files.certificateMode)
             }
-            let hasKey = Files.exists(keyPath)
-            guard hasKey || !hasNodes else {
-                throw CertificatesError(
-                    file: certificatePath, problem: "is missing, and there are nodes' certificates of it",
-                    remedy: "Restore it, or choose another folder")
-            }
-            let authority = try CertificateAuthority.create(
-                commonName: "\(commonName) \(name) CA",
-                key: hasKey ? Files.readKey(keyPath) : P256.Signing.PrivateKey(),
-                now: now, lifetime: lifetime)
-            // The key first: nothing is signed by it before its certificate is there.
-            if !hasKey { try Files.write(authority.key.pemRepresentation + "\n", to: keyPath, mode: Files.keyMode) }
-            let certificate = try Files.pem(authority.certificate)
-            try Files.write(certificate, to: certificatePath, mode: Files.certificateMode)
-            return authority
+            let certificate = try Files.readCertificate(certificatePath)
+            return CertificateAuthority(certificate: certificate, key: try Files.readKey(keyPath, for: certificate))
         }
         return CertificateFolder(
             path: path, peerAuthority: try authority("peer-ca", "peer"),

@@ -11,9 +11,11 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// What is in a folder; nothing where it cannot be read.
-    static func names(in folder: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    static func names(in folder: String) throws(CertificatesError) -> [String] {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+            throw systemError(folder, "cannot be listed")
+        }
+        return names
     }
 
     /// Makes a folder for its owner only; a folder that is there keeps its contents and gets the mode.
@@ -36,10 +38,9 @@ enum Files {
     /// Like `write`, but a file that is there, or that another process makes at the same time, stays as it is.
     /// - Returns: whether the file was made.
     static func writeNew(_ text: String, to path: String, mode: mode_t) throws(CertificatesError) -> Bool {
-        let temporary = "\(path).\(getpid()).new"
-        unlink(temporary)
-        try writeWhole(text, to: temporary, mode: mode)
+        let temporary = "\(path).\(UUID().uuidString).new"
         defer { unlink(temporary) }
+        try writeWhole(text, to: temporary, mode: mode)
         // Unlike a rename, a link never replaces.
         if link(temporary, path) != 0 {
             if errno == EEXIST { return false }

@@ -98,12 +98,28 @@ struct FolderTests {
             try folder.issueNode(nodeID: 1, now: now)
         }
         try whole.issueNode(nodeID: 1, now: now)
-        try FileManager.default.removeItem(atPath: scratch.path + "/client-ca.pem")
-        try FileManager.default.removeItem(atPath: scratch.path + "/client-ca.key")
-        let lost = #expect(throws: CertificatesError.self) {
-            try CertificateFolder.create(path: scratch.path, now: now)
+        for name in ["client-ca.pem", "client-ca.key"] {
+            try FileManager.default.removeItem(atPath: "\(scratch.path)/\(name)")
+            let lost = #expect(throws: CertificatesError.self) {
+                try CertificateFolder.create(path: scratch.path, now: now)
+            }
+            #expect(lost?.file == scratch.path + "/client-ca.pem")
         }
-        #expect(lost?.file == scratch.path + "/client-ca.pem")
+    }
+
+    @Test("processes that make authorities at once come to the same")
+    func atOnce() async throws {
+        let (path, now) = (scratch.path, now)
+        let folders = await withTaskGroup(of: CertificateFolder?.self) { group in
+            for _ in 0..<2 { group.addTask { try? CertificateFolder.create(path: path, now: now) } }
+            return await group.reduce(into: [CertificateFolder]()) { if let folder = $1 { $0.append(folder) } }
+        }
+        let loaded = try CertificateFolder.load(path: path)
+        #expect(!folders.isEmpty)
+        for folder in folders {
+            #expect(folder.peerAuthority.certificate == loaded.peerAuthority.certificate)
+            #expect(folder.clientAuthority.certificate == loaded.clientAuthority.certificate)
+        }
     }
 
     @Test("errors say which file, what was wrong and what to do")

@@ -31,6 +31,7 @@ package enum FailingSyncs {
     /// SQLite's code for a sync that failed, which is a macro there.
     private static let failedSync = SQLITE_IOERR | (4 << 8)
     private static let files = Mutex(Files())
+    /// Never written to, and its calls may come from any thread.
     nonisolated(unsafe) private static let system: UnsafeMutablePointer<sqlite3_vfs> = sqlite3_vfs_find(nil)
     private static let isInstalled: Bool = install()
 

@@ -145,7 +145,7 @@ struct ReplicaKeeper: Sendable {
         do {
             try replica.applier.database.close()
         } catch {
-            logger.debug("group \(group): its database is still being read while it is closed: \(error)")
+            logger.debug("group \(group): its database is not closed in order: \(error)")
         }
         return true
     }

@@ -14,7 +14,7 @@ enum SetAside {
         "node.json",
     ]
 
-    /// Whether the folder must be set aside before the node starts on it, and why.
+    /// Whether the folder must be set aside before its log is opened, and why.
     /// - Throws: `NodeStartError` if the folder's account cannot be read.
     static func reason(of folder: String) throws -> String? {
         let log = folder + "/log"

@@ -15,8 +15,15 @@ enum SnapshotInstall {
         let files = FileManager.default
         if files.fileExists(atPath: newPath) {
             // With its write-ahead log emptied the old file is whole by itself, should this end here.
-            _ = try? old.truncateWAL()
-            try? old.close()
+            do {
+                _ = try old.truncateWAL()
+                try old.close()
+            } catch ShardDatabaseError.failedSync(let path) {
+                // The WAL is needed by the next process.
+                throw ShardDatabaseError.failedSync(path: path)
+            } catch {
+                // Held by readers, or damaged: it is replaced all the same.
+            }
             let folder = URL(filePath: path).deletingLastPathComponent().path
             for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
                 try files.removeItem(atPath: path + suffix)

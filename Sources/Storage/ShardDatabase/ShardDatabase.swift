@@ -176,7 +176,7 @@ package final class ShardDatabase: Sendable {
     ///
     /// Holds no read transaction, and the writer only for a moment, if at all: the file is complete after a full
     /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
-    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system` and `.damagedCopy`.
+    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`.
     package func copy(to destination: String) throws {
         try checkpointer.writeWithoutTransaction { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
