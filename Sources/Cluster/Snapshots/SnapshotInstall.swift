@@ -17,13 +17,13 @@ enum SnapshotInstall {
             // With its write-ahead log emptied the old file is whole by itself, should this end here.
             do {
                 _ = try old.truncateWAL()
-                try old.close()
             } catch ShardDatabaseError.failedSync(let path) {
                 // The WAL is needed by the next process.
                 throw ShardDatabaseError.failedSync(path: path)
             } catch {
                 // Held by readers, or damaged: it is replaced all the same.
             }
+            try? old.close()
             let folder = URL(filePath: path).deletingLastPathComponent().path
             for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
                 try files.removeItem(atPath: path + suffix)
