@@ -34,28 +34,23 @@ package struct CertificateFolder: Sendable {
         }
         try Files.makeFolder(path)
         let hasNodes = try Files.names(in: path).contains { $0.hasPrefix("node-") }
-        func authority(_ file: String, _ name: String) throws(CertificatesError) -> CertificateAuthority {
+        for (file, name) in [("peer-ca", "peer CA"), ("client-ca", "client CA")] {
             let (certificatePath, keyPath) = ("\(path)/\(file).pem", "\(path)/\(file).key")
-            if !Files.exists(certificatePath) {
-                guard !hasNodes else {
-                    throw CertificatesError(
-                        file: certificatePath, problem: "is missing, and there are nodes' certificates beside it",
-                        remedy: "Restore it, or choose another folder")
-                }
-                // What another process made meanwhile counts. The key first: nothing is signed by it before its certificate is there.
-                let new = P256.Signing.PrivateKey().pemRepresentation + "\n"
-                _ = try Files.writeNew(new, to: keyPath, mode: Files.keyMode)
-                let made = try CertificateAuthority.create(
-                    commonName: "\(commonName) \(name) CA", key: Files.readKey(keyPath), now: now, lifetime: lifetime)
-                let certificate = try Files.pem(made.certificate)
-                _ = try Files.writeNew(certificate, to: certificatePath, mode: Files.certificateMode)
+            guard !Files.exists(certificatePath) else { continue }
+            guard !hasNodes else {
+                throw CertificatesError(
+                    file: certificatePath, problem: "is missing, and there are nodes' certificates beside it",
+                    remedy: "Restore it, or choose another folder")
             }
-            let certificate = try Files.readCertificate(certificatePath)
-            return CertificateAuthority(certificate: certificate, key: try Files.readKey(keyPath, for: certificate))
+            // What another process made meanwhile counts. The key first: nothing is signed by it before its certificate is there.
+            let new = P256.Signing.PrivateKey().pemRepresentation + "\n"
+            _ = try Files.writeNew(new, to: keyPath, mode: Files.keyMode)
+            let authority = try CertificateAuthority.create(
+                commonName: "\(commonName) \(name)", key: Files.readKey(keyPath), now: now, lifetime: lifetime)
+            let certificate = try Files.pem(authority.certificate)
+            _ = try Files.writeNew(certificate, to: certificatePath, mode: Files.certificateMode)
         }
-        return CertificateFolder(
-            path: path, peerAuthority: try authority("peer-ca", "peer"),
-            clientAuthority: try authority("client-ca", "client"))
+        return try load(path: path)
     }
 
     /// Reads the authorities, keys included.
