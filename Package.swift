@@ -102,7 +102,7 @@ let package = Package(
                 "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ],
             testing: [
-                "Certificates", "HistoryChecks", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",
+                "Certificates", "HistoryChecks", "Service", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",
                 "WebServices", "zonekeeper", .asyncHTTPClient, .httpTypes, .hummingbird,
                 .hummingbirdCore,
                 .lifecycle, .nioHTTP1, .nioHTTP2, .nioSSL, .nioTLS,
@@ -110,11 +110,18 @@ let package = Package(
         module(
             "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
         module(
+            "Service",
+            [
+                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
+                "RecordModel", "RecordStore", "Wire", .crypto, .logging,
+            ], testing: [.nioPosix]),
+        module(
             "WebServices",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
                 "RecordModel",
-                "RecordStore", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
+                "RecordStore", "Service", "Storage", "Wire", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
+                .hummingbirdCore,
                 .hummingbirdHTTP2,
                 .lifecycle,
                 .logging, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
@@ -142,7 +149,7 @@ let package = Package(
                 name: "zonekeeper",
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
-                    "ServiceClient",
+                    "Service", "ServiceClient",
                     "Storage", "WebServices",
                     .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
                     .nioPosix, .nioSSL, .nioTLS, .unixSignals,
@@ -160,7 +167,8 @@ let package = Package(
             .target(
                 name: "TestSupport",
                 dependencies: [
-                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "WebServices",
+                    "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Service",
+                    "WebServices",
                     "zonekeeper", .asyncHTTPClient, .grdbSQLite,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),

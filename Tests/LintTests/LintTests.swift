@@ -50,7 +50,8 @@ struct LintTests {
             ["Wire"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
             ["Authorization", "Certificates", "ServiceClient"],
             ["Storage", "PeerTransport", "UbiquitousKeyValueStore"],
-            ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["WebServices"],
+            ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["Service"],
+            ["WebServices"],
             ["zonekeeper"],
         ]
         for (level, targets) in layers.enumerated() {

@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import PeerTransport
+import Service
 package import WebServices
 
 /// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in a
@@ -27,7 +28,8 @@ package final class SingleNode: Sendable {
         self.node = node
         self.group = group
         context = WebContext(
-            node: node, administrator: AdministratorToken(secret: Self.administratorToken), logger: logger)
+            service: RecordService(node: node, logger: logger),
+            administrator: AdministratorToken(secret: Self.administratorToken))
         context.start()
         service = InProcessService(context: context)
     }

@@ -2,6 +2,7 @@ import Admission
 import Directory
 import Dispatch
 import RecordModel
+import Service
 import Synchronization
 import Testing
 import Wire

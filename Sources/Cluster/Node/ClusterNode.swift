@@ -31,7 +31,7 @@ package final class ClusterNode: Sendable {
     let keeper: ReplicaKeeper
     let lane: Lane
     let log: RaftLog
-    let platform: any NodePlatform
+    package let platform: any NodePlatform
     let transport: any PeerNetwork
     let workers: [any SerialQueue]
     let holdings: Holdings
@@ -130,7 +130,9 @@ package final class ClusterNode: Sendable {
     /// The time by which a request that begins now is answered.
     package func deadline() -> Deadline { deadline(milliseconds: settings.requestDeadlineMilliseconds) }
 
-    func deadline(milliseconds: UInt64) -> Deadline { Deadline(milliseconds: milliseconds, from: platform.clock.now) }
+    package func deadline(milliseconds: UInt64) -> Deadline {
+        Deadline(milliseconds: milliseconds, from: platform.clock.now)
+    }
 
     /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun. Returns when
     /// this node may serve clients.

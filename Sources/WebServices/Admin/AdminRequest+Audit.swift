@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 import Wire
 
 extension AdminRequest {
@@ -14,7 +15,7 @@ extension AdminRequest {
         let read = DirectoryRead.audit(after: after, limit: min(limit, Self.auditRecordsPerPageMax))
         let answer: [UInt8]
         do throws(ClusterError) {
-            answer = try await context.node.router.read(read.encoded(), from: .directory, by: deadline)
+            answer = try await context.service.node.router.read(read.encoded(), from: .directory, by: deadline)
         } catch {
             throw RequestFailure(error)
         }

@@ -3,6 +3,7 @@ import Directory
 import PeerTransport
 import RaftCore
 import RecordModel
+import Service
 
 // Who is in the cluster, and where replicas are and shall be.
 extension AdminRequest {
@@ -22,11 +23,11 @@ extension AdminRequest {
                     ServiceError(
                         .tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1))
             }
-            return Self.overview(of: map, await context.node.members(by: deadline))
+            return Self.overview(of: map, await context.service.node.members(by: deadline))
         } catch {
             // A change is made: that this node cannot find out now how far it is must not hide it. Nothing counts as settled then.
             guard method != "GET" else { throw error }
-            return Self.overview(of: context.node.map, [:])
+            return Self.overview(of: context.service.node.map, [:])
         }
     }
 

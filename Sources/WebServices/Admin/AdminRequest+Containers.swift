@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 
 extension AdminRequest {
     func containers() async throws(RequestFailure) -> Reply {
@@ -32,7 +33,7 @@ extension AdminRequest {
                 "name: 1 to \(Limits.nameLengthMax) letters, digits, dots, hyphens and underscores are expected, such as "
                     + "iCloud.com.example.app")
         }
-        try await change(.createContainer(name: name, time: context.now))
+        try await change(.createContainer(name: name, time: context.service.now))
         return Reply { $0.member("name", name) }
     }
 
@@ -44,7 +45,7 @@ extension AdminRequest {
         let number = (directory.keys(of: container).last?.number ?? 0) + 1
         let key: ContainerKey
         do throws(ServiceError) {
-            key = try context.node.vault.newContainerKey(number: number, container: container)
+            key = try context.service.node.vault.newContainerKey(number: number, container: container)
         } catch {
             throw RequestFailure(error)
         }

@@ -1,6 +1,7 @@
 import Admission
 import Directory
 import RecordModel
+import Service
 
 // Keys with which servers sign their requests. The private halves never come here.
 extension AdminRequest {
@@ -38,7 +39,7 @@ extension AdminRequest {
         guard let account = try await directory().accountsByName[user] else { throw Self.unknownUser(user) }
         let key = ServerKey(
             id: Self.randomHex(bytes: 32), container: container, environment: environment, publicKey: publicKey,
-            accountID: account.id, label: try label(json), created: context.now)
+            accountID: account.id, label: try label(json), created: context.service.now)
         try await change(.createServerKey(key))
         return Reply { writer in
             writer.member("id", key.id)

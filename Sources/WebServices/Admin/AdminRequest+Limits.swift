@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 
 // What containers are held to: values of the cluster and of single containers.
 extension AdminRequest {
@@ -19,7 +20,7 @@ extension AdminRequest {
                 "nothing to change: a limit and its value, such as {\"requestsPerSecond\": 40}, is expected")
         }
         try await change(.setLimits(container: container, changes))
-        return Self.limits(of: container, in: context.node.directory.snapshot)
+        return Self.limits(of: container, in: context.service.node.directory.snapshot)
     }
 
     /// The container that the parameter names; nil where it is missing, for the cluster's own values.

@@ -1,6 +1,7 @@
 import Admission
 import Directory
 import RecordModel
+import Service
 
 // Who may sign in besides the users with a password: users of identity providers, and whoever makes an account.
 extension AdminRequest {

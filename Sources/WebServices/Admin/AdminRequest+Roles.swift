@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 
 // Who has which of a schema's custom roles.
 extension AdminRequest {
@@ -8,7 +9,7 @@ extension AdminRequest {
     func roles() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let schema = try await currentSchema(key).schema
-        let directory = context.node.directory.snapshot
+        let directory = context.service.node.directory.snapshot
         let members = directory.members(container: key.container, environment: key.environment)
         let names = Set(schema.roles.filter { !$0.hasPrefix("_") } + members.map(\.role))
         return Reply { writer in

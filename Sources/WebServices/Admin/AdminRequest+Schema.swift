@@ -1,5 +1,6 @@
 import Directory
 import RecordModel
+import Service
 
 // The life of a schema: every change is a plan, which a dry run shows and otherwise happens wholly or not at all.
 extension AdminRequest {
@@ -158,7 +159,7 @@ extension AdminRequest {
     /// of a removal would show the old values once the same name is added again.
     private func spread(_ key: SchemaKey, version: UInt64) async throws(RequestFailure) {
         do throws(RequestFailure) {
-            _ = try await context.indexStates(key, by: deadline)
+            _ = try await context.service.indexStates(key, by: deadline)
         } catch {
             throw RequestFailure(
                 ServiceError(
@@ -194,7 +195,7 @@ extension AdminRequest {
         let production = SchemaKey(container: key.container, environment: .production)
         return SchemaPlan(
             from: current.schema, to: wanted, mode: isAdditive ? .additive : .replace,
-            protecting: context.schema(production).schema)
+            protecting: context.service.schema(production).schema)
     }
 
     private func result(of plan: SchemaPlan, on current: VersionedSchema) throws(RequestFailure) -> Schema {

@@ -1,12 +1,13 @@
 import Directory
 import RecordModel
+import Service
 
 extension AdminRequest {
     /// The schema as JSON: types, fields, grants, and how far each index is built.
     func schemaState() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let current = try await currentSchema(key)
-        let progress = try await context.indexStates(key, by: deadline)
+        let progress = try await context.service.indexStates(key, by: deadline)
         let schema = current.schema.normalized
         return Reply { writer in
             writer.member("container", key.container)

@@ -4,17 +4,18 @@ import Glibc
 import PeerTransport
 import RaftCore
 import RecordModel
+import Service
 
 extension AdminRequest {
     /// What this node is at.
     func status() async throws(RequestFailure) -> Reply {
-        let replicas = await context.node.status()
-        let ownID = context.node.settings.nodeID
+        let replicas = await context.service.node.status()
+        let ownID = context.service.node.settings.nodeID
         return Reply { writer in
             writer.member("node", integer: Int64(ownID.rawValue))
             writer.member("pid", integer: Int64(getpid()))
-            writer.member("clusterID", context.node.settings.clusterID)
-            writer.member("ready", context.node.isReady(replicas))
+            writer.member("clusterID", context.service.node.settings.clusterID)
+            writer.member("ready", context.service.node.isReady(replicas))
             writer.key("replicas")
             writer.array { writer in
                 for replica in replicas {
@@ -37,10 +38,10 @@ extension AdminRequest {
         let key = try schemaKey()
         let database = DatabaseKey(
             container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)
-        let group = context.node.map.group(of: ZoneKey(database: database, name: ZoneKey.defaultZoneName))
-        let leader = context.node.leader(of: group)
+        let group = context.service.node.map.group(of: ZoneKey(database: database, name: ZoneKey.defaultZoneName))
+        let leader = context.service.node.leader(of: group)
         return Reply { writer in
-            writer.member("leader", leader == context.node.settings.nodeID)
+            writer.member("leader", leader == context.service.node.settings.nodeID)
             writer.member("shard", integer: Int64(group.shard ?? -1))
         }
     }
@@ -49,7 +50,7 @@ extension AdminRequest {
     func hashState() async throws(RequestFailure) -> Reply {
         let group = try group()
         do throws(ClusterError) {
-            let hash = try await context.node.router.submit(.hashState, to: group, by: deadline)
+            let hash = try await context.service.node.router.submit(.hashState, to: group, by: deadline)
             return Reply { $0.member("hash", Hex.encode(hash)) }
         } catch {
             throw RequestFailure(error)
@@ -61,7 +62,7 @@ extension AdminRequest {
         let group = try group()
         let hashes: [(index: LogIndex, hash: [UInt8])]
         do {
-            hashes = try await context.node.stateHashes(of: group)
+            hashes = try await context.service.node.stateHashes(of: group)
         } catch {
             throw RequestFailure(.internalError, "reading failed: \(error)")
         }
@@ -79,8 +80,9 @@ extension AdminRequest {
     }
 
     private func group() throws(RequestFailure) -> GroupID {
-        guard let number = UInt64(try parameter("group")), context.node.map.groups.contains(GroupID(number)) else {
-            throw RequestFailure(.badRequest, "group: 0 to \(context.node.map.groups.count - 1) is expected")
+        guard let number = UInt64(try parameter("group")), context.service.node.map.groups.contains(GroupID(number))
+        else {
+            throw RequestFailure(.badRequest, "group: 0 to \(context.service.node.map.groups.count - 1) is expected")
         }
         return GroupID(number)
     }

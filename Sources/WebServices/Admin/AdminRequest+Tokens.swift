@@ -1,6 +1,7 @@
 import Admission
 import Directory
 import RecordModel
+import Service
 
 extension AdminRequest {
     /// `GET tokens`: a page of them, oldest first.
@@ -87,7 +88,7 @@ extension AdminRequest {
         }
         let token = Token(
             id: Self.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind,
-            label: try label(json), created: context.now)
+            label: try label(json), created: context.service.now)
         try await change(.createToken(token))
         return Reply { writer in
             writer.member("id", token.id)
@@ -157,7 +158,7 @@ extension AdminRequest {
             }
             seconds = number
         }
-        return .session(container: container, accountID: account.id, expires: context.now + seconds * 1_000)
+        return .session(container: container, accountID: account.id, expires: context.service.now + seconds * 1_000)
     }
 
     func revokeToken() async throws(RequestFailure) -> Reply {

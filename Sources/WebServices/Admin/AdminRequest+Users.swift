@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 
 extension AdminRequest {
     /// `GET users`: a page of them, by name.
@@ -43,7 +44,7 @@ extension AdminRequest {
         let given = try accountChanges()
         func unlessEmpty(_ text: String?) -> String? { text?.isEmpty == false ? text : nil }
         var account = Account(
-            id: Self.randomHex(bytes: 16), name: name, created: context.now, email: unlessEmpty(given.email),
+            id: Self.randomHex(bytes: 16), name: name, created: context.service.now, email: unlessEmpty(given.email),
             givenName: unlessEmpty(given.givenName), familyName: unlessEmpty(given.familyName),
             isDiscoverable: given.isDiscoverable ?? false)
         if let identity = given.identity, identity != .none { account.identity = identity }
@@ -64,13 +65,13 @@ extension AdminRequest {
                 "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         try await change(.updateAccount(name: name, changes))
-        do throws(RequestFailure) { try await context.refreshDirectory() } catch {
+        do throws(RequestFailure) { try await context.service.refreshDirectory() } catch {
             throw RequestFailure(
                 ServiceError(
                     .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
                     retryAfterSeconds: 1))
         }
-        guard let account = context.node.directory.snapshot.accountsByName[name] else {
+        guard let account = context.service.node.directory.snapshot.accountsByName[name] else {
             throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
         }
         return Reply { Self.write(account, to: &$0) }
@@ -149,7 +150,7 @@ extension AdminRequest {
     /// cluster did not answer.
     private var withWholeDeadline: AdminRequest {
         var request = self
-        request.deadline = context.node.deadline()
+        request.deadline = context.service.node.deadline()
         return request
     }
 

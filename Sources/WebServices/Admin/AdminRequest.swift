@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RecordModel
+import Service
 import Wire
 
 /// A request under `/admin/1`, whose sender has shown the administrator's token.
@@ -65,18 +66,18 @@ struct AdminRequest: Sendable {
     /// - Returns: the new version, where the command gives one.
     @discardableResult
     func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
-        switch try await context.settle(command, origin: origin, by: deadline) {
+        switch try await context.service.settle(command, origin: origin, by: deadline) {
         case .refused(let error): throw RequestFailure(error)
         case .done(let version):
-            await context.catchUp()
+            await context.service.catchUp()
             return version
         }
     }
 
     /// The directory as it is now.
     func directory() async throws(RequestFailure) -> DirectorySnapshot {
-        try await context.refreshDirectory()
-        return context.node.directory.snapshot
+        try await context.service.refreshDirectory()
+        return context.service.node.directory.snapshot
     }
 
     func respond() async throws(RequestFailure) -> Reply {
@@ -151,7 +152,8 @@ struct AdminRequest: Sendable {
         case ("GET", "state-hash"): return try await stateHashes()
         case ("GET", "metrics"):
             return Reply(
-                body: Array(context.metrics.text(of: context.node).utf8), contentType: "text/plain; version=0.0.4")
+                body: Array(context.metrics.text(of: context.service.node).utf8),
+                contentType: "text/plain; version=0.0.4")
         default: throw unknown(route)
         }
     }

@@ -1,3 +1,4 @@
+import Cluster
 import HTTPTypes
 import NIOHTTP1
 import RecordModel
@@ -67,7 +68,10 @@ struct EdgeRefusal: Hashable, Sendable {
     }
 
     private func answer() -> (fields: HTTPFields, body: [UInt8]) {
-        let uuid = UUIDv7.generate(now: WallTime.now)
+        let uuid = UUIDv7(
+            milliseconds: SystemClock().wallMilliseconds,
+            random: (.random(in: 0 ... .max), .random(in: 0 ... .max))
+        ).text
         let reply = Reply(error, status: status, uuid: uuid)
         var fields: HTTPFields = [
             .contentType: reply.contentType, .contentLength: String(reply.body.count), .server: "zonekeeper",

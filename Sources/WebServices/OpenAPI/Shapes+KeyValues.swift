@@ -88,7 +88,7 @@ extension OpenAPIDocument {
                 .may("syncToken", .text.orNull, "Without one the answer comes at once."),
                 .may(
                     "timeout", .integer(minimum: 0).orNull,
-                    "Seconds; \(KeyValues.watchSecondsMax) by default, and at most."),
+                    "Seconds; \(PreferenceRoutes.watchSecondsMax) by default, and at most."),
                 .may("resultsLimit", .integer(minimum: 1)),
             ])
         ),

@@ -1,4 +1,5 @@
 import RecordModel
+import Service
 
 /// What is under `/kv/1/{container}/{environment}/`.
 enum KeyValueAction: String, CaseIterable, Sendable {
@@ -21,7 +22,7 @@ enum KeyValueAction: String, CaseIterable, Sendable {
         guard action.methods.contains(method) else {
             throw RequestFailure(
                 .badRequest, "\(name) is called with \(action.methods.joined(separator: " or ")), not with \(method)",
-                status: 405)
+                details: .methods(action.methods))
         }
         self = action
     }

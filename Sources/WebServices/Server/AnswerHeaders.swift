@@ -3,6 +3,7 @@ import Directory
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Service
 
 /// The headers of an answer, gathered while its request is worked on, so that errors carry them too.
 struct AnswerHeaders: Sendable {
@@ -25,6 +26,12 @@ struct AnswerHeaders: Sendable {
     }
 
     mutating func add(_ name: String, _ value: String) { fields.append((name, value)) }
+
+    mutating func add(_ notes: RequestNotes) {
+        if let token = notes.webAuthToken { add("X-Apple-CloudKit-Web-Auth-Token", token) }
+        guard let rate = notes.rate else { return }
+        add("RateLimit", "\"\(rate.kind.rawValue)\";r=\(rate.remaining);t=\((rate.resetMilliseconds + 999) / 1_000)")
+    }
 
     /// Lets the pages read the answer that the API token is for.
     mutating func allow(_ token: Token?) {

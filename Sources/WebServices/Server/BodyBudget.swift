@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import RaftCore
 import RecordModel
+import Service
 import Synchronization
 
 /// The bytes of request bodies that a node holds at once. They count as they arrive, so that a slow sender takes only what it sent.
@@ -57,14 +58,12 @@ final class BodyBudget: Sendable {
     }
 
     private static func tooLarge(_ limit: Int) -> RequestFailure {
-        var failure = RequestFailure(
-            .badRequest, "the body is larger than \(limit) bytes; send less in one request", status: 413)
-        failure.isBodyUnread = true
-        return failure
+        RequestFailure(
+            .badRequest, "the body is larger than \(limit) bytes; send less in one request", details: .bodyTooLarge)
     }
 
     private static let tooSlow = RequestFailure(
-        .badRequest, "the body took longer than \(secondsMax) s; send less in one request", status: 408)
+        .badRequest, "the body took longer than \(secondsMax) s; send less in one request", details: .bodyTooSlow)
 
     private static let full = RequestFailure(
         ServiceError(

@@ -1,6 +1,7 @@
 import Cluster
 import Foundation
 import Glibc
+import Service
 import Storage
 import Synchronization
 

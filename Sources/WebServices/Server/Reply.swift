@@ -1,6 +1,7 @@
-import Directory
 import Hummingbird
+import KeyValueStore
 import RecordModel
+import Service
 
 /// An answer on its way to the client.
 struct Reply: Sendable {
@@ -40,28 +41,30 @@ struct Reply: Sendable {
     }
 }
 
-/// A request whose whole answer is an error, sometimes under another status than its code has.
-struct RequestFailure: Error {
-    var error: ServiceError
-    var status: Int?
-    /// Whether the request's body was not read to its end.
-    var isBodyUnread = false
-    /// The API token whose user is to sign in; the answer says where.
-    var signIn: Token?
-    /// More of it, for programs.
-    var details: FailureDetails?
-
-    init(_ error: ServiceError, status: Int? = nil) {
-        self.error = error
-        self.status = status
+extension RequestFailure {
+    /// The status of its answer.
+    var status: Int {
+        switch details {
+        case .notBuilt: 501
+        case .methods: 405
+        case .bodyTooLarge: 413
+        case .bodyTooSlow: 408
+        case .limit, .expiredToken, nil: error.code.httpStatus
+        }
     }
+}
 
-    init(_ code: ErrorCode, _ reason: String, status: Int? = nil) {
-        self.init(ServiceError(code, reason), status: status)
-    }
-
-    /// Something CloudKit has and this server does not have yet.
-    static func notBuilt(_ what: String) -> RequestFailure {
-        RequestFailure(.badRequest, "\(what) is not built yet in this version of Zonekeeper", status: 501)
+extension RequestFailure.Details {
+    /// Writes what it says to programs into an error's object.
+    func write(to writer: inout JSONWriter) {
+        switch self {
+        case .limit(let name, let actual, let max, let key):
+            writer.member("limit", name)
+            writer.member("actual", integer: actual)
+            writer.member("max", integer: max)
+            if let key { writer.member("key", key) }
+        case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
+        case .notBuilt, .methods, .bodyTooLarge, .bodyTooSlow: break
+        }
     }
 }

@@ -3,6 +3,7 @@ import Directory
 import HTTPTypes
 import Hummingbird
 import RecordModel
+import Service
 
 /// One HTTP request, as the routes look at it.
 struct WebCall: Sendable {

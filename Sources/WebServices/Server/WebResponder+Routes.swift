@@ -1,4 +1,5 @@
 import RecordModel
+import Service
 
 /// Every action under `/database/1/{container}/{environment}/{database}/`: the table of contents of the protocol.
 enum DatabaseAction: String, CaseIterable, Sendable {
@@ -36,25 +37,25 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     }
 
     func respond(
-        to request: DatabaseRequest, in context: WebContext, uuid: String
+        to call: DatabaseCall, in service: RecordService
     ) async throws(RequestFailure) -> Reply {
         switch self {
-        case .modifyRecords: try await RecordsModify(context: context, request: request).respond(uuid: uuid)
-        case .lookUpRecords: try await RecordsLookup(context: context, request: request).respond()
-        case .queryRecords: try await RecordsQuery(context: context, request: request).respond()
-        case .recordChanges: try await ZoneChanges(context: context, request: request).records()
-        case .zoneChanges: try await ZoneChanges(context: context, request: request).zones()
-        case .databaseChanges: try await DatabaseChanges(context: context, request: request).database()
-        case .zonesChanges: try await DatabaseChanges(context: context, request: request).zones()
-        case .listZones: try await Zones(context: context, request: request).list()
-        case .lookUpZones: try await Zones(context: context, request: request).lookup()
-        case .modifyZones: try await Zones(context: context, request: request).modify()
-        case .caller: try await Users(context: context, request: request).caller()
-        case .currentUser: try await Users(context: context, request: request).current()
-        case .discoverUsers: try Users(context: context, request: request).discover()
-        case .lookUpUsersByEmail: try Users(context: context, request: request).lookupByEmail()
-        case .lookUpUsersByID: try Users(context: context, request: request).lookupByID()
-        case .contacts: try Users(context: context, request: request).contacts()
+        case .modifyRecords: try await RecordRoutes(service: service, call: call).modify()
+        case .lookUpRecords: try await RecordRoutes(service: service, call: call).lookUp()
+        case .queryRecords: try await RecordRoutes(service: service, call: call).query()
+        case .recordChanges: try await ChangeRoutes(service: service, call: call).records()
+        case .zoneChanges: try await ChangeRoutes(service: service, call: call).zones()
+        case .databaseChanges: try await ChangeRoutes(service: service, call: call).database()
+        case .zonesChanges: try await ChangeRoutes(service: service, call: call).zoneDictionaries()
+        case .listZones: try await ZoneRoutes(service: service, call: call).list()
+        case .lookUpZones: try await ZoneRoutes(service: service, call: call).lookUp()
+        case .modifyZones: try await ZoneRoutes(service: service, call: call).modify()
+        case .caller: try await UserRoutes(service: service, call: call).caller()
+        case .currentUser: try await UserRoutes(service: service, call: call).current()
+        case .discoverUsers: try UserRoutes(service: service, call: call).discover()
+        case .lookUpUsersByEmail: try UserRoutes(service: service, call: call).lookUpByEmail()
+        case .lookUpUsersByID: try UserRoutes(service: service, call: call).lookUpByID()
+        case .contacts: try UserRoutes(service: service, call: call).contacts()
         case .resolveShares, .acceptShares, .prepareZip, .uploadAssets, .rereferenceAssets, .listSubscriptions,
             .lookUpSubscriptions, .modifySubscriptions:
             throw .notBuilt(rawValue)

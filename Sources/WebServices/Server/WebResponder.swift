@@ -8,6 +8,7 @@ import KeyValueStore
 import Logging
 import NIOCore
 import RecordModel
+import Service
 
 /// Every request's way in: reads the body, finds the route, and turns what fails into CloudKit's error form.
 struct WebResponder: HTTPResponder {
@@ -22,7 +23,7 @@ struct WebResponder: HTTPResponder {
 
     /// - Parameter address: the client's, where it is known.
     func answer(_ request: Request, address: String?, departure: Departure? = nil) async -> Response {
-        let uuid = UUIDv7.generate(now: context.now)
+        let uuid = context.service.newName()
         let url = RequestURL(target: request.head.path ?? "/")
         let trace = RequestTrace(id: uuid)
         let call = WebCall(request: request, url: url, uuid: uuid, address: address, departure: departure)
@@ -40,7 +41,7 @@ struct WebResponder: HTTPResponder {
         } catch {
             reply = self.reply(to: error, call)
             if error.error.code != .throttled {
-                context.coordinator.report(
+                context.service.coordinator.report(
                     trace,
                     WebCall.logged(
                         "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
@@ -57,7 +58,10 @@ struct WebResponder: HTTPResponder {
             if let redirectURL { writer.member("redirectURL", redirectURL) }
             failure.details?.write(to: &writer)
         }
-        reply.isBodyUnread = failure.isBodyUnread
+        reply.isBodyUnread = failure.details == .bodyTooLarge
+        if case .methods(let methods)? = failure.details {
+            reply.headers.append(("allow", methods.joined(separator: ", ")))
+        }
         return reply
     }
 
@@ -75,12 +79,12 @@ struct WebResponder: HTTPResponder {
     private static let known: Set<String> = ["changes", "records", "users", "zones"]
 
     private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
-        if context.node.isRestoring, call.url.segments.first != "health" {
+        if context.service.node.isRestoring, call.url.segments.first != "health" {
             throw RequestFailure(
                 ServiceError(.tryAgainLater, "the cluster was restored and is not ready yet", retryAfterSeconds: 1))
         }
         if call.request.method == .options {
-            headers.allowPreflight(in: context.node.directory.snapshot)
+            headers.allowPreflight(in: context.service.node.directory.snapshot)
             return Reply(body: [])
         }
         switch call.url.segments.first {
@@ -103,8 +107,8 @@ struct WebResponder: HTTPResponder {
         switch url.segments.dropFirst().first {
         case "live": return Reply { $0.member("live", true) }
         case "ready":
-            let replicas = await context.node.status()
-            guard context.node.isReady(replicas) else {
+            let replicas = await context.service.node.status()
+            guard context.service.node.isReady(replicas) else {
                 throw RequestFailure(
                     ServiceError(
                         .tryAgainLater, "not ready: a group that this node holds has no leader yet",
@@ -138,14 +142,15 @@ struct WebResponder: HTTPResponder {
         let admin = AdminRequest(
             context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
-            deadline: context.node.deadline(), origin: call.origin(of: "administrator", now: context.now))
+            deadline: context.service.node.deadline(),
+            origin: call.origin(of: "administrator", now: context.service.now))
         return try await admin.respond()
     }
 
     /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` where the address has failed too often.
     func requireAdministrator(_ call: WebCall) throws(RequestFailure) {
         if let token = call.bearerToken, context.administrator.matches(token) { return }
-        try context.countFailure(of: call.address)
+        try context.service.countFailure(of: call.address)
         throw RequestFailure(
             .authenticationFailed,
             "administration needs the header 'Authorization: Bearer ...' with the administrator's token")

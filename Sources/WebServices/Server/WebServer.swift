@@ -2,6 +2,7 @@ import Hummingbird
 import HummingbirdCore
 package import Logging
 package import NIOCore
+import Service
 import ServiceLifecycle
 
 /// Where clients are served, with what certificate, and within what limits.
@@ -43,9 +44,9 @@ package struct WebServer: Service {
             await onListening()
         }
         context.metrics.follow(counters)
-        context.watches.fit(
+        context.service.watches.fit(
             toConnections: settings.limits.fitted(toDescriptors: OpenFiles.raiseLimit()).connectionsMax)
-        onStop = { [watches = context.watches] in watches.close() }
+        onStop = { [watches = context.service.watches] in watches.close() }
     }
 
     /// Serves what any responder answers.

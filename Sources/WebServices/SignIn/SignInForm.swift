@@ -1,4 +1,5 @@
 import RecordModel
+import Service
 
 /// What was posted to a sign-in page: the fields of an HTML form, or the members of a JSON object. Of more than `fieldsMax` fields, the
 /// rest is not looked at.

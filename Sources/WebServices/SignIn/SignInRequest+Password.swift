@@ -3,6 +3,7 @@ import Cluster
 import Directory
 import NIOCore
 import RecordModel
+import Service
 
 // Signing in with a name and a password.
 extension SignInRequest {
@@ -75,7 +76,7 @@ extension SignInRequest {
     func page(
         _ kind: SignInPage.Kind, for goal: SignInGoal, ticket: String, cookie: BrowserCookie
     ) -> SignInPage {
-        let directory = context.node.directory.snapshot
+        let directory = context.service.node.directory.snapshot
         var page = SignInPage(
             kind: kind, ticket: ticket, cookie: cookie, container: goal.container,
             isDevelopment: goal.environment == .development)
@@ -114,8 +115,8 @@ extension SignInRequest {
     func account(withName name: String, password: String) async throws(RequestFailure) -> Account {
         try countAttempt()
         // Whoever changed a password or was locked out elsewhere must not find the old state here.
-        try await context.refreshDirectory()
-        let account = context.node.directory.snapshot.accountsByName[name]
+        try await context.service.refreshDirectory()
+        let account = context.service.node.directory.snapshot.accountsByName[name]
         let hash = account?.password
         let place = place(of: account)
         try refuseIfLocked(account, name, place)
@@ -132,9 +133,11 @@ extension SignInRequest {
             throw RequestFailure(.authenticationFailed, wrongText(account, name, place))
         }
         // Others may have been guessing meanwhile, and the password may have been changed.
-        try await context.refreshDirectory()
+        try await context.service.refreshDirectory()
         try refuseIfLocked(account, name, place)
-        guard let current = context.node.directory.snapshot.account(withID: account.id), current.password == hash else {
+        guard let current = context.service.node.directory.snapshot.account(withID: account.id),
+            current.password == hash
+        else {
             throw RequestFailure(.authenticationFailed, Self.wrong)
         }
         return current
@@ -143,8 +146,8 @@ extension SignInRequest {
     /// A name for where the request comes from, where somebody signed in to the account from there before: attempts from there are
     /// counted for themselves, so that others cannot lock the owner out.
     private func place(of account: Account?) -> String? {
-        guard let account, let signer = context.identity.signer else { return nil }
-        let now = context.now
+        guard let account, let signer = context.service.signer else { return nil }
+        let now = context.service.now
         return context.identity.places.place(
             of: account.id, browser: KnownBrowser(header: headers.cookie, signer: signer, now: now),
             address: remoteAddress ?? "", now: now)
@@ -154,11 +157,11 @@ extension SignInRequest {
         if let place { return context.identity.places.lockouts.lockout(of: place) }
         // An account without a password is to look like a name that nobody has.
         guard let account, account.password != nil else { return context.identity.decoys.lockout(of: name) }
-        return context.node.directory.snapshot.lockout(of: account.id)
+        return context.service.node.directory.snapshot.lockout(of: account.id)
     }
 
     private func refuseIfLocked(_ account: Account?, _ name: String, _ place: String?) throws(RequestFailure) {
-        let now = context.now
+        let now = context.service.now
         guard let lockout = lockout(of: account, name, place), lockout.isLocked(at: now) else { return }
         let seconds = Self.secondsLeft(lockout, now)
         throw RequestFailure(
@@ -168,7 +171,7 @@ extension SignInRequest {
     }
 
     private func wrongText(_ account: Account?, _ name: String, _ place: String?) -> String {
-        let now = context.now
+        let now = context.service.now
         guard let lockout = lockout(of: account, name, place), lockout.isLocked(at: now) else { return Self.wrong }
         return Self.wrong + " Try again in \(Self.words(Self.secondsLeft(lockout, now)))."
     }
@@ -176,7 +179,7 @@ extension SignInRequest {
     private func noteFailure(
         of account: Account?, _ name: String, _ place: String?
     ) async throws(RequestFailure) {
-        let now = context.now
+        let now = context.service.now
         if let place { context.identity.places.lockouts.note(place, time: now) }
         if let account, account.password != nil {
             try await enter(.noteSignInFailure(accountID: account.id, time: now), by: "somebody")

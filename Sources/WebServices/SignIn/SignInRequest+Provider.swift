@@ -3,6 +3,7 @@ import Cluster
 import Directory
 import Foundation
 import RecordModel
+import Service
 import Wire
 
 // Signing in through an OpenID Connect provider: authorization code with PKCE.
@@ -24,7 +25,7 @@ extension SignInRequest {
         provider name: String, goal: SignInGoal, browser: BrowserCookie, keepsSignedIn: Bool
     ) async throws(RequestFailure) -> String {
         try countAttempt()
-        let signer = try context.identity.requireSigner()
+        let signer = try context.service.requireSigner()
         let provider = try provider(named: name)
         let document = try await document(of: provider)
         var generator = SystemRandomNumberGenerator()
@@ -35,7 +36,7 @@ extension SignInRequest {
             browser: browser.value)
         let ticket = signer.ticket(
             state.encoded(), purpose: ProviderState.purpose,
-            expires: context.now + ProviderState.lifetimeMilliseconds)
+            expires: context.service.now + ProviderState.lifetimeMilliseconds)
         return document.authorizationAddress(
             AuthorizationRequest(
                 clientID: provider.clientID, redirectAddress: Self.callbackAddress(state.ticket), state: ticket,
@@ -46,7 +47,7 @@ extension SignInRequest {
     private static func callbackAddress(_ ticket: SignInTicket) -> String { ticket.origin + "/sign-in/callback" }
 
     private func provider(named name: String) throws(RequestFailure) -> IdentityProvider {
-        guard let provider = context.node.directory.snapshot.providers.first(where: { $0.name == name }) else {
+        guard let provider = context.service.node.directory.snapshot.providers.first(where: { $0.name == name }) else {
             throw RequestFailure(.notFound, "There is no identity provider '\(name)' here any more.")
         }
         return provider
@@ -63,9 +64,9 @@ extension SignInRequest {
     /// `GET /sign-in/callback`: the browser comes back with a code.
     func comeFromProvider() async throws(RequestFailure) -> Reply {
         try countAttempt()
-        let signer = try context.identity.requireSigner()
+        let signer = try context.service.requireSigner()
         guard let text = url["state"],
-            let payload = signer.openTicket(text, purpose: ProviderState.purpose, now: context.now),
+            let payload = signer.openTicket(text, purpose: ProviderState.purpose, now: context.service.now),
             let state = try? ProviderState(decoding: payload)
         else {
             throw RequestFailure(
@@ -115,7 +116,7 @@ extension SignInRequest {
             let providers = context.identity.providers
             let token = try await providers.idToken(for: exchange, at: document)
             let expectation = IdentityExpectation(
-                issuer: provider.issuer, clientID: provider.clientID, nonce: state.nonce, now: context.now)
+                issuer: provider.issuer, clientID: provider.clientID, nonce: state.nonce, now: context.service.now)
             return try await IdentityToken.verify(
                 token, keys: try await providers.keys(ofIssuer: provider.issuer, for: token), expecting: expectation)
         } catch {
@@ -133,8 +134,8 @@ extension SignInRequest {
         of claims: IdentityClaims, _ provider: IdentityProvider
     ) async throws(RequestFailure) -> Account {
         let identity = ExternalIdentity(issuer: claims.issuer, subject: claims.subject)
-        try await context.refreshDirectory()
-        if let account = context.node.directory.snapshot.account(withIdentity: identity) { return account }
+        try await context.service.refreshDirectory()
+        if let account = context.service.node.directory.snapshot.account(withIdentity: identity) { return account }
         guard provider.allowsSignUp else {
             try await note(subject: "provider \(provider.name)", outcome: "refused: no account has this identity")
             throw RequestFailure(
@@ -150,8 +151,10 @@ extension SignInRequest {
             } catch {
                 guard [.conflict, .exists].contains(error.error.code) else { throw error }
                 // The same user in another window was faster, or the name or address is another's by now.
-                try await context.refreshDirectory()
-                if let account = context.node.directory.snapshot.account(withIdentity: identity) { return account }
+                try await context.service.refreshDirectory()
+                if let account = context.service.node.directory.snapshot.account(withIdentity: identity) {
+                    return account
+                }
             }
         }
         throw RequestFailure(ServiceError(.tryAgainLater, "No account could be made. Try again.", retryAfterSeconds: 1))
@@ -161,10 +164,10 @@ extension SignInRequest {
     private func newAccount(
         for claims: IdentityClaims, _ identity: ExternalIdentity, _ provider: IdentityProvider, isPlain: Bool
     ) -> Account {
-        let directory = context.node.directory.snapshot
+        let directory = context.service.node.directory.snapshot
         var account = Account(
             id: AdminRequest.randomHex(bytes: 16), name: "\(provider.name)-\(AdminRequest.randomHex(bytes: 6))",
-            created: context.now)
+            created: context.service.now)
         if !isPlain, claims.isEmailVerified, let email = claims.email?.precomposedStringWithCanonicalMapping,
             AdminRequest.isEmail(email), AdminRequest.line(email) != nil, Account.isPlainLine(email),
             directory.account(withEmail: email) == nil

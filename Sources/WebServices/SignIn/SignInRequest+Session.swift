@@ -2,6 +2,7 @@ import Admission
 import Cluster
 import Directory
 import RecordModel
+import Service
 
 /// A session that was begun, as its user gets it.
 struct BegunSession: Sendable {
@@ -21,9 +22,9 @@ extension SignInRequest {
     func beginSession(
         of account: Account, by proof: SignInBasis.Proof, for goal: SignInGoal, keepsSignedIn: Bool
     ) async throws(RequestFailure) -> BegunSession {
-        let signer = try context.identity.requireSigner()
+        let signer = try context.service.requireSigner()
         let id = AdminRequest.randomHex(bytes: 8)
-        let now = context.now
+        let now = context.service.now
         let expires = now + (keepsSignedIn ? Self.lifetimeMilliseconds.kept : Self.lifetimeMilliseconds.short)
         let session = Token(
             sessionID: id, container: goal.container, accountID: account.id, expires: expires, label: "sign-in",
@@ -45,8 +46,8 @@ extension SignInRequest {
             let outcome = ClosingPage.Outcome.signedIn(webAuthToken: session.webAuthToken, name: account.name)
             reply = ClosingPage(outcome: outcome, origins: goal.origins).page.reply()
         }
-        if let signer = context.identity.signer {
-            reply.headers.append(KnownBrowser(accountID: account.id).header(signer: signer, now: context.now))
+        if let signer = context.service.signer {
+            reply.headers.append(KnownBrowser(accountID: account.id).header(signer: signer, now: context.service.now))
         }
         return reply
     }
@@ -78,16 +79,18 @@ extension SignInRequest {
             throw RequestFailure(.badRequest, "the request has no ckWebAuthToken: it says which session is to end")
         }
         let goal = try await goal(ofAPIToken: secret)
-        try await context.refreshDirectory()
+        try await context.service.refreshDirectory()
         if let session = session(of: webAuthToken, in: goal.container) {
-            let actor = context.node.directory.snapshot.account(withID: session.accountID).map { "user \($0.name)" }
+            let actor = context.service.node.directory.snapshot.account(withID: session.accountID).map {
+                "user \($0.name)"
+            }
             try await end(session.token, by: actor ?? "a user who was deleted")
         } else {
             // It may have ended a moment ago, by a request whose answer was lost: that no node relies on it any more is to be true of
             // this answer, too.
             try countAttempt()
             do throws(ClusterError) {
-                _ = try await context.node.changeDirectory(DirectoryEntry(nil), by: deadline)
+                _ = try await context.service.node.changeDirectory(DirectoryEntry(nil), by: deadline)
             } catch {
                 throw RequestFailure(error)
             }
@@ -98,7 +101,8 @@ extension SignInRequest {
     private func end(_ token: Token, by actor: String) async throws(RequestFailure) {
         do throws(RequestFailure) {
             // On all nodes: a session that has ended is to be worth nothing anywhere.
-            let outcome = try await context.settle(.revokeToken(id: token.id), origin: origin(actor), by: deadline)
+            let outcome = try await context.service.settle(
+                .revokeToken(id: token.id), origin: origin(actor), by: deadline)
             if case .refused(let error) = outcome { throw RequestFailure(error) }
         } catch {
             // Another request has ended it meanwhile.
@@ -107,8 +111,8 @@ extension SignInRequest {
     }
 
     private func session(of webAuthToken: String, in container: String) -> (token: Token, accountID: String)? {
-        let directory = context.node.directory.snapshot
-        let opened = context.identity.signer?.open(webAuthToken)
+        let directory = context.service.node.directory.snapshot
+        let opened = context.service.signer?.open(webAuthToken)
         let token =
             opened.map { directory.token(withID: $0.sessionID) } ?? directory.token(withSecret: webAuthToken)
         switch token?.kind {

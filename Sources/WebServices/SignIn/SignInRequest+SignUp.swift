@@ -3,6 +3,7 @@ import Cluster
 import Directory
 import Foundation
 import RecordModel
+import Service
 
 // Making an account for oneself, where sign-up is open.
 extension SignInRequest {
@@ -51,7 +52,7 @@ extension SignInRequest {
     }
 
     private func requireOpenSignUp() throws(RequestFailure) {
-        guard context.node.directory.snapshot.isSignUpOpen else {
+        guard context.service.node.directory.snapshot.isSignUpOpen else {
             throw RequestFailure(
                 .accessDenied, "New accounts are made by the administrator here: sign-up is not open.")
         }
@@ -59,15 +60,15 @@ extension SignInRequest {
 
     private func newAccount(name given: String, password: String) async throws(RequestFailure) -> Account {
         try countAttempt()
-        try await context.refreshDirectory()
+        try await context.service.refreshDirectory()
         try requireOpenSignUp()
         let name = try AdminRequest.accountName(
             given.trimmingCharacters(in: .whitespaces).precomposedStringWithCanonicalMapping)
         guard Account.isPlainLine(name) else {
             throw RequestFailure(.badRequest, "The name has characters that cannot be seen: leave them out.")
         }
-        guard context.node.directory.snapshot.accountsByName[name] == nil else { throw Self.taken }
-        var account = Account(id: AdminRequest.randomHex(bytes: 16), name: name, created: context.now)
+        guard context.service.node.directory.snapshot.accountsByName[name] == nil else { throw Self.taken }
+        var account = Account(id: AdminRequest.randomHex(bytes: 16), name: name, created: context.service.now)
         account.password = try await context.passwordHash(password)
         do throws(RequestFailure) {
             try await enter(.createAccount(account), by: "sign-up")

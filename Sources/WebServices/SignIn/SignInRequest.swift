@@ -2,6 +2,7 @@ import Admission
 import Cluster
 import Directory
 import RecordModel
+import Service
 import Wire
 
 /// The headers of a request that signing in looks at.
@@ -66,9 +67,11 @@ struct SignInRequest: Sendable {
         guard body.count <= Self.bodyBytesMax else {
             throw RequestFailure(
                 .badRequest, "the body has \(body.count) bytes; at most \(Self.bodyBytesMax) are allowed here",
-                status: 413)
+                details: .bodyTooLarge)
         }
-        do throws(ClusterError) { try await context.node.requireDirectory() } catch { throw RequestFailure(error) }
+        do throws(ClusterError) { try await context.service.node.requireDirectory() } catch {
+            throw RequestFailure(error)
+        }
     }
 
     private func showPage() async throws(RequestFailure) -> Reply {
@@ -93,8 +96,11 @@ struct SignInRequest: Sendable {
     }
 
     private var wrongMethod: RequestFailure {
-        let methods = path == "sign-out" ? "POST" : path == "sign-in" || path == "sign-up" ? "GET or POST" : "GET"
-        return RequestFailure(.badRequest, "/\(path) is called with \(methods), not with \(method)", status: 405)
+        let methods =
+            path == "sign-out" ? ["POST"] : path == "sign-in" || path == "sign-up" ? ["GET", "POST"] : ["GET"]
+        return RequestFailure(
+            .badRequest, "/\(path) is called with \(methods.joined(separator: " or ")), not with \(method)",
+            details: .methods(methods))
     }
 
     private var isForm: Bool {
@@ -113,37 +119,36 @@ struct SignInRequest: Sendable {
     /// Logs what a page shows, under the request's name, which the page shows, too.
     func report(_ failure: RequestFailure) {
         if failure.error.code == .throttled { return }
-        let status = failure.status ?? failure.error.code.httpStatus
-        context.coordinator.report(
+        context.service.coordinator.report(
             RequestTrace.current ?? RequestTrace(id: uuid),
-            "\(method) /\(path) failed: \(status) \(failure.error.code.rawValue): \(failure.error.reason)")
+            "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
     }
 
     /// For one question to the cluster, from when it is asked: hashing a password, or an identity provider, may have taken longer than a
     /// question may.
-    var deadline: Deadline { context.node.deadline() }
+    var deadline: Deadline { context.service.node.deadline() }
 
     func origin(_ actor: String) -> AuditOrigin {
-        AuditOrigin(actor: actor, requestID: uuid, address: remoteAddress ?? "", time: context.now)
+        AuditOrigin(actor: actor, requestID: uuid, address: remoteAddress ?? "", time: context.service.now)
     }
 
     /// Has a command applied, tells the audit log, and waits until this node knows.
     func enter(_ command: DirectoryCommand, by actor: String) async throws(RequestFailure) {
-        try await context.enter(DirectoryEntry(command, origin: origin(actor)), by: deadline)
+        try await context.service.enter(DirectoryEntry(command, origin: origin(actor)), by: deadline)
     }
 
     /// Tells the audit log of an attempt that no command tells of; waits as for a command, so that nobody can tell them apart.
     func note(subject: String, outcome: String) async throws(RequestFailure) {
         let event = AuditEvent(
             origin: origin("somebody"), action: "sign-in", subject: subject, outcome: outcome)
-        try await context.enter(DirectoryEntry(nil, events: [event]), by: deadline)
+        try await context.service.enter(DirectoryEntry(nil, events: [event]), by: deadline)
     }
 }
 
 extension Page {
     /// The page under the failure's status. Browsers show 421 badly, and to them it is an ordinary refusal.
     func reply(failure: RequestFailure, cookie: BrowserCookie? = nil) -> Reply {
-        let status = failure.status ?? failure.error.code.httpStatus
+        let status = failure.status
         var reply = reply(status: status == 421 ? 403 : status, cookie: cookie)
         reply.retryAfterSeconds = failure.error.retryAfterSeconds
         return reply
@@ -177,13 +182,13 @@ extension SignInRequest {
     /// What a link was made for.
     /// - Throws: `BAD_REQUEST` for a link that is not ours, has expired, or whose API token was revoked.
     func goal(ofTicket text: String?) async throws(RequestFailure) -> SignInGoal {
-        let signer = try context.identity.requireSigner()
+        let signer = try context.service.requireSigner()
         guard let text, !text.isEmpty else {
             throw RequestFailure(
                 .badRequest,
                 "Signing in begins in an app: it is given a link to this page, and this is not the whole link.")
         }
-        guard let payload = signer.openTicket(text, purpose: SignInTicket.purpose, now: context.now),
+        guard let payload = signer.openTicket(text, purpose: SignInTicket.purpose, now: context.service.now),
             let ticket = try? SignInTicket(decoding: payload)
         else {
             throw RequestFailure(
@@ -195,7 +200,7 @@ extension SignInRequest {
 
     func goal(of ticket: SignInTicket) async throws(RequestFailure) -> SignInGoal {
         if let goal = known(ticket) { return goal }
-        try await context.refreshDirectory()
+        try await context.service.refreshDirectory()
         guard let goal = known(ticket) else {
             throw RequestFailure(
                 .badRequest, "The app may not sign users in any more: its API token was revoked.")
@@ -204,7 +209,7 @@ extension SignInRequest {
     }
 
     private func known(_ ticket: SignInTicket) -> SignInGoal? {
-        context.node.directory.snapshot.token(withID: ticket.tokenID).flatMap {
+        context.service.node.directory.snapshot.token(withID: ticket.tokenID).flatMap {
             SignInGoal($0, pageOrigin: ticket.origin)
         }
     }
@@ -212,10 +217,10 @@ extension SignInRequest {
     /// What a program signs in for.
     /// - Throws: `AUTHENTICATION_FAILED` for an API token that is unknown, or not for the request's origin.
     func goal(ofAPIToken secret: String) async throws(RequestFailure) -> SignInGoal {
-        var token = context.node.directory.snapshot.token(withSecret: secret)
+        var token = context.service.node.directory.snapshot.token(withSecret: secret)
         if token == nil {
-            try await context.refreshDirectory()
-            token = context.node.directory.snapshot.token(withSecret: secret)
+            try await context.service.refreshDirectory()
+            token = context.service.node.directory.snapshot.token(withSecret: secret)
         }
         guard let goal = token.flatMap({ SignInGoal($0) }) else {
             throw RequestFailure(

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import PeerTransport
+import Service
 import ServiceLifecycle
 import UnixSignals
 import WebServices
@@ -31,7 +32,8 @@ struct NodeRunner {
         let exclusion = ExclusionService()
         let node = try await start(exclusion)
         let context = WebContext(
-            node: node, administrator: AdministratorToken(secret: plan.administratorSecret), logger: logger)
+            service: RecordService(node: node, logger: logger),
+            administrator: AdministratorToken(secret: plan.administratorSecret))
         let server: WebServer
         do {
             server = try WebServer(plan.web, context: context, logger: logger) { [plan, logger] in

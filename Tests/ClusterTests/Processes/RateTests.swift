@@ -4,10 +4,9 @@ import Dispatch
 import Foundation
 import RaftCore
 import RecordModel
+import Service
 import TestSupport
 import Testing
-
-@testable import WebServices
 
 extension ClusterSuites {
     /// The limit of a container over three nodes, as `zonekeeper load` measures it from the answers that clients get.

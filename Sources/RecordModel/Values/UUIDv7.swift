@@ -1,0 +1,72 @@
+/// A time-ordered UUID (RFC 9562, section 5.7): 48 bits of milliseconds since 1970, then randomness.
+package struct UUIDv7: Hashable, Sendable {
+    private var high: UInt64
+    private var low: UInt64
+
+    /// - Parameters:
+    ///   - milliseconds: since 1970.
+    ///   - random: 128 bits, of which 74 are used.
+    package init(milliseconds: Int64, random: (UInt64, UInt64)) {
+        high = UInt64(bitPattern: milliseconds << 16) | 0x7000 | random.0 & 0x0FFF
+        low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
+    }
+
+    /// Sixteen bytes, with version and variant set.
+    package init(_ bytes: [UInt8]) {
+        precondition(bytes.count == 16, "a UUID of \(bytes.count) bytes")
+        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) } & ~0xF000 | 0x7000
+        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) } & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    }
+
+    /// Reads hexadecimal digits of either case in groups of 8, 4, 4, 4 and 12.
+    /// - Returns: nil for what is no UUID of version 7.
+    package init?(_ text: some StringProtocol) {
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        var count = 0
+        for (place, byte) in text.utf8.enumerated() {
+            if place == 8 || place == 13 || place == 18 || place == 23 {
+                guard byte == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            guard count < 32, let digit = Self.digit(byte) else { return nil }
+            if count < 16 { high = high << 4 | digit } else { low = low << 4 | digit }
+            count += 1
+        }
+        guard count == 32, high >> 12 & 0xF == 7 else { return nil }
+        self.high = high
+        self.low = low
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt64? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+
+    /// When it was made, in milliseconds since 1970.
+    package var milliseconds: Int64 { Int64(high >> 16) }
+
+    package var bytes: [UInt8] {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
+    }
+
+    /// With upper-case digits.
+    package var text: String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for digit in 0..<32 {
+                if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                let half = (digit < 16 ? high : low) >> UInt64(60 - 4 * (digit % 16)) & 0xF
+                text[place] = UInt8(half < 10 ? 0x30 + half : 0x37 + half)
+                place += 1
+            }
+            return place
+        }
+    }
+}

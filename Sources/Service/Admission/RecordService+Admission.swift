@@ -1,0 +1,226 @@
+package import Admission
+import Authorization
+import Cluster
+import Directory
+import RaftCore
+import RecordModel
+
+// Who asks, and how fast: what every request goes through before it is looked at.
+extension RecordService {
+    /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that a token
+    /// works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on what it knows no longer
+    /// than its lease of the directory.
+    /// - Parameter address: the client's, whose failures are counted.
+    func identify(
+        _ credentials: Credentials, to target: Target, address: String?
+    ) async throws(RequestFailure) -> Admitted {
+        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        var failure: ServiceError
+        do throws(ServiceError) {
+            return try admitted(credentials, to: target)
+        } catch {
+            failure = error
+        }
+        // What was not sent cannot be known better elsewhere.
+        let isMissing =
+            credentials.signed == nil && credentials.apiToken == nil
+            || failure.code == .authenticationRequired && credentials.webAuthToken == nil
+        if !isMissing {
+            try await refreshDirectory()
+            do throws(ServiceError) {
+                return try admitted(credentials, to: target)
+            } catch {
+                failure = error
+            }
+        }
+        throw refusal(failure, credentials, to: target, address: address)
+    }
+
+    private func admitted(_ credentials: Credentials, to target: Target) throws(ServiceError) -> Admitted {
+        try Admission.admit(
+            credentials, to: target, in: node.directory.snapshot, signer: signer, now: now)
+    }
+
+    /// A refusal as the client gets it: with where to sign in, or `THROTTLED` where its address has failed too often.
+    private func refusal(
+        _ error: ServiceError, _ credentials: Credentials, to target: Target, address: String?
+    ) -> RequestFailure {
+        let hasSent = credentials.webAuthToken != nil || credentials.signed != nil
+        if error.code != .authenticationRequired || hasSent {
+            do throws(RequestFailure) { try countFailure(of: address) } catch { return error }
+        }
+        var failure = RequestFailure(error)
+        if error.code == .authenticationRequired,
+            let token = try? Admission.apiToken(credentials, for: target, in: node.directory.snapshot)
+        {
+            failure.signIn = token
+        }
+        return failure
+    }
+
+    /// - Throws: `THROTTLED` where an address has failed too often, before its requests cost anything.
+    func requireFewFailures(of address: String?) throws(RequestFailure) {
+        guard let address else { return }
+        let now = uptime
+        guard !failedAuthentications.allows(address, now: now) else { return }
+        throw tooManyFailures(of: address, now: now)
+    }
+
+    private func tooManyFailures(of address: String, now: UInt64) -> RequestFailure {
+        RequestFailure(
+            ServiceError(
+                .throttled,
+                "too many requests from this address failed to authenticate; wait, and mend the token or key",
+                retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000))
+    }
+
+    /// - Throws: `AUTHENTICATION_FAILED` where there is no such server-to-server key.
+    package func requireKey(_ id: String, address: String?) async throws(RequestFailure) {
+        if node.directory.snapshot.serverKey(id: id) != nil { return }
+        try requireFewFailures(of: address)
+        try await refreshDirectory()
+        if node.directory.snapshot.serverKey(id: id) != nil { return }
+        try countFailure(of: address)
+        throw RequestFailure(
+            .authenticationFailed,
+            "the key of \(RequestSignature.keyIDHeader) is not known: it was never made, or was revoked")
+    }
+
+    /// - Throws: `AUTHENTICATION_FAILED` where the API token is missing, unknown or another's; `ACCESS_DENIED` for a page that it is not
+    ///   for.
+    package func requireAPIToken(
+        _ credentials: Credentials, for target: Target, address: String?
+    ) async throws(RequestFailure) {
+        if (try? Admission.apiToken(credentials, for: target, in: node.directory.snapshot)) != nil { return }
+        if credentials.apiToken != nil {
+            try requireFewFailures(of: address)
+            try await refreshDirectory()
+        }
+        do throws(ServiceError) {
+            _ = try Admission.apiToken(credentials, for: target, in: node.directory.snapshot)
+        } catch {
+            throw refusal(error, credentials, to: target, address: address)
+        }
+    }
+
+    /// The web auth token that takes the place of the one that a request came with.
+    /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
+    func rotate(_ use: SessionUse) throws(RequestFailure) -> String? {
+        let now = now
+        switch rotation.present(sessionID: use.sessionID, issued: use.issued, now: now) {
+        case .superseded:
+            throw RequestFailure(
+                .authenticationRequired,
+                "request needs authorization: the ckWebAuthToken was replaced by a newer one, which an earlier answer carried"
+            )
+        case .accepted(let isNewest):
+            if isNewest { coordinator.didUse(use) }
+            return newToken(of: use)
+        }
+    }
+
+    /// A web auth token of a session that is as new as this moment.
+    package func newToken(of use: SessionUse) -> String? {
+        let issued = SessionRotation.nextIssue(after: use.issued, now: now)
+        return signer?.token(sessionID: use.sessionID, issued: issued)
+    }
+
+    /// Makes sure that a signed request which changes something is not a copy of an earlier one.
+    func requireNew(
+        _ signature: RequestSignature, container: String, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        do throws(ClusterError) {
+            if try await coordinator.isNew(signature, container: container, by: deadline) { return }
+        } catch {
+            throw RequestFailure(error)
+        }
+        throw RequestFailure(
+            .authenticationFailed,
+            "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the present time"
+        )
+    }
+
+    /// Spends one request of a container's rate.
+    /// - Parameter notes: gets what is left of it.
+    /// - Throws: `THROTTLED` with when to come back, `TRY_AGAIN_LATER` where this node has no share of the rate.
+    func spend(_ key: RateKey, _ notes: inout RequestNotes) async throws(RequestFailure) {
+        let decision: RateDecision
+        do throws(ClusterError) {
+            decision = try await coordinator.rates.decide(key)
+        } catch {
+            throw RequestFailure(error)
+        }
+        let name = key.kind.rawValue
+        switch decision {
+        case .accepted(let remaining, let reset):
+            notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
+        case .refused(let milliseconds):
+            notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
+            throw RequestFailure(
+                ServiceError(
+                    .throttled,
+                    "container '\(key.container)' takes \(RateExchange.limit(of: key, in: node.directory.snapshot)) \(name) a second over all nodes; come back after retryAfter seconds",
+                    retryAfterSeconds: Double(milliseconds) / 1_000))
+        case .needsShare: preconditionFailure("the exchange decides or throws")
+        }
+    }
+
+    /// Counts a request that failed to authenticate.
+    /// - Throws: `THROTTLED` where its address has failed too often.
+    package func countFailure(of address: String?) throws(RequestFailure) {
+        guard let address else { return }
+        let now = uptime
+        guard !failedAuthentications.decide(address, now: now) else { return }
+        throw tooManyFailures(of: address, now: now)
+    }
+
+    /// Takes a place among the requests that this node works on, waiting for the container's turn where there is none.
+    /// - Throws: `TRY_AGAIN_LATER` where too many of the container's wait already, or its turn does not come in time.
+    func takePlace(container: String) async throws(RequestFailure) {
+        let limit = Int(node.directory.snapshot.limits(of: container)[.concurrentRequests])
+        let load = gate.load
+        // With so much room nobody waits, and a timer would only cost.
+        let decision =
+            load.waiting == 0 && load.inside < min(limit, Self.amplePlaces)
+            ? await gate.enter(container: container, containerMax: limit)
+            : await enterInTime(container: container, containerMax: limit)
+        guard case .refused(let refusal) = decision else { return }
+        let reason =
+            switch refusal {
+            case .containerQueueFull: "too many requests of container '\(container)' wait on this node"
+            case .nodeQueueFull: "too many requests wait on this node"
+            case .cancelled: "this node has too much to do, and the request's turn did not come in time"
+            }
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "nothing was done: \(reason)", retryAfterSeconds: 1))
+    }
+
+    private static let amplePlaces = 256
+
+    private func enterInTime(container: String, containerMax: Int) async -> GateDecision {
+        await withTaskGroup(of: GateDecision?.self) { [gate, node] tasks in
+            tasks.addTask { await gate.enter(container: container, containerMax: containerMax) }
+            tasks.addTask {
+                try? await node.platform.clock.sleep(milliseconds: node.settings.requestDeadlineMilliseconds)
+                return nil
+            }
+            defer { tasks.cancelAll() }
+            for await decision in tasks {
+                if let decision { return decision }
+                // The time is over: the request leaves its line, unless its turn came just now.
+                tasks.cancelAll()
+            }
+            return .refused(.cancelled)
+        }
+    }
+
+    /// - Throws: `NOT_FOUND` where there is no such container.
+    package func requireContainer(_ container: String) async throws(RequestFailure) {
+        if node.directory.snapshot.containers[container] != nil { return }
+        try await refreshDirectory()
+        guard node.directory.snapshot.containers[container] != nil else {
+            throw RequestFailure(
+                .notFound, "no container '\(container)': create it with `zonekeeper container create \(container)`")
+        }
+    }
+}

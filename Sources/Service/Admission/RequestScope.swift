@@ -1,0 +1,121 @@
+package import Admission
+import Authorization
+package import Cluster
+package import Directory
+import RaftCore
+import RecordModel
+
+/// What a request is for.
+package struct RequestScope: Sendable {
+    package var target: Target
+    /// Which of the container's rates it spends.
+    package var rate: RateKind
+    /// Whether it waits for something to happen: then it takes no place among the requests that the node works on, and gets the
+    /// session's new token of the moment in which it is answered.
+    package var isWatch: Bool
+    /// Whether a copy of the request would do something again.
+    package var mayChangeData: Bool
+
+    package init(target: Target, rate: RateKind, isWatch: Bool = false, mayChangeData: Bool = false) {
+        self.target = target
+        self.rate = rate
+        self.isWatch = isWatch
+        self.mayChangeData = mayChangeData
+    }
+
+    package var rateKey: RateKey { RateKey(container: target.container, kind: rate) }
+}
+
+/// What an answer says beside its body, also where the request fails.
+package struct RequestNotes: Sendable {
+    /// Who asked, once that is known.
+    package var admitted: Admitted?
+    /// Takes the place of the web auth token that the request came with.
+    package var webAuthToken: String?
+    /// What is left of the container's rate.
+    package var rate: Rate?
+
+    /// So many more requests would be accepted at once; in so many milliseconds more of them.
+    package struct Rate: Sendable {
+        package var kind: RateKind
+        package var remaining: Int
+        package var resetMilliseconds: Int
+    }
+
+    package init() {}
+}
+
+/// Who sends a request, and how it is found again in logs.
+package struct Requester: Sendable {
+    package var admitted: Admitted
+    /// The request's own name.
+    package var requestID: String
+    /// The client's address, where it is known.
+    package var address: String?
+
+    package init(_ admitted: Admitted, requestID: String, address: String?) {
+        self.admitted = admitted
+        self.requestID = requestID
+        self.address = address
+    }
+}
+
+extension RecordService {
+    /// Lets a request in, whose credential was found known before its body was read: decides who asks, replaces the session's token,
+    /// spends the container's rate, takes a place among the requests that the node works on, and makes sure that a signature is new.
+    ///
+    /// `leave` must follow where it returns.
+    /// - Parameter notes: gets what the answer says beside its body.
+    package func admit(
+        _ credentials: Credentials?, to scope: RequestScope, address: String?, by deadline: Deadline,
+        _ notes: inout RequestNotes
+    ) async throws(RequestFailure) -> Admitted {
+        let admitted: Admitted
+        if let credentials {
+            admitted = try await identify(credentials, to: scope.target, address: address)
+        } else {
+            admitted = Admitted(caller: .administrator)
+        }
+        notes.admitted = admitted
+        if let session = admitted.session { notes.webAuthToken = try rotate(session) }
+        if !admitted.caller.isAdministrator { try await spend(scope.rateKey, &notes) }
+        if !scope.isWatch { try await takePlace(container: scope.target.container) }
+        if scope.mayChangeData, let signature = credentials?.signed?.signature {
+            do throws(RequestFailure) {
+                try await requireNew(signature, container: scope.target.container, by: deadline)
+            } catch {
+                leave(scope)
+                throw error
+            }
+        }
+        return admitted
+    }
+
+    /// What the header `RateLimit-Policy` says of a container's rate.
+    package func ratePolicy(_ key: RateKey) -> String {
+        "\"\(key.kind.rawValue)\";q=\(RateExchange.limit(of: key, in: node.directory.snapshot));w=1"
+    }
+
+    /// Ends a request that `admit` let in.
+    package func leave(_ scope: RequestScope) {
+        if !scope.isWatch { gate.leave(container: scope.target.container) }
+    }
+
+    /// Who asks, for the audit log.
+    package func origin(of requester: Requester) -> AuditOrigin {
+        origin(requester.admitted, requestID: requester.requestID, address: requester.address)
+    }
+
+    /// Who asks, for the audit log, also where that was not found out.
+    package func origin(_ admitted: Admitted?, requestID: String, address: String?) -> AuditOrigin {
+        AuditOrigin(actor: actor(admitted), requestID: requestID, address: address ?? "", time: now)
+    }
+
+    private func actor(_ admitted: Admitted?) -> String {
+        guard let admitted else { return "anonymous" }
+        if admitted.caller.isAdministrator { return "administrator" }
+        if let key = admitted.keyID { return "key \(key)" }
+        guard let id = admitted.accountID else { return "anonymous" }
+        return "user \(node.directory.snapshot.account(withID: id)?.name ?? id)"
+    }
+}

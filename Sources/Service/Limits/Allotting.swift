@@ -1,0 +1,151 @@
+import Cluster
+import RaftCore
+import RecordModel
+import RecordStore
+
+/// Brings a shard what it lacks of a database's quota: from the ledger, or from the other shards by way of the ledger.
+struct Allotting {
+    private let service: RecordService
+    private let ask: AllotmentDesk.Ask
+    private let database: DatabaseKey
+    private let shard: GroupID
+    private let cap: QuotaAmounts
+    private let epoch: UInt64
+    private let deadline: Deadline
+
+    init(
+        _ service: RecordService, _ ask: AllotmentDesk.Ask, under terms: QuotaTerms, at place: AllotmentDesk.Place,
+        by deadline: Deadline
+    ) {
+        self.service = service
+        self.ask = ask
+        database = place.database
+        shard = place.shard
+        cap = terms.limit
+        epoch = terms.epoch
+        self.deadline = deadline
+    }
+
+    /// What the ledger answered.
+    private struct Grant {
+        var isEnough: Bool
+        var cumulative: QuotaAmounts
+        var free: QuotaAmounts
+    }
+
+    /// - Returns: whether the need is met; if not, the shard was given whatever is left.
+    func run() async throws(RequestFailure) -> Bool {
+        var (received, returned) = (ask.need.received, ask.need.returned)
+        if ask.need.holdsVoid {
+            // What is void would stay taken where the ledger does not hear that it came back.
+            (received, returned) = try await release(at: shard)
+        }
+        let need = ask.need.need
+        let asked = request(received, returned)
+        var grant = try await submit(asked(ask.sum + Self.chunk(of: cap), need))
+        if !grant.isEnough, try await reclaim(need) { grant = try await submit(asked(ask.sum, need)) }
+        service.warn(database, cap: cap, free: grant.free)
+        if grant.isEnough {
+            try await credit(grant)
+            return true
+        }
+        if grant.free.greater(.zero).lesser(ask.sum) != .zero { grant = try await submit(asked(ask.sum, .zero)) }
+        if grant.cumulative != received { try await credit(grant) }
+        return false
+    }
+
+    /// What a shard is given at once where there is plenty: a 256th of the quota, of bytes 64 KB to 4 MB, of records 64 to 4,096.
+    private static func chunk(of cap: QuotaAmounts) -> QuotaAmounts {
+        QuotaAmounts(
+            bytes: min(max(cap.bytes / 256, 65_536), 4_194_304), records: min(max(cap.records / 256, 64), 4_096))
+    }
+
+    private func request(
+        _ received: QuotaAmounts, _ returned: QuotaAmounts
+    ) -> (_ want: QuotaAmounts, _ need: QuotaAmounts) -> QuotaGrant {
+        { want, need in
+            QuotaGrant(
+                ledger: database, shard: shard.rawValue, want: want, need: need, received: received,
+                returned: returned, cap: cap, epoch: epoch, time: service.now)
+        }
+    }
+
+    private func submit(_ grant: QuotaGrant) async throws(RequestFailure) -> Grant {
+        switch try await service.submitQuota(.grant(grant), to: service.ledgerGroup(of: database), by: deadline) {
+        case .granted(let cumulative, let free): Grant(isEnough: true, cumulative: cumulative, free: free)
+        case .insufficient(let cumulative, let free): Grant(isEnough: false, cumulative: cumulative, free: free)
+        default: throw Self.otherAnswer
+        }
+    }
+
+    private func credit(_ grant: Grant) async throws(RequestFailure) {
+        let credit = QuotaCredit(
+            database: database, cumulative: grant.cumulative, epoch: epoch, overdrawn: QuotaParts(below: grant.free))
+        _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)
+    }
+
+    /// Has a shard give back what it does not use.
+    private func release(
+        at shard: GroupID
+    ) async throws(RequestFailure) -> (received: QuotaAmounts, returned: QuotaAmounts) {
+        let release = QuotaRelease(database: database)
+        guard
+            case .released(let received, let returned) = try await service.submitQuota(
+                .release(release), to: shard, by: deadline)
+        else { throw Self.otherAnswer }
+        return (received, returned)
+    }
+
+    /// Has the other shards give back what they do not use of what is lacking, all at once.
+    /// - Returns: whether any did.
+    private func reclaim(_ need: QuotaAmounts) async throws(RequestFailure) -> Bool {
+        let others = try await service.ledger(of: database, by: deadline).shares.filter { share in
+            let shard = GroupID(share.shard)
+            return shard != self.shard && share.granted != share.returned && service.node.map.groups.contains(shard)
+        }
+        if others.isEmpty { return false }
+        return try await withTaskGroup(of: Result<Bool, RequestFailure>.self) { tasks in
+            for share in others {
+                tasks.addTask {
+                    do throws(RequestFailure) {
+                        return .success(try await reclaim(need, from: share))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return await tasks.reduce(into: .success(false)) { (all: inout Result<Bool, RequestFailure>, one) in
+                guard case .success(let any) = all else { return }
+                all = one.map { $0 || any }
+            }
+        }.get()
+    }
+
+    /// - Returns: whether there was something to give back.
+    private func reclaim(_ need: QuotaAmounts, from share: LedgerState.Share) async throws(RequestFailure) -> Bool {
+        let shard = GroupID(share.shard)
+        // A look first: most shards of a full database use all that they have, and a release is a round of the group.
+        guard
+            case .found(let answer) = try await service.read(
+                .usage(UsageRequest(of: database)), from: shard, by: deadline)
+        else { throw Self.otherAnswer }
+        let found = try unpacked(answer.bytes, as: UsagePage.self).databases.first
+        let allotted = found?.allotted ?? .zero
+        let unused = (allotted - (found?.used ?? .zero)).greater(.zero)
+        let untold = (share.granted - share.returned - allotted).greater(.zero)
+        guard (unused + untold).lesser(need) != .zero else { return false }
+        if untold != .zero {
+            // Granted and not received, perhaps for ever where a node ended: it is received and, under no limits that count, void.
+            let credit = QuotaCredit(
+                database: database, cumulative: share.granted, epoch: 0, overdrawn: [.bytes, .records])
+            _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)
+        }
+        let (received, returned) = try await release(at: shard)
+        if returned == share.returned && received.fits(in: share.granted) { return false }
+        let deposit = QuotaDeposit(ledger: database, shard: share.shard, received: received, returned: returned)
+        _ = try await service.submitQuota(.deposit(deposit), to: service.ledgerGroup(of: database), by: deadline)
+        return true
+    }
+
+    private static let otherAnswer = RequestFailure(.internalError, "the shard gave an answer to another question")
+}

@@ -1,0 +1,194 @@
+package import Admission
+import Cluster
+package import Directory
+import PeerTransport
+package import RaftCore
+import RecordModel
+import Synchronization
+import Wire
+
+/// Keeps this node's shares of the containers' rates: reports to the ledgers about ten times a second while a container is in
+/// use, and at once when one begins or ceases to be. And is the ledger, in memory, for the groups that this node leads.
+package final class RateExchange: Sendable {
+    /// How often limiters are asked whether they have something to report.
+    private static let intervalMilliseconds: UInt64 = 10
+    /// How long a ledger is waited for; a report that takes longer is outdated.
+    private static let patienceMilliseconds: UInt64 = 500
+
+    /// Requests of one container that may wait for a share at once; one whose ledger has no leader must not keep the others out.
+    private static let waitingMax = 1_000
+
+    package let limiters = RateLimiters()
+    private let node: ClusterNode
+    /// Differs with each start, so that the ledger does not take a new count for an old one.
+    private let boot: UInt64
+    private let ledgers = Mutex<[GroupID: RateLedger]>([:])
+    /// Questions underway for limiters that have no share, so that a flood of requests asks once.
+    private let asking = Mutex<[RateKey: Task<Void, Never>]>([:])
+
+    init(node: ClusterNode) {
+        self.node = node
+        boot = max(1, node.platform.random())
+    }
+
+    private var clock: any NodeClock { node.platform.clock }
+
+    /// The group whose leader keeps a container's ledger.
+    package static func group(of container: String, in map: ClusterMap) -> GroupID {
+        let database = DatabaseKey(
+            container: container, environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
+        return map.group(of: ZoneKey(database: database, name: "_rates"))
+    }
+
+    /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and where
+    /// another node began to lead the ledger's group and has little to lend for two seconds.
+    /// - Throws: `ClusterError.unavailable` where there is none in time, or too many requests wait for one.
+    func decide(_ key: RateKey) async throws(ClusterError) -> RateDecision {
+        let now = clock.now
+        let limiter = limiters.limiter(key, now: now.nanoseconds)
+        let decision = limiter.decide(now: now.nanoseconds)
+        guard decision == .needsShare else { return decision }
+        defer { limiter.endWait() }
+        guard limiter.beginWait() <= Self.waitingMax else {
+            throw .unavailable(
+                "too many requests wait for this node's share of the rate of container '\(key.container)'")
+        }
+        return try await decide(
+            limiter, until: now.adding(milliseconds: node.settings.requestDeadlineMilliseconds))
+    }
+
+    private func decide(_ limiter: RateLimiter, until end: MonotonicTime) async throws(ClusterError) -> RateDecision {
+        while true {
+            await ask(limiter)
+            let now = clock.now
+            let decision = limiter.decide(now: now.nanoseconds, isAgain: true)
+            if decision != .needsShare { return decision }
+            guard now < end else {
+                throw .unavailable(
+                    "this node got no share of the rate of container '\(limiter.key.container)' in time")
+            }
+        }
+    }
+
+    /// Runs until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            let now = clock.now
+            for (group, reports) in reports(of: limiters.active(now: now.nanoseconds), now: now) {
+                // One ledger that cannot be asked must not keep the others waiting.
+                node.platform.startTask { await self.exchange(reports, with: group, sentAt: now) }
+            }
+            try? await clock.sleep(milliseconds: Self.intervalMilliseconds)
+        }
+    }
+
+    /// Answers other nodes as the ledger of containers whose group this node leads: a grant for each report, in their order.
+    func grants(for reports: [RateReport], as leadership: Leadership) -> [RateGrant] {
+        // Where there is no other node, nobody lent anything before.
+        let since = node.map.nodes.count == 1 ? 0 : leadership.since.nanoseconds
+        return ledgers.withLock { ledgers in
+            var ledger = ledgers.removeValue(forKey: leadership.group) ?? RateLedger()
+            let grants = reports.map { report in
+                ledger.take(
+                    report, term: leadership.term.rawValue, leadingSince: since,
+                    now: leadership.now.nanoseconds)
+            }
+            ledgers[leadership.group] = ledger
+            return grants
+        }
+    }
+
+    /// What limiters have to report, by the group that keeps their ledger.
+    private func reports(
+        of limiters: [RateLimiter], now: MonotonicTime
+    ) -> [(group: GroupID, reports: [(RateLimiter, RateReport)])] {
+        let directory = node.directory.snapshot
+        var byGroup: [GroupID: [(RateLimiter, RateReport)]] = [:]
+        for limiter in limiters {
+            let container = limiter.key.container
+            let report = limiter.report(
+                node: node.settings.nodeID.rawValue, boot: boot, limit: Self.limit(of: limiter.key, in: directory),
+                now: now.nanoseconds)
+            guard let report else { continue }
+            byGroup[Self.group(of: container, in: node.map), default: []].append((limiter, report))
+        }
+        return byGroup.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// Requests a second over all nodes.
+    package static func limit(of key: RateKey, in directory: DirectorySnapshot) -> UInt64 {
+        let limits = directory.limits(of: key.container)
+        let users = directory.userCount(of: key.container)
+        return switch key.kind {
+        case .requests: UInt64(limits.requestsPerSecond(users: users))
+        case .keyValues: UInt64(limits.keyValueRequestsPerSecond(users: users))
+        }
+    }
+
+    /// Brings a limiter's question to the ledger, once for all requests that wait for it; returns when there may be an answer.
+    private func ask(_ limiter: RateLimiter) async {
+        let task = asking.withLock { questions in
+            if let running = questions[limiter.key] { return running }
+            let task = node.platform.startTask { [self] in
+                let now = clock.now
+                let reports = reports(of: [limiter], now: now)
+                for (group, reports) in reports { await exchange(reports, with: group, sentAt: now) }
+                // Nothing to say: an answer is on its way, or the ledger asked to wait a moment.
+                if reports.isEmpty { try? await clock.sleep(milliseconds: 5) }
+                asking.withLock { $0[limiter.key] = nil }
+            }
+            questions[limiter.key] = task
+            return task
+        }
+        await task.value
+    }
+
+    /// Sends reports and takes the grants, and again for limiters whose share was lowered: others wait for it.
+    private func exchange(
+        _ reports: [(RateLimiter, RateReport)], with group: GroupID, sentAt: MonotonicTime
+    ) async {
+        let lowered = await send(reports, to: group, sentAt: sentAt)
+        guard !lowered.isEmpty else { return }
+        let now = clock.now
+        for (group, reports) in self.reports(of: lowered, now: now) {
+            _ = await send(reports, to: group, sentAt: now)
+        }
+    }
+
+    /// - Returns: the limiters that have more to say at once.
+    private func send(
+        _ reports: [(RateLimiter, RateReport)], to group: GroupID, sentAt: MonotonicTime
+    ) async -> [RateLimiter] {
+        let request = Coordinator.Question.rates(reports.map(\.1)).encoded()
+        let answer = try? await node.router.confer(
+            request, with: group, by: node.deadline(milliseconds: Self.patienceMilliseconds))
+        guard let answer, let grants = try? RateGrants(decoding: answer).items, grants.count == reports.count else {
+            for (limiter, _) in reports { limiter.noteLost(sentAt: sentAt.nanoseconds) }
+            return []
+        }
+        let now = clock.now.nanoseconds
+        return zip(reports, grants).compactMap { report, grant in
+            let limiter = report.0
+            guard grant.key == limiter.key else { return nil }
+            return limiter.take(grant, sentAt: sentAt.nanoseconds, now: now) ? limiter : nil
+        }
+    }
+}
+
+/// A ledger's answer: a grant for each report, in their order.
+struct RateGrants: Hashable, Sendable, WireCodable {
+    var items: [RateGrant]
+
+    init(_ items: [RateGrant]) { self.items = items }
+
+    func encode(to writer: inout WireWriter) {
+        for item in items { writer.field(1) { item.encode(to: &$0) } }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        items = []
+        while let field = try reader.nextField() {
+            if field == 1 { items.append(try reader.message()) } else { try reader.skip() }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+package import Cluster
+import Directory
+import RaftCore
+package import RecordModel
+package import RecordStore
+import Wire
+
+// How much there may be: the allotments that shards ask ledgers for before a database grows on them.
+extension RecordService {
+    /// What a database may hold, by the limits as this node knows them, and their version.
+    package func quota(of database: DatabaseKey) -> (cap: QuotaAmounts, epoch: UInt64) {
+        let directory = node.directory.snapshot
+        let limits = directory.limits(of: database.container)
+        let cap =
+            switch database.scope {
+            case .public:
+                QuotaAmounts(
+                    bytes: limits.databaseBytes(users: directory.userCount(of: database.container)),
+                    records: limits[.databaseRecords])
+            case .private, .shared: QuotaAmounts(bytes: limits[.userBytes], records: limits[.userRecords])
+            }
+        return (cap, directory.limitsEpoch(of: database.container))
+    }
+
+    /// The group that holds a database's ledger.
+    func ledgerGroup(of database: DatabaseKey) -> GroupID {
+        node.map.group(of: ZoneKey(database: database, name: "_ledger"))
+    }
+
+    /// Has a quota command applied.
+    func submitQuota(
+        _ command: QuotaCommand, to group: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> QuotaOutcome {
+        let bytes = try await submit(.record(.quota(command)), to: group, by: deadline)
+        switch try unpacked(bytes, as: RecordOutcome.self) {
+        case .quota(let outcome): return outcome
+        case .refused(let error): throw RequestFailure(error)
+        default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        }
+    }
+
+    /// Has a command applied that may make a database grow, under the schema this node knows.
+    ///
+    /// - Parameter command: makes it for a schema and terms.
+    /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
+    func submitGrowing(
+        _ key: SchemaKey, of database: DatabaseKey, to group: GroupID, by deadline: Deadline,
+        _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
+    ) async throws(RequestFailure) -> RecordOutcome {
+        var isOverQuota = false
+        for _ in 0..<16 {
+            let (cap, epoch) = quota(of: database)
+            let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
+            let outcome = try await submitUnderSchema(key, to: group, by: deadline) {
+                .modifyRecords(command($0, terms))
+            }
+            guard case .needsAllotment(let need) = outcome else { return outcome }
+            isOverQuota = try await !allot(need, under: terms, of: database, to: group, by: deadline)
+        }
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "nothing was done: the quota kept changing meanwhile", retryAfterSeconds: 1))
+    }
+
+    /// Has a shard allotted what a command lacks of a database's quota, or this node told of the newer limits that the shard knows.
+    ///
+    /// The ledger gives some more than is needed, so that few saves have to ask. Where it has not enough left, the other shards give
+    /// back what they do not use; where that is not enough either, this shard gets whatever is left.
+    /// - Returns: whether to try the command again as it was; if not, what does not fit is over the quota.
+    func allot(
+        _ need: QuotaNeed, under terms: QuotaTerms, of database: DatabaseKey, to shard: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> Bool {
+        guard need.epoch <= terms.epoch else {
+            try await refreshDirectory()
+            return true
+        }
+        let place = AllotmentDesk.Place(database: database, shard: shard)
+        return try await usage.allotments.ask(need, at: place) { ask in
+            do throws(RequestFailure) {
+                return .success(try await Allotting(self, ask, under: terms, at: place, by: deadline).run())
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// What a database's ledger knows.
+    package func ledger(of database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) -> LedgerState {
+        switch try await read(.ledger(database), from: ledgerGroup(of: database), by: deadline) {
+        case .found(let answer): return try unpacked(answer.bytes)
+        case .refused(let error): throw RequestFailure(error)
+        case .needsSchema: throw RequestFailure(.internalError, "a ledger has no schema")
+        }
+    }
+
+    /// Logs, once in a while, that a database comes near its quota.
+    func warn(_ database: DatabaseKey, cap: QuotaAmounts, free: QuotaAmounts) {
+        usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in coordinator.warn(text) }
+    }
+
+    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing and nothing else.
+    func requireTransfer(for database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) {
+        guard database.scope == .public else { return }
+        let directory = node.directory.snapshot
+        let limit = directory.limits(of: database.container).transferBytesPerMonth(
+            users: directory.userCount(of: database.container))
+        guard limit != ContainerLimit.unlimited else { return }
+        let month = QuotaTransfer.month(of: now)
+        if !usage.knows(database, month: month) {
+            usage.learn(database, try await ledger(of: database, by: deadline), month: month)
+        }
+        let used = usage.transfer(of: database, month: month)
+        guard used >= limit else { return }
+        throw RequestFailure(
+            .quotaExceeded,
+            "container '\(database.container)' has carried \(used) of the \(limit) bytes that it may in a month; reading and deleting "
+                + "go on, saving does when the month ends or the limit is raised (`zonekeeper limits set`)")
+    }
+}
+
+/// How near a quota is.
+package enum QuotaWarning: Int, Hashable, Sendable, Comparable {
+    case eighty = 80
+    case ninety = 90
+    case full = 100
+
+    /// - Parameter free: what is left of the cap.
+    package init?(cap: Int64, free: Int64) {
+        guard cap > 0, cap != ContainerLimit.unlimited else { return nil }
+        let used = Double(cap - min(free, cap)) / Double(cap)
+        switch used {
+        case 1...: self = .full
+        case 0.9...: self = .ninety
+        case 0.8...: self = .eighty
+        default: return nil
+        }
+    }
+
+    /// By what is nearest.
+    init?(cap: QuotaAmounts, free: QuotaAmounts) {
+        let warnings = [Self(cap: cap.bytes, free: free.bytes), Self(cap: cap.records, free: free.records)]
+        guard let nearest = warnings.compactMap(\.self).max() else { return nil }
+        self = nearest
+    }
+
+    /// As in `of the limit is used`.
+    package var share: String { self == .full ? "all" : "\(rawValue) % or more" }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}

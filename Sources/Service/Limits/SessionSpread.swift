@@ -1,0 +1,138 @@
+import Admission
+import Cluster
+import Directory
+import Logging
+import PeerTransport
+import RaftCore
+import Synchronization
+import Wire
+
+/// Lets all nodes know which web auth token of a session is the newest (decision 0011), and ends sessions whose tokens were copied.
+///
+/// Each other node is told ten times a second, by a loop of its own, so that one that does not answer holds up nobody.
+final class SessionSpread: Sendable {
+    private static let intervalMilliseconds: UInt64 = 100
+    /// How often nodes that came or went are looked for.
+    private static let followMilliseconds: UInt64 = 1_000
+    /// Uses in one message of an answer.
+    private static let answerUses = 5_000
+
+    let rotation: SessionRotation
+    private let node: ClusterNode
+    private let logger: Logger
+    private let boot: UInt64
+    private let outboxes: Mutex<[NodeID: SessionOutbox]>
+    /// Nodes that are being answered; each is answered once at a time.
+    private let answering = Mutex<Set<NodeID>>([])
+
+    init(node: ClusterNode, rotation: SessionRotation, logger: Logger) {
+        self.node = node
+        self.rotation = rotation
+        self.logger = logger
+        let boot = max(1, node.platform.random())
+        var outboxes: [NodeID: SessionOutbox] = [:]
+        for other in Self.others(of: node) { outboxes[other] = SessionOutbox(boot: boot) }
+        self.outboxes = Mutex(outboxes)
+        self.boot = boot
+    }
+
+    /// The other nodes of the cluster as they are now, ascending.
+    private static func others(of node: ClusterNode) -> [NodeID] {
+        node.map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != node.settings.nodeID }
+    }
+
+    private var clock: any NodeClock { node.platform.clock }
+
+    private var now: Int64 { clock.wallMilliseconds }
+
+    /// Milliseconds of the node's monotonic clock, which nobody sets.
+    private var uptime: Int64 { Int64(clock.now.nanoseconds / 1_000_000) }
+
+    /// A session's newest token was presented here for the first time.
+    func didUse(_ sessionID: String, issued: Int64) {
+        let uptime = uptime
+        outboxes.withLock { outboxes in
+            for id in outboxes.keys { outboxes[id]?.note(sessionID, issued: issued, now: uptime) }
+        }
+    }
+
+    /// Runs until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.endReused() }
+            var told: [NodeID] = []
+            while !Task.isCancelled {
+                let others = Self.others(of: node)
+                outboxes.withLock { outboxes in
+                    outboxes = outboxes.filter { others.contains($0.key) }
+                    for other in others where outboxes[other] == nil { outboxes[other] = SessionOutbox(boot: boot) }
+                }
+                for other in others where !told.contains(other) { tasks.addTask { await self.tell(other) } }
+                told = others
+                try? await clock.sleep(milliseconds: Self.followMilliseconds)
+            }
+        }
+    }
+
+    /// Until the node is gone from the cluster.
+    private func tell(_ other: NodeID) async {
+        while !Task.isCancelled {
+            let uptime = uptime
+            let next = outboxes.withLock { $0[other]?.next(now: uptime) }
+            guard let messages = next else { return }
+            for message in messages { await node.router.tell(message.encoded(), to: other) }
+            try? await clock.sleep(milliseconds: Self.intervalMilliseconds)
+        }
+    }
+
+    /// Takes what another node told.
+    func hear(_ news: SessionNews, from other: NodeID) {
+        let now = now
+        for use in news.uses { rotation.learn(use, now: now) }
+        let uptime = uptime
+        outboxes.withLock { $0[other]?.heard(news, now: uptime) }
+    }
+
+    /// Tells another node what it missed.
+    func answer(within milliseconds: Int64, to other: NodeID) {
+        guard answering.withLock({ $0.insert(other).inserted }) else { return }
+        node.platform.startTask { [self] in
+            let uses = rotation.uses(within: milliseconds, now: now)
+            var start = 0
+            repeat {
+                let end = min(start + Self.answerUses, uses.count)
+                let news = SessionNews(
+                    uses: Array(uses[start..<end]), boot: 0, number: 0, isLast: end == uses.count)
+                await node.router.tell(NodeMessage.sessions(news).encoded(), to: other)
+                start = end
+            } while start < uses.count
+            _ = answering.withLock { $0.remove(other) }
+        }
+    }
+
+    private func endReused() async {
+        while !Task.isCancelled {
+            for session in rotation.takeReused() { await end(session) }
+            try? await clock.sleep(milliseconds: Self.intervalMilliseconds)
+        }
+    }
+
+    /// Ends a session whose superseded token was presented. It may have ended meanwhile; then that is refused and audited alike.
+    private func end(_ sessionID: String) async {
+        guard node.directory.snapshot.token(withID: sessionID) != nil else { return }
+        let origin = AuditOrigin(actor: "node \(node.settings.nodeID)", requestID: "", address: "", time: now)
+        let event = AuditEvent(
+            origin: origin, action: "session.reuse", subject: "session \(AuditText.id(sessionID))",
+            outcome:
+                "the session was ended: a web auth token came that others had replaced long before; somebody has a copy"
+        )
+        do {
+            _ = try await node.changeDirectory(
+                DirectoryEntry(.revokeToken(id: sessionID), origin: origin, events: [event]), by: node.deadline())
+        } catch {
+            logger.warning(
+                "session \(AuditText.id(sessionID)), whose token was copied, could not be ended yet: \(error)")
+            rotation.putBackReused(sessionID)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Admission
+package import Authorization
+package import Cluster
+import Crypto
+package import Directory
+import RaftCore
+package import RecordModel
+import RecordStore
+
+/// A request for one database: who asks, by when, and what is remembered of it.
+package struct DatabaseRequest: Sendable {
+    package var key: DatabaseKey
+    package var requester: Requester
+    package var deadline: Deadline
+    /// Under which the request is applied once, however often it comes; nil where the client gave no key.
+    package var identity: RequestIdentity?
+    /// Whether the answer is to carry the zone's current token.
+    package var wantsSyncToken = false
+
+    package init(key: DatabaseKey, requester: Requester, deadline: Deadline, identity: RequestIdentity? = nil) {
+        self.key = key
+        self.requester = requester
+        self.deadline = deadline
+        self.identity = identity
+    }
+
+    package var caller: Caller { requester.admitted.caller }
+
+    package var schemaKey: SchemaKey { SchemaKey(of: key) }
+
+    /// What is asked for, as the audit log names it.
+    package var subject: String {
+        "\(key.scope.rawValue) database of \(key.container) (\(key.environment.rawValue))"
+    }
+
+    /// The zone that a request names in this database.
+    /// - Throws: `ACCESS_DENIED` for another user's zone, `BAD_REQUEST` for a custom zone in the public database.
+    package func zone(_ id: ZoneID) throws(RequestFailure) -> ZoneKey {
+        if let owner = id.owner, owner != key.owner, owner != "__defaultOwner__", key.scope == .private {
+            throw RequestFailure(
+                .accessDenied,
+                "zone '\(id.name)' belongs to '\(owner)': the private database has the caller's own zones only")
+        }
+        if key.scope == .public, id.name != ZoneKey.defaultZoneName {
+            throw RequestFailure(
+                .badRequest,
+                "zoneID.zoneName: the public database has the zone '\(ZoneKey.defaultZoneName)' only, not '\(id.name)'")
+        }
+        return ZoneKey(database: key, name: id.name)
+    }
+
+    /// A zone of this database as answers name it.
+    package func zoneID(named name: String) -> ZoneID {
+        ZoneID(name: name, owner: key.scope == .public ? nil : key.owner)
+    }
+
+    /// The token that a request wants to have of its zone; nil where it wants none or the zone has none.
+    func currentToken(of zone: ZoneKey, in service: RecordService) async throws(RequestFailure) -> String? {
+        guard wantsSyncToken, zone.isAtomic, let state = try await service.zoneState(zone, by: deadline) else {
+            return nil
+        }
+        return Base64.encode(ZoneToken.current(zone, state))
+    }
+}
+
+/// What makes two requests one: the client's key and a hash of what it sent.
+package struct RequestIdentity: Hashable, Sendable {
+    /// The 16 bytes of an `Idempotency-Key`.
+    package var key: [UInt8]
+    /// SHA-256 of the request's body.
+    package var bodyHash: [UInt8]
+
+    /// - Parameter text: a UUID of version 7.
+    /// - Throws: `BAD_REQUEST` for what is no UUID of version 7, or too old to be remembered, or from the future.
+    package init(_ text: String, body: [UInt8], now: Int64) throws(RequestFailure) {
+        key = try Self.key(text, now: now)
+        bodyHash = Array(SHA256.hash(data: body))
+    }
+
+    /// How long a key may be used for retries, in milliseconds: a little less than answers are kept.
+    private static let lifetimeMilliseconds: Int64 = 86_100_000
+    /// How far a client's clock may be ahead.
+    private static let aheadMillisecondsMax: Int64 = 3_600_000
+
+    /// The 16 bytes of an `Idempotency-Key`.
+    /// - Throws: as `init`.
+    static func key(_ text: String, now: Int64) throws(RequestFailure) -> [UInt8] {
+        guard let uuid = UUIDv7(text) else {
+            throw RequestFailure(.badRequest, "Idempotency-Key: '\(text.prefix(64))' is not a UUID of version 7")
+        }
+        guard now - uuid.milliseconds <= lifetimeMilliseconds else {
+            throw RequestFailure(
+                .badRequest, "Idempotency-Key: it was made more than a day ago, and answers are not remembered longer")
+        }
+        guard uuid.milliseconds - now <= aheadMillisecondsMax else {
+            throw RequestFailure(.badRequest, "Idempotency-Key: it was made in the future; check the client's clock")
+        }
+        return uuid.bytes
+    }
+}

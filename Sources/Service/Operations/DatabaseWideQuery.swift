@@ -1,0 +1,104 @@
+import Cluster
+import Directory
+import RecordModel
+import RecordStore
+import Wire
+
+/// `zoneWide`: one page of a query over every zone of a private database, merged from its shards.
+///
+/// Every shard answers in the same total order and says of each record where in it the record stands, as bytes; the merge
+/// compares bytes. The marker is the position of the page's last record, which any shard can go on from.
+struct DatabaseWideQuery {
+    var service: RecordService
+    var request: DatabaseRequest
+    var form: QueryRecordsRequest
+
+    func page() async throws(RequestFailure) -> RecordQueries.Page {
+        if form.explains {
+            throw RequestFailure(
+                .badRequest, "explain: a query over one zone can be explained; name one in zoneID")
+        }
+        let (query, _) = try await service.resolve(form, for: request, schema: service.schema(request.schemaKey))
+        let marker = try marker(for: query)
+        let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+        let answers = try await service.readAll(of: request.key, by: request.deadline) {
+            [service, request, form] _, schema throws(RequestFailure) in
+            let (query, version) = try await service.resolve(form, for: request, schema: schema)
+            return .databaseQuery(
+                DatabaseQuery(
+                    database: request.key, schemaVersion: version, caller: request.caller, query: query,
+                    limit: form.resultsLimit, cursor: marker?.position),
+                rendering)
+        }
+        let page = try merged(answers.map(\.answer))
+        var records = JSONWriter(capacity: page.records.reduce(2) { $0 + $1.json.count + 1 })
+        records.array { writer in for record in page.records { writer.raw(record.json) } }
+        return RecordQueries.Page(
+            records: records.bytes,
+            continuationMarker: page.next.map { next in
+                let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
+                return ContinuationMarker.text(of: marker.encoded(), service.signer)
+            })
+    }
+
+    /// The first records of all shards, and where to go on. No shard's silence beyond the position that it looked up to counts.
+    private func merged(_ answers: [ShardAnswer]) throws(RequestFailure) -> (records: [RankedRecord], next: [UInt8]?) {
+        var all: [RankedRecord] = []
+        for answer in answers { all += try unpacked(answer.bytes, as: ShardList<RankedRecord>.self).elements }
+        all.sort { $0.position.lexicographicallyPrecedes($1.position) }
+        let horizon = answers.compactMap(\.cursor).min { $0.lexicographicallyPrecedes($1) }
+        if let horizon { all.removeAll { horizon.lexicographicallyPrecedes($0.position) } }
+        guard all.count > form.resultsLimit else { return (all, horizon) }
+        let records = Array(all.prefix(form.resultsLimit))
+        return (records, records.last?.position)
+    }
+
+    private func marker(for query: Query) throws(RequestFailure) -> Marker? {
+        guard let bytes = try ContinuationMarker.position(form.continuationMarker, service.signer) else {
+            return nil
+        }
+        guard let marker = try? Marker(decoding: bytes), marker.query == Marker.hash(query, of: request.key) else {
+            throw RequestFailure(
+                .badRequest, "continuationMarker is not one of this query: start again without it")
+        }
+        return marker
+    }
+}
+
+/// The bytes of a marker of a query over a whole database.
+private struct Marker: WireCodable {
+    /// What the query was; a marker of another one is refused.
+    var query: UInt64
+    var position: [UInt8]
+
+    /// FNV-1a of the query and its database: the same on every node.
+    static func hash(_ query: Query, of database: DatabaseKey) -> UInt64 {
+        fnv1a(database.encoded() + query.encoded())
+    }
+
+    init(query: UInt64, position: [UInt8]) {
+        self.query = query
+        self.position = position
+    }
+
+    /// 1 query hash, 2 position. Number 3 tells it from the cursor of a query over one zone.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, query)
+        writer.field(2, position)
+        writer.field(3, true)
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(query: 0, position: [])
+        var isWide = false
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: query = try reader.unsigned()
+            case 2: position = try reader.array()
+            case 3: isWide = try reader.bool()
+            default: try reader.skip()
+            }
+        }
+        guard isWide else { throw .missingField(3) }
+    }
+}

@@ -1,0 +1,82 @@
+package import Cluster
+import Directory
+package import KeyValueStore
+import RaftCore
+package import RecordModel
+
+/// One user's preferences in a container's environment.
+package struct Preferences: Sendable {
+    package let service: RecordService
+    package let store: StoreKey
+
+    package init(_ service: RecordService, _ store: StoreKey) {
+        self.service = service
+        self.store = store
+    }
+
+    /// The group that holds the store.
+    var group: GroupID {
+        let database = DatabaseKey(
+            container: store.container, environment: store.environment, scope: .private, owner: store.user)
+        return service.node.map.group(of: ZoneKey(database: database, name: "_keyValueStore"))
+    }
+
+    /// Reads the store.
+    /// - Returns: the JSON object that the shard's leader rendered.
+    package func read(
+        _ read: ShardRead.KeyValueRead, by deadline: Deadline
+    ) async throws(RequestFailure) -> [UInt8] {
+        try await answer(to: read, by: deadline).bytes
+    }
+
+    /// A page of the store's feed.
+    /// - Throws: `BAD_REQUEST` for a token that cannot be followed, with why.
+    package func changes(
+        since token: String?, limit: Int, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        let answer = try await answer(to: .changes(since: token, limit: limit), by: deadline)
+        if let expiry = answer.expiry { throw RequestFailure(expiry) }
+        return answer
+    }
+
+    private func answer(
+        to read: ShardRead.KeyValueRead, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        switch try await service.read(.keyValue(store, read), from: group, by: deadline) {
+        case .found(let answer): return answer
+        case .refused(let error): throw RequestFailure(error)
+        case .needsSchema: throw RequestFailure(.internalError, "preferences need no schema")
+        }
+    }
+
+    /// What became of a batch.
+    package enum Written: Sendable {
+        /// The version of each write, in their order; nil for a deletion.
+        case applied(versions: [ChangeTag?], usage: KeyValueUsage)
+        /// Nothing was changed, because values were written meanwhile.
+        case conflict([KeyValueConflict])
+    }
+
+    /// Writes and deletes, all or nothing.
+    /// - Parameters:
+    ///   - idempotencyKey: the text of a UUID of version 7.
+    ///   - device: told with the change, so that the writer knows its own.
+    /// - Throws: `QUOTA_EXCEEDED` or `BAD_REQUEST` with the limit that the batch breaks.
+    package func set(
+        _ writes: [KeyValueCommand.Write], idempotencyKey: String?, device: String?, by deadline: Deadline
+    ) async throws(RequestFailure) -> Written {
+        let now = service.now
+        let command = KeyValueCommand(
+            store: store, time: now, writes: writes,
+            idempotencyKey: try idempotencyKey.map { text throws(RequestFailure) in
+                try RequestIdentity.key(text, now: now)
+            },
+            device: device)
+        let bytes = try await service.submit(.keyValue(command), to: group, by: deadline)
+        switch try unpacked(bytes, as: KeyValueOutcome.self) {
+        case .applied(let versions, let usage): return .applied(versions: versions, usage: usage)
+        case .refused(let refusal): throw RequestFailure(refusal)
+        case .conflict(let conflicts): return .conflict(conflicts)
+        }
+    }
+}

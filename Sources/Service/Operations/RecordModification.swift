@@ -1,0 +1,299 @@
+import Authorization
+import Cluster
+import Crypto
+import Directory
+import RaftCore
+package import RecordModel
+import RecordStore
+
+/// Up to 200 operations on records of one zone.
+package struct RecordModification: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// What became of a request.
+    package struct Result: Sendable {
+        /// One for each operation, in their order.
+        package var items: [(recordName: String, outcome: Outcome)]
+        /// Whether the batch was atomic and an operation failed, so that nothing was saved.
+        package var isAtomicFailure: Bool
+        /// The zone's token, where the request wants it.
+        package var syncToken: String?
+    }
+
+    /// What became of one operation.
+    package enum Outcome: Sendable {
+        /// The record as it is now, encrypted fields in the clear.
+        case saved(Record)
+        case deleted
+        /// Nothing was changed, or the record was saved and cannot be shown.
+        /// - Parameter serverRecord: the record as the server has it, where the caller may read it.
+        case failed(ServiceError, serverRecord: Record? = nil)
+    }
+
+    /// One operation of the request, on its way through.
+    private enum Item {
+        /// Goes to the shard as the change at this position.
+        case sent(Int)
+        /// Failed before: its values do not fit the schema.
+        case failed(ServiceError)
+    }
+
+    /// The request, judged against one version of the schema.
+    private struct Plan {
+        var items: [Item] = []
+        var changes: [RecordChange] = []
+        /// The fields that each change sets, encrypted ones in the clear, for the answer.
+        var plainFields: [Fields] = []
+    }
+
+    package func run(_ form: ModifyRecordsRequest) async throws(RequestFailure) -> Result {
+        let zone = try request.zone(form.zoneID)
+        let isAtomic = form.isAtomic && zone.isAtomic
+        let key = request.identity?.key
+        var named = form.operations.enumerated().map { number, operation in
+            (operation, operation.recordName ?? newName(number, key: key))
+        }
+        let hidden = try await addTypes(to: &named, in: zone)
+        try await service.ensureUserRecord(of: request, among: named.map(\.1))
+        let group = service.node.map.group(of: zone)
+        if form.operations.contains(where: { !$0.kind.isDelete }) {
+            try await service.requireTransfer(for: request.key, by: request.deadline)
+        }
+        var isOverQuota = false
+        for _ in 0..<16 {
+            let schema = service.schema(request.schemaKey)
+            if try await service.extend(schema, by: named.map(\.0), for: request) { continue }
+            let plan = try await self.plan(named, hidden: hidden, schema: schema.schema, zone: zone)
+            if plan.changes.count < plan.items.count,
+                try await service.isOutdated(schema, request.schemaKey)
+            {
+                continue
+            }
+            var answer = Answer(names: named.map(\.1), plan: plan, zone: zone)
+            if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
+                return try await result(answer, isAtomicFailure: isAtomic)
+            }
+            let (cap, epoch) = service.quota(of: request.key)
+            let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
+            let command = ModifyRecords(
+                zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
+                isAtomic: isAtomic,
+                idempotency: request.identity.map { idempotency($0, plan) },
+                quota: terms, operations: plan.changes)
+            let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
+            switch try unpacked(bytes, as: RecordOutcome.self) {
+            case .records(let outcomes) where outcomes.count == plan.changes.count:
+                answer.outcomes = outcomes
+                return try await result(answer, isAtomicFailure: false)
+            case .atomicFailure(let outcomes) where outcomes.count == plan.changes.count:
+                answer.outcomes = outcomes
+                return try await result(answer, isAtomicFailure: true)
+            case .needsSchema(let installed):
+                try await service.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
+            case .needsAllotment(let need):
+                isOverQuota = try await !service.allot(
+                    need, under: terms, of: request.key, to: group, by: request.deadline)
+            case .refused(let error): throw RequestFailure(error)
+            case .quota, .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
+                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            }
+        }
+        throw RequestFailure(
+            ServiceError(
+                .tryAgainLater, "nothing was done: the schema or the quota kept changing meanwhile",
+                retryAfterSeconds: 1))
+    }
+
+    /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on it.
+    /// - Returns: the positions of operations whose records the caller may not read to learn it.
+    private func addTypes(
+        to operations: inout [(RecordOperation, String)], in zone: ZoneKey
+    ) async throws(RequestFailure) -> Set<Int> {
+        let untyped = operations.indices.filter {
+            let operation = operations[$0].0
+            return operation.recordType == nil && !operation.kind.isDelete && !operation.fields.isEmpty
+        }
+        guard !untyped.isEmpty else { return [] }
+        let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
+        let answer = try await service.readUnderSchema(
+            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+        ) { [operations] schema in
+            .lookup(
+                ShardRead.RecordLookup(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller,
+                    items: untyped.map { (operations[$0].1, rendering) }))
+        }
+        guard let found = try? JSONParser.parse(answer.bytes).array, found.count == untyped.count else {
+            throw RequestFailure(
+                .internalError, "a shard's answer cannot be read: no array of \(untyped.count) records")
+        }
+        var hidden: Set<Int> = []
+        for (position, record) in zip(untyped, found) {
+            if record["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue { hidden.insert(position) }
+            operations[position].0.recordType = record["recordType"]?.string
+        }
+        return hidden
+    }
+
+    /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of the
+    /// request means the same records.
+    private func newName(_ number: Int, key: [UInt8]?) -> String {
+        guard let key else { return service.newName() }
+        let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
+        return UUIDv7(Array(key.prefix(6)) + Array(digest.prefix(10))).text
+    }
+
+    /// What the shard remembers the request by: its body, and which of its operations were sent. Under another schema another
+    /// part may be, and then the remembered outcomes are not those of this request.
+    private func idempotency(_ identity: RequestIdentity, _ plan: Plan) -> IdempotencyKey {
+        var hasher = SHA256()
+        hasher.update(data: identity.bodyHash)
+        hasher.update(data: plan.items.map { if case .sent = $0 { 1 } else { 0 } })
+        return IdempotencyKey(
+            key: identity.key, bodyHash: Array(hasher.finalize()), caller: request.caller.user ?? Caller.anonymousName)
+    }
+
+    private func plan(
+        _ operations: [(RecordOperation, String)], hidden: Set<Int>, schema: Schema, zone: ZoneKey
+    ) async throws(RequestFailure) -> Plan {
+        var plan = Plan()
+        for (position, (operation, name)) in operations.enumerated() {
+            guard !hidden.contains(position) else {
+                plan.items.append(.failed(Self.hiddenType))
+                continue
+            }
+            var change: RecordChange
+            do throws(ServiceError) {
+                change = try self.change(operation, name: name, schema: schema, zone: request.zoneID(named: zone.name))
+            } catch {
+                plan.items.append(.failed(error))
+                continue
+            }
+            plan.plainFields.append(Fields(change.fields))
+            try await service.seal(&change, in: zone)
+            plan.items.append(.sent(plan.changes.count))
+            plan.changes.append(change)
+        }
+        return plan
+    }
+
+    private static let hiddenType = ServiceError(
+        .badRequest, "recordType is missing, and the caller may not read the record to learn it")
+
+    private func change(
+        _ operation: RecordOperation, name: String, schema: Schema, zone: ZoneID
+    ) throws(ServiceError) -> RecordChange {
+        var change = RecordChange(
+            operation.kind.changeKind, name, type: operation.recordType,
+            changeTag: operation.changeTag.map { ChangeTag($0) ?? ChangeTag(incarnation: 0, sequence: 0) })
+        if operation.recordType == nil, !operation.kind.isDelete, !operation.fields.isEmpty {
+            // The record was looked for, to learn its type.
+            throw ServiceError(.notFound, "Record not found")
+        }
+        let place = RecordOperation.Place(
+            container: request.key.container, environment: request.key.environment, scope: request.key.scope, zone: zone
+        )
+        do throws(ServiceError) {
+            change.fields = try operation.values(in: schema, at: place).map {
+                RecordChange.FieldChange(name: $0.name, value: $0.value)
+            }
+        } catch {
+            guard error.code == .tryAgainLater, request.caller.user == nil else { throw error }
+            throw ServiceError(
+                .accessDenied,
+                "types and fields are made just in time for signed-in users only: sign in, or add them with "
+                    + "`zonekeeper schema import \(request.key.container)`")
+        }
+        return change
+    }
+}
+
+extension RecordModification {
+    /// What the result of a request is made of.
+    private struct Answer {
+        var names: [String]
+        var plan: Plan
+        var zone: ZoneKey
+        /// One for each change; nil where nothing was sent.
+        var outcomes: [ItemOutcome]?
+    }
+
+    private func result(_ answer: Answer, isAtomicFailure: Bool) async throws(RequestFailure) -> Result {
+        // What was saved must not be hidden behind a token that cannot be read.
+        let token =
+            answer.outcomes == nil
+            ? try await request.currentToken(of: answer.zone, in: service)
+            : try? await request.currentToken(of: answer.zone, in: service)
+        let items = zip(answer.plan.items, answer.names).map { item, name -> (String, Outcome) in
+            switch item {
+            case .failed(let error): return (name, .failed(error))
+            case .sent(let position):
+                guard let outcomes = answer.outcomes else {
+                    return (name, .failed(Self.nothingSaved))
+                }
+                return (name, outcome(outcomes[position], at: position, answer))
+            }
+        }
+        return Result(items: items, isAtomicFailure: isAtomicFailure, syncToken: token)
+    }
+
+    private static let nothingSaved = ServiceError(
+        .atomicError, "another operation of the batch failed; nothing was saved")
+
+    private func outcome(_ outcome: ItemOutcome, at position: Int, _ answer: Answer) -> Outcome {
+        let name = answer.plan.changes[position].recordName
+        switch outcome {
+        case .deleted: return .deleted
+        case .failed(let error, let serverRecord):
+            if error.code == .accessDenied {
+                service.audit.refused(
+                    service.origin(of: request.requester), action: "records/modify", subject: request.subject)
+            }
+            // A record that cannot be opened does not make the conflict another one.
+            let opened = serverRecord.flatMap { record in try? service.node.vault.opened(record, in: answer.zone) }
+            return .failed(error, serverRecord: opened)
+        case .saved(let saved):
+            do throws(ServiceError) {
+                let merged = try saved.mergedFields.map { fields throws(ServiceError) in
+                    try service.node.vault.opened(fields, of: name, in: answer.zone)
+                }
+                return .saved(
+                    Record(
+                        name: name, type: saved.recordType, changeTag: saved.changeTag, created: saved.created,
+                        modified: saved.modified, fields: merged ?? answer.plan.plainFields[position]))
+            } catch {
+                return .failed(
+                    ServiceError(
+                        error.code, "the record was saved, but cannot be shown: \(error.reason)",
+                        retryAfterSeconds: error.retryAfterSeconds))
+            }
+        }
+    }
+}
+
+extension Fields {
+    /// What is left of changes: the fields that were given a value.
+    fileprivate init(_ changes: [RecordChange.FieldChange]) {
+        self.init(changes.compactMap { change in change.value.map { Field(name: change.name, value: $0) } })
+    }
+}
+
+extension RecordOperation.Kind {
+    fileprivate var changeKind: RecordChange.Kind {
+        switch self {
+        case .create: .create
+        case .update: .update
+        case .forceUpdate: .forceUpdate
+        case .replace: .replace
+        case .forceReplace: .forceReplace
+        case .delete: .delete
+        case .forceDelete: .forceDelete
+        }
+    }
+}

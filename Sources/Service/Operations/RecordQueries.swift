@@ -1,0 +1,114 @@
+import Cluster
+import Directory
+import RaftCore
+package import RecordModel
+import RecordStore
+
+/// Looks for records of one database: by name, or by a query over one zone or all of them.
+package struct RecordQueries: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// Records, as the JSON array that the shards' leaders rendered.
+    package struct Page: Sendable {
+        package var records: [UInt8]
+        /// Where a query goes on; nil where it ended.
+        package var continuationMarker: String?
+        /// How the query was run, as a JSON object, where that was asked for.
+        package var explanation: [UInt8]?
+        /// The zone's token, where the request wants it.
+        package var syncToken: String?
+    }
+
+    /// Up to 200 records of one zone by name.
+    package func lookUp(_ form: LookupRecordsRequest) async throws(RequestFailure) -> Page {
+        let zone = try request.zone(form.zoneID)
+        try await service.ensureUserRecord(of: request, among: form.records.map(\.recordName))
+        let items = form.records.map { item in
+            (
+                item.recordName,
+                ShardRead.Rendering(
+                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+            )
+        }
+        let records = try await service.readUnderSchema(
+            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+        ) { schema in
+            .lookup(
+                ShardRead.RecordLookup(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller, items: items))
+        }
+        if records.denials > 0 {
+            service.audit.refused(
+                service.origin(of: request.requester), action: "records/lookup", subject: request.subject,
+                count: records.denials)
+        }
+        return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone, in: service))
+    }
+
+    /// One page of the records of a type for which all filters hold, in one zone or in the whole database.
+    package func query(_ form: QueryRecordsRequest) async throws(RequestFailure) -> Page {
+        // The public database has one zone, so all of its zones are that one.
+        if form.isZoneWide, request.key.scope == .private {
+            return try await DatabaseWideQuery(service: service, request: request, form: form).page()
+        }
+        let zone = try request.zone(form.zoneID)
+        let cursor = try ContinuationMarker.position(form.continuationMarker, service.signer)
+        let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+        let page = try await service.readUnderSchema(
+            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+        ) { schema throws(RequestFailure) in
+            let (query, version) = try await service.resolve(form, for: request, schema: schema)
+            var read = RecordQuery(
+                zone: zone, schemaVersion: version, caller: request.caller, query: query, limit: form.resultsLimit,
+                cursor: cursor)
+            read.explains = form.explains
+            return .query(read, rendering)
+        }
+        return Page(
+            records: page.bytes,
+            continuationMarker: page.cursor.map { ContinuationMarker.text(of: $0, service.signer) },
+            explanation: page.explanation, syncToken: try await request.currentToken(of: zone, in: service))
+    }
+}
+
+extension RecordService {
+    /// A query in terms of the schema; a fault is believed only under the newest one.
+    func resolve(
+        _ form: QueryRecordsRequest, for request: DatabaseRequest, schema: VersionedSchema
+    ) async throws(RequestFailure) -> (Query, version: UInt64) {
+        do throws(ServiceError) {
+            return (try request.resolved(form, schema: schema.schema), schema.version)
+        } catch {
+            guard try await isOutdated(schema, request.schemaKey) else {
+                throw RequestFailure(error)
+            }
+        }
+        let newest = self.schema(request.schemaKey)
+        do throws(ServiceError) {
+            return (try request.resolved(form, schema: newest.schema), newest.version)
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+}
+
+extension DatabaseRequest {
+    fileprivate func resolved(_ form: QueryRecordsRequest, schema: Schema) throws(ServiceError) -> Query {
+        guard let type = schema.type(named: form.query.recordType) else {
+            throw ServiceError(
+                .badRequest,
+                "record type not found: \(form.query.recordType). `zonekeeper schema export \(key.container)` shows those that "
+                    + "there are")
+        }
+        let isWide = form.isZoneWide && key.scope == .private
+        // The command that an error names must change this environment, and development is what it takes by itself.
+        let target = key.environment == .development ? key.container : "\(key.container) --environment production"
+        return try form.query.resolve(schema: type, zone: isWide ? nil : form.zoneID, container: target)
+    }
+}

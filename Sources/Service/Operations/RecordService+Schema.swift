@@ -1,0 +1,101 @@
+import Authorization
+import Cluster
+import Directory
+import RecordModel
+import RecordStore
+import Synchronization
+import Wire
+
+// What a request may change besides records: development's schema, the keys of encrypted fields, the caller's own user record.
+extension RecordService {
+    /// Adds the types and fields that operations need and the schema lacks, in development only and for signed-in callers.
+    /// - Returns: whether the schema is another now, or may be.
+    func extend(
+        _ schema: VersionedSchema, by operations: [RecordOperation], for request: DatabaseRequest
+    ) async throws(RequestFailure) -> Bool {
+        guard request.key.environment == .development, request.caller.user != nil,
+            let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope)
+        else { return false }
+        let command = DirectoryCommand.setSchema(request.schemaKey, expectedVersion: schema.version, extended)
+        // A conflict means that somebody else changed it meanwhile: look again.
+        if case .refused(let error) = try await submit(command, by: request.deadline), error.code != .conflict {
+            throw RequestFailure(error)
+        }
+        try await refreshDirectory()
+        return true
+    }
+
+    /// Seals the encrypted values of a change. A container's first such value brings it its first key.
+    func seal(_ change: inout RecordChange, in zone: ZoneKey) async throws(RequestFailure) {
+        for position in change.fields.indices {
+            guard case .encrypted? = change.fields[position].value, let value = change.fields[position].value else {
+                continue
+            }
+            try await requireContainerKey(of: zone.database.container)
+            do throws(ServiceError) {
+                change.fields[position].value = try node.vault.seal(
+                    value, container: zone.database.container,
+                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name))
+            } catch {
+                throw RequestFailure(error)
+            }
+        }
+    }
+
+    private func requireContainerKey(of container: String) async throws(RequestFailure) {
+        if node.vault.currentKey(of: container) != nil { return }
+        // A node that is behind must not begin a second set of keys.
+        try await refreshDirectory()
+        if node.vault.currentKey(of: container) != nil { return }
+        let key: ContainerKey
+        do throws(ServiceError) {
+            key = try node.vault.newContainerKey(number: 1, container: container)
+        } catch {
+            throw RequestFailure(error)
+        }
+        let command = DirectoryCommand.addContainerKey(container: container, key)
+        // Refused with a conflict where another node was faster.
+        if case .refused(let error) = try await submit(command, by: node.deadline()), error.code != .conflict {
+            throw RequestFailure(error)
+        }
+        try await refreshDirectory()
+    }
+
+    /// Makes the caller's own record of type `Users` where a request names it for the first time: every user has one.
+    func ensureUserRecord(of request: DatabaseRequest, among names: [String]) async throws(RequestFailure) {
+        guard let user = request.caller.user, !request.caller.isAdministrator, request.key.scope == .public,
+            names.contains(user)
+        else { return }
+        // A reset of the environment takes the record along.
+        let generation = schema(request.schemaKey).generation
+        let id = "\(request.key.container)/\(request.key.environment.rawValue)/\(generation)/\(user)"
+        guard !userRecords.contains(id) else { return }
+        let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
+        let outcome = try await submitGrowing(
+            request.schemaKey, of: request.key, to: node.map.group(of: zone), by: request.deadline
+        ) { schema, terms in
+            ModifyRecords(
+                zone: zone, schemaVersion: schema.version, caller: request.caller, time: now, quota: terms,
+                operations: [RecordChange(.create, user, type: RecordType.usersName)])
+        }
+        guard case .records(let items) = outcome else { return }
+        // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong then.
+        if case .failed(let error, _)? = items.first, error.code != .exists { return }
+        userRecords.insert(id)
+    }
+}
+
+/// Users whose record is known to exist; bounded, and forgotten at the end of the process.
+final class KnownUserRecords: Sendable {
+    private static let countMax = 100_000
+    private let ids = Mutex<Set<String>>([])
+
+    func contains(_ id: String) -> Bool { ids.withLock { $0.contains(id) } }
+
+    func insert(_ id: String) {
+        ids.withLock { ids in
+            if ids.count >= Self.countMax { ids.removeAll() }
+            ids.insert(id)
+        }
+    }
+}

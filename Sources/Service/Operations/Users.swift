@@ -1,0 +1,55 @@
+import Authorization
+import Cluster
+import Directory
+package import RecordModel
+
+/// Who the caller is, and who others are as far as they let themselves be found.
+package struct Users: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// - Throws: `AUTHENTICATION_REQUIRED` for an anonymous caller, `ACCESS_DENIED` for the administrator, who is no user.
+    package func requireUser() throws(RequestFailure) {
+        guard !request.caller.isAdministrator else {
+            throw RequestFailure(.accessDenied, "the administrator is no user; see `zonekeeper user list`")
+        }
+        guard request.caller.user != nil else {
+            throw RequestFailure(.authenticationRequired, "request needs authorization")
+        }
+    }
+
+    /// The caller, with the names that the account has, and the user record that everybody has.
+    package func caller() async throws(RequestFailure) -> UserIdentity {
+        try requireUser()
+        let name = request.caller.user ?? ""
+        try await service.ensureUserRecord(of: request, among: [name])
+        let account = service.node.directory.snapshot.account(
+            withUserRecordName: name, in: request.key.container)
+        return UserIdentity(userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
+    }
+
+    /// The users that a client asks for: the caller itself, or those who may be discovered. One who cannot be found is left out,
+    /// whether there is such a user or not.
+    package func discover(_ lookups: [LookupInfo]) throws(RequestFailure) -> [UserIdentity] {
+        try requireUser()
+        return lookups.compactMap { identity($0) }
+    }
+
+    private func identity(_ info: LookupInfo) -> UserIdentity? {
+        let directory = service.node.directory.snapshot
+        let container = request.key.container
+        let account =
+            info.emailAddress.flatMap { directory.account(withEmail: $0) }
+            ?? info.userRecordName.flatMap { directory.account(withUserRecordName: $0, in: container) }
+        guard let account else { return nil }
+        let name = Account.userRecordName(accountID: account.id, container: container)
+        guard account.isDiscoverable || name == request.caller.user else { return nil }
+        return UserIdentity(
+            userRecordName: name, givenName: account.givenName, familyName: account.familyName, lookupInfo: info)
+    }
+}

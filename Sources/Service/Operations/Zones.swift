@@ -1,0 +1,77 @@
+import Authorization
+import Cluster
+import Directory
+import RaftCore
+package import RecordModel
+package import RecordStore
+
+/// The zones of one database.
+package struct Zones: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// Every zone of the database, by name; the default zone is always there.
+    package func list() async throws(RequestFailure) -> [ZoneState] {
+        var zones: [String: ZoneState] = [
+            ZoneKey.defaultZoneName: ZoneState(name: ZoneKey.defaultZoneName, incarnation: 1, sequence: 0)
+        ]
+        let answers = try await service.readAll(of: request.key, by: request.deadline) { [request] _, schema in
+            .zones(request.key, schemaVersion: schema.version)
+        }
+        for (_, answer) in answers {
+            for state in try unpacked(answer.bytes, as: ShardList<ZoneState>.self).elements {
+                zones[state.name] = state
+            }
+        }
+        return zones.values.sorted { $0.name < $1.name }
+    }
+
+    /// - Throws: `ZONE_NOT_FOUND` where there is none of the name.
+    package func lookUp(_ id: ZoneID) async throws(RequestFailure) -> ZoneState {
+        guard let state = try await service.zoneState(try request.zone(id), by: request.deadline) else {
+            throw RequestFailure(.zoneNotFound, "no zone '\(id.name)' in this database")
+        }
+        return state
+    }
+
+    /// - Throws: `BAD_REQUEST` for the public database, whose one zone is always there.
+    package func requireModifiable() throws(RequestFailure) {
+        guard request.key.scope == .private else {
+            throw RequestFailure(.badRequest, "zones are made and deleted in the private database only")
+        }
+    }
+
+    /// Creates or deletes a zone.
+    /// - Parameter number: the operation's place in its request, whose key stands for several commands.
+    /// - Returns: the zone; nil where it was deleted.
+    package func modify(
+        _ operation: ZonesModifyRequest.Operation, number: Int
+    ) async throws(RequestFailure) -> ZoneState? {
+        try requireModifiable()
+        let zone = try request.zone(operation.zoneID)
+        let idempotency = request.identity.map { identity in
+            IdempotencyKey(
+                key: identity.key, bodyHash: identity.bodyHash,
+                caller: request.caller.user ?? Caller.anonymousName, position: UInt64(number))
+        }
+        let outcome = try await service.submitUnderSchema(
+            request.schemaKey, to: service.node.map.group(of: zone), by: request.deadline
+        ) { schema in
+            .modifyZone(
+                ModifyZone(
+                    operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
+                    time: service.now, schemaVersion: schema.version, idempotency: idempotency))
+        }
+        switch outcome {
+        case .zone(.exists(let state)): return state
+        case .zone(.deleted): return nil
+        case .refused(let error): throw RequestFailure(error)
+        default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        }
+    }
+}

@@ -1,0 +1,211 @@
+package import Admission
+package import Cluster
+package import Directory
+package import Logging
+package import RaftCore
+import RecordModel
+import RecordStore
+package import Wire
+
+/// Every operation of the product on one node: who asks, how fast, how much, under which schema, on which shards, and what is
+/// tried again.
+///
+/// Operations are calls with typed input and result. Nothing here knows of HTTP, nor of Raft below the router; time, randomness and
+/// tasks come from the node's platform, so that the simulator runs the same code.
+package final class RecordService: Sendable {
+    package let node: ClusterNode
+    /// Makes and opens web auth tokens; nil on a node without an encryption key, where nobody can sign in.
+    package let signer: SessionSigner?
+    package let rotation: SessionRotation
+    package let coordinator: Coordinator
+    package let usage: UsageMeter
+    package let audit: AuditTrail
+    package let watches: WatchHub
+    /// Requests whose credentials were wrong, by address.
+    package let failedAuthentications: AddressLimiter
+    /// How many requests this node works on at once, shared fairly between containers.
+    let gate: FairGate
+    /// How many watches look at their stores at once: a change of leaders makes all of them look.
+    let looks = FairGate(limit: WatchHub.looksMax, queueMax: WatchHub.queuedLooksMax)
+    let userRecords = KnownUserRecords()
+    private let follower: StoreFollower
+
+    /// - Parameter logger: for requests that failed, and for what nodes tell of them.
+    package init(node: ClusterNode, settings: ServiceSettings = ServiceSettings(), logger: Logger) {
+        self.node = node
+        signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
+        rotation = SessionRotation(sessionsMax: 200_000)
+        failedAuthentications = AddressLimiter(perMinute: 3_000, burst: 1_500, addressesMax: 50_000)
+        watches = WatchHub(
+            platform: node.platform, watchesMax: settings.watchesMax, watchesPerUserMax: settings.watchesPerUserMax)
+        follower = StoreFollower(node: node, hub: watches)
+        usage = UsageMeter(platform: node.platform)
+        audit = AuditTrail(platform: node.platform)
+        coordinator = Coordinator(node: node, rotation: rotation, watches: watches, logger: logger)
+        gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
+    }
+
+    /// Begins what goes on beside the requests; the node is started.
+    package func start() {
+        // First: what changes before is in the first look of any watch.
+        node.changes.listen { [weak watches] in watches?.hear($0) }
+        coordinator.start()
+        watches.start()
+        follower.start()
+        usage.start(self)
+        audit.start(self)
+    }
+
+    /// Ends it; no more requests come.
+    package func stop() async {
+        follower.stop()
+        watches.stop()
+        await usage.stop(self)
+        await audit.stop(self)
+        coordinator.stop()
+    }
+
+    /// Milliseconds since 1970.
+    package var now: Int64 { node.platform.clock.wallMilliseconds }
+
+    /// Nanoseconds of the node's monotonic clock.
+    package var uptime: UInt64 { node.platform.clock.now.nanoseconds }
+
+    /// A name that nothing else has, ordered by time.
+    package func newName() -> String {
+        UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
+    }
+
+    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.
+    package func requireSigner() throws(RequestFailure) -> SessionSigner {
+        guard let signer else {
+            throw RequestFailure(
+                .internalError,
+                "nobody can sign in: this node has no encryption key. Start it with --encryption-key-file, the same on all nodes"
+            )
+        }
+        return signer
+    }
+}
+
+// The directory.
+extension RecordService {
+    /// Has a command applied by the directory that a request brings about by itself; this node may not know of it yet.
+    package func submit(
+        _ command: DirectoryCommand, by deadline: Deadline
+    ) async throws(RequestFailure) -> DirectoryOutcome {
+        try await submit(DirectoryEntry(command), by: deadline)
+    }
+
+    /// Has an entry applied by the directory; this node may not know of it yet.
+    package func submit(
+        _ entry: DirectoryEntry, by deadline: Deadline
+    ) async throws(RequestFailure) -> DirectoryOutcome {
+        let bytes: [UInt8]
+        do throws(ClusterError) {
+            bytes = try await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return try unpacked(bytes)
+    }
+
+    /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on anything
+    /// older.
+    package func settle(
+        _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
+    ) async throws(RequestFailure) -> DirectoryOutcome {
+        let bytes: [UInt8]
+        do throws(ClusterError) {
+            bytes = try await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return try unpacked(bytes)
+    }
+
+    /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a moment later:
+    /// for what they look up before they refuse anything by it.
+    package func enter(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) {
+        if case .refused(let error) = try await submit(entry, by: deadline) { throw RequestFailure(error) }
+        await catchUp()
+    }
+
+    package func refreshDirectory() async throws(RequestFailure) {
+        do throws(ClusterError) {
+            try await node.refreshDirectory()
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that lags.
+    package func catchUp() async {
+        do throws(RequestFailure) { try await refreshDirectory() } catch {}
+    }
+
+    /// The schema as this node knows it; version 0 and empty where none was imported.
+    package func schema(_ key: SchemaKey) -> VersionedSchema {
+        node.directory.snapshot.schemas[key] ?? VersionedSchema(version: 0, schema: Schema())
+    }
+
+    /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
+    func isOutdated(
+        _ schema: VersionedSchema, _ key: SchemaKey
+    ) async throws(RequestFailure) -> Bool {
+        try await refreshDirectory()
+        return self.schema(key).version > schema.version
+    }
+}
+
+// Shards.
+extension RecordService {
+    /// Has a command applied by a shard.
+    package func submit(
+        _ command: ShardCommand, to group: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> [UInt8] {
+        do throws(ClusterError) {
+            return try await node.router.submit(GroupCommand(command), to: group, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Asks a shard.
+    package func read(
+        _ request: ShardRead, from group: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> ReadAnswer {
+        let answer: [UInt8]
+        do throws(ClusterError) {
+            answer = try await node.router.read(request.encoded(), from: group, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return try unpacked(answer)
+    }
+}
+
+/// Decodes what another part of the cluster encoded.
+package func unpacked<Value: WireDecodable>(
+    _ bytes: [UInt8], as _: Value.Type = Value.self
+) throws(RequestFailure) -> Value {
+    do throws(WireError) {
+        return try Value(decoding: bytes)
+    } catch {
+        throw RequestFailure(.internalError, "a shard's answer cannot be read: \(error)")
+    }
+}
+
+/// What one node takes on at once, whatever the container.
+package struct ServiceSettings: Sendable {
+    /// Requests that the node works on at once.
+    package var concurrentRequestsMax = 1_024
+    /// Requests of one container that may wait for their turn.
+    package var queuedRequestsMax = 1_024
+    /// Watches of preferences at once; never more than three quarters of the connections that the node takes.
+    package var watchesMax = 3_072
+    /// Watches at once of one user's preferences in a container's environment.
+    package var watchesPerUserMax = 32
+
+    package init() {}
+}

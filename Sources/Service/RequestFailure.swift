@@ -1,0 +1,72 @@
+package import Cluster
+package import Directory
+package import KeyValueStore
+package import RecordModel
+
+/// A request that failed as a whole.
+package struct RequestFailure: Error {
+    package var error: ServiceError
+    /// The API token whose user is to sign in; an answer can say where.
+    package var signIn: Token?
+    /// More of it, for programs.
+    package var details: Details?
+
+    /// What an error says for programs, beside its code and reason.
+    package enum Details: Hashable, Sendable {
+        /// A limit that was reached: its name, what the request would have led to, and what is allowed; the key at fault, where it
+        /// is one key's fault.
+        case limit(String, actual: Int64, max: Int64, key: String? = nil)
+        /// A key-value store's feed cannot be followed from the token that was sent.
+        case expiredToken(KeyValueTokenExpiry)
+        /// CloudKit has it, and this version does not have it yet.
+        case notBuilt
+        /// The resource takes these methods only.
+        case methods([String])
+        /// The body is larger than it may be, and was not read to its end.
+        case bodyTooLarge
+        /// The body did not arrive in time.
+        case bodyTooSlow
+    }
+
+    package init(_ error: ServiceError, details: Details? = nil) {
+        self.error = error
+        self.details = details
+    }
+
+    package init(_ code: ErrorCode, _ reason: String, details: Details? = nil) {
+        self.init(ServiceError(code, reason), details: details)
+    }
+
+    /// Something CloudKit has and this server does not have yet.
+    package static func notBuilt(_ what: String) -> RequestFailure {
+        RequestFailure(.badRequest, "\(what) is not built yet in this version of Zonekeeper", details: .notBuilt)
+    }
+
+    package init(_ error: ClusterError) {
+        switch error {
+        case .unavailable(let reason):
+            self.init(ServiceError(.tryAgainLater, "nothing was done: \(reason)", retryAfterSeconds: 1))
+        case .outcomeUnknown(let reason):
+            self.init(
+                ServiceError(
+                    .tryAgainLater,
+                    "outcome unknown: \(reason). Send it again with the same Idempotency-Key, or look before you do",
+                    retryAfterSeconds: 1))
+        case .failed(let reason):
+            self.init(.internalError, reason)
+        }
+    }
+
+    /// A batch of preferences that breaks a rule.
+    init(_ refusal: KeyValueRefusal) {
+        self.init(refusal.isQuotaViolation ? .quotaExceeded : .badRequest, refusal.description)
+        guard refusal.rule.isLimit else { return }
+        details = .limit(refusal.rule.name, actual: refusal.actual, max: refusal.max, key: refusal.key)
+    }
+
+    /// A sync token of preferences that is one, and cannot be followed.
+    init(_ expiry: KeyValueTokenExpiry) {
+        self.init(.badRequest, "the syncToken has expired: \(expiry). Start again without one")
+        details = .expiredToken(expiry)
+    }
+}

@@ -1,0 +1,149 @@
+package import Admission
+import Authorization
+import Cluster
+import Directory
+import KeyValueStore
+import RaftCore
+import RecordModel
+
+/// One watch of a user's preferences: looks at the store's feed after a token, and waits for more.
+///
+/// Looks go to the store's leader and are linearizable, each from the token of the page before, so what is sent is the feed:
+/// in order, nothing left out, nothing twice.
+package struct PreferenceWatch: Sendable {
+    package let preferences: Preferences
+    /// What the caller showed; it is looked at again before anything is sent.
+    private let credentials: Credentials
+    private let target: Target
+    private let requester: Requester
+    /// Changes of a page.
+    private let limit: Int
+
+    package init(
+        _ preferences: Preferences, credentials: Credentials, target: Target, requester: Requester, limit: Int
+    ) {
+        self.preferences = preferences
+        self.credentials = credentials
+        self.target = target
+        self.requester = requester
+        self.limit = limit
+    }
+
+    /// A page of the feed, as clients get it.
+    package struct Page: Sendable {
+        package var json: [UInt8]
+        package var token: String
+        package var hasMore: Bool
+        /// Whether it has no change.
+        package var isEmpty: Bool
+    }
+
+    /// How long a store that nobody leads is waited for before its watch is sent elsewhere, and how often it is asked for.
+    package static let leaderlessSeconds: UInt64 = 10
+    package static let retryMilliseconds: UInt64 = 500
+    /// How long one look waits for the store's leader. Short: it holds a place among the looks meanwhile.
+    private static let lookMilliseconds: UInt64 = 1_000
+
+    package var service: RecordService { preferences.service }
+    private var store: StoreKey { preferences.store }
+
+    /// Takes a place among those who watch, which is given back when the ticket is let go.
+    package func enter() throws(RequestFailure) -> WatchTicket {
+        try service.watches.enter(store, group: preferences.group)
+    }
+
+    /// What lies after a token.
+    /// - Throws: `BAD_REQUEST` for a token that cannot be followed; `TRY_AGAIN_LATER` where the store cannot be read now.
+    package func look(since token: String?) async throws(RequestFailure) -> Page {
+        // One line for each shard, so that one without a leader makes only its own watches wait.
+        let line = "\(preferences.group)"
+        guard case .entered = await service.looks.enter(container: line, containerMax: WatchHub.looksMax / 4)
+        else {
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater, "nothing was done: this node has too many changes of preferences to tell of",
+                    retryAfterSeconds: 1))
+        }
+        defer { service.looks.leave(container: line) }
+        service.watches.looked()
+        let answer = try await preferences.changes(
+            since: token, limit: limit, by: service.node.deadline(milliseconds: Self.lookMilliseconds))
+        guard let next = answer.cursor else {
+            throw RequestFailure(.internalError, "a page of preferences came without a token")
+        }
+        if answer.changes > 0 { service.watches.foundPage() }
+        return Page(
+            json: answer.bytes, token: String(decoding: next, as: UTF8.self), hasMore: answer.hasMore,
+            isEmpty: answer.changes == 0)
+    }
+
+    /// Makes sure that the caller may still have what is about to be sent: the session was not ended, nor the API token, and this
+    /// node would know.
+    /// - Throws: what a new request would be refused with.
+    package func requireCaller() async throws(RequestFailure) {
+        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        do throws(ServiceError) {
+            let admitted = try Admission.admit(
+                credentials, to: target, in: service.node.directory.snapshot, signer: service.signer,
+                now: service.now)
+            guard admitted.caller.user == store.user else {
+                throw ServiceError(.authenticationRequired, "request needs authorization: the user is another one")
+            }
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Tells the audit log that a watch was ended for what its caller may not, or may not any more.
+    package func audit(_ failure: RequestFailure) {
+        switch failure.error.code {
+        case .accessDenied, .authenticationRequired, .authenticationFailed: break
+        default: return
+        }
+        service.audit.refused(
+            service.origin(of: requester), action: "kv/watch",
+            subject: "preferences of \(store.container) (\(store.environment.rawValue))")
+    }
+
+    /// Waits for a page: at once where something lies after the token, or where there is no token; else once something does, or an
+    /// empty one after the time-out.
+    /// - Returns: the page, and whether the node is stopping, so that the next question goes to another one.
+    package func page(
+        since token: String?, within seconds: UInt64, _ ticket: WatchTicket
+    ) async throws(RequestFailure) -> (page: Page, isClosing: Bool) {
+        let watches = service.watches
+        let end = watches.now + seconds * 1_000_000_000
+        while true {
+            watches.begin(ticket)
+            var page: Page?
+            var failure: RequestFailure?
+            do throws(RequestFailure) {
+                page = try await look(since: token)
+            } catch {
+                guard error.error.code == .tryAgainLater, watches.now < end else { throw error }
+                failure = error
+            }
+            if let page, !page.isEmpty || token == nil {
+                try await requireCaller()
+                return (page, false)
+            }
+            let again = watches.now + Self.retryMilliseconds * 1_000_000
+            let wake = try await wait(ticket, until: failure == nil ? end : min(end, again))
+            guard wake == .closing || watches.now >= end else { continue }
+            guard let page else {
+                throw failure ?? RequestFailure(.internalError, "a watch has neither a page nor a failure")
+            }
+            try await requireCaller()
+            return (page, wake == .closing)
+        }
+    }
+
+    /// Waits, and looks at the caller's rights where they may have changed.
+    private func wait(_ ticket: WatchTicket, until end: UInt64) async throws(RequestFailure) -> WatchWake {
+        while true {
+            let wake = await service.watches.wait(ticket, until: end)
+            guard wake == .recheck else { return wake }
+            try await requireCaller()
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import Cluster
+import KeyValueStore
+import RaftCore
+import RecordModel
+import Synchronization
+
+/// Those who wait on this node for key-value stores to change: `WatchRoom` with tasks in it.
+///
+/// A wait costs a row of the room and a suspended task, no thread, no disk and no place among the requests that are worked on.
+package final class WatchHub: Sendable {
+    private struct State {
+        var room: WatchRoom
+        var waiting: [WatchID: CheckedContinuation<WatchWake, Never>] = [:]
+        var journals: [GroupID: StoreJournal] = [:]
+        var counts = Counts()
+    }
+
+    /// What the hub did since the start.
+    struct Counts: Sendable {
+        var begun = 0
+        var refusedOfUser = 0
+        var refusedOnNode = 0
+        var refusedOfContainer = 0
+        var looks = 0
+        var pages = 0
+    }
+
+    /// The clock is looked at so often, which is how exact time-outs and heartbeats are.
+    private static let tickMilliseconds: UInt64 = 250
+    /// What callers may do is looked at again so long after it may have changed.
+    private static let recheckTicks = 4
+
+    private let state: Mutex<State>
+    private let platform: any NodePlatform
+    private let ticking: RepeatedWork
+    private let isRecheckDue = Atomic<Bool>(false)
+    private let ticks = Atomic<Int>(0)
+    private let journal: UInt64
+
+    init(platform: any NodePlatform, watchesMax: Int, watchesPerUserMax: Int) {
+        self.platform = platform
+        ticking = RepeatedWork(platform: platform)
+        journal = max(1, platform.random())
+        state = Mutex(State(room: WatchRoom(watchesMax: watchesMax, watchesPerUserMax: watchesPerUserMax)))
+    }
+
+    /// Nanoseconds of the node's monotonic clock.
+    package var now: UInt64 { platform.clock.now.nanoseconds }
+
+    var counts: (watches: Int, counts: Counts) { state.withLock { ($0.room.count, $0.counts) } }
+
+    /// Whether the node stops.
+    package var isClosed: Bool { state.withLock { $0.room.isClosed } }
+
+    /// Leaves room for other requests: watches keep their connections.
+    package func fit(toConnections connectionsMax: Int) {
+        state.withLock { $0.room.watchesMax = max(1, min($0.room.watchesMax, connectionsMax / 4 * 3)) }
+    }
+
+    func start() {
+        ticking.start(everyMilliseconds: Self.tickMilliseconds) { [weak self] in self?.tick() }
+    }
+
+    private func tick() {
+        let now = now
+        wake(.due) { $0.ticked(now) }
+        let isTurn = ticks.add(1, ordering: .relaxed).newValue % Self.recheckTicks == 0
+        if isTurn, isRecheckDue.exchange(false, ordering: .relaxed) { wake(.recheck) { $0.recheck() } }
+    }
+
+    /// Ends all waits, for good. Calling it again does nothing.
+    package func close() { wake(.closing) { $0.close() } }
+
+    func stop() {
+        close()
+        ticking.stop()
+    }
+
+    // MARK: What changes
+
+    /// Takes news of this node's apply threads.
+    func hear(_ news: ChangeNews) {
+        switch news {
+        case .stores(let stores, let group):
+            note(in: group) { $0.note(stores) }
+            wake(.changed) { $0.changed(stores) }
+        case .everyStore(let group):
+            note(in: group) { $0.noteEverything() }
+            wake(.changed) { $0.everyStoreChanged(in: group) }
+        case .directory: isRecheckDue.store(true, ordering: .relaxed)
+        }
+    }
+
+    private func note(in group: GroupID, _ body: (inout StoreJournal) -> Void) {
+        state.withLock { body(&$0.journals[group, default: StoreJournal(journal: journal)]) }
+    }
+
+    /// What this node's replica of a group changed since a mark.
+    func news(of group: GroupID, since mark: StoreJournal.Mark?) -> StoreJournal.News {
+        state.withLock { $0.journals[group, default: StoreJournal(journal: journal)].news(since: mark) }
+    }
+
+    /// Takes what another node's replica changed of a group that has none here.
+    func hear(_ news: StoreJournal.News, of group: GroupID) {
+        wake(.changed) { room in
+            guard let changed = news.changed else { return room.everyStoreChanged(in: group) }
+            return room.changed(hashes: Set(changed), in: group)
+        }
+    }
+
+    /// The groups of which a store is watched.
+    var groups: [GroupID] { state.withLock { $0.room.groups } }
+
+    private func wake(_ reason: WatchWake, _ event: (inout WatchRoom) -> [WatchID]) {
+        let continuations = state.withLock { state in
+            event(&state.room).compactMap { state.waiting.removeValue(forKey: $0) }
+        }
+        for continuation in continuations { continuation.resume(returning: reason) }
+    }
+
+    // MARK: Watches
+
+    /// Begins a watch, which ends with the ticket.
+    /// - Throws: `TRY_AGAIN_LATER` where a limit is reached, with its name.
+    func enter(_ store: StoreKey, group: GroupID) throws(RequestFailure) -> WatchTicket {
+        let result = state.withLock { state -> Result<WatchID, WatchRefusal> in
+            do throws(WatchRefusal) {
+                let id = try state.room.enter(store, group: group)
+                state.counts.begun += 1
+                return .success(id)
+            } catch {
+                switch error {
+                case .tooManyOfUser: state.counts.refusedOfUser += 1
+                case .tooManyOnNode: state.counts.refusedOnNode += 1
+                case .tooManyOfContainer: state.counts.refusedOfContainer += 1
+                case .closing: break
+                }
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let id): return WatchTicket(id: id, hub: self)
+        case .failure(let refusal): throw RequestFailure(refusal)
+        }
+    }
+
+    package func begin(_ ticket: WatchTicket) {
+        state.withLock { $0.room.begin(ticket.id) }
+    }
+
+    func looked() { state.withLock { $0.counts.looks += 1 } }
+
+    func foundPage() { state.withLock { $0.counts.pages += 1 } }
+
+    /// Waits until the store changes, or until something else is to be done.
+    /// - Parameter end: as `now`.
+    package func wait(_ ticket: WatchTicket, until end: UInt64) async -> WatchWake {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let wake = state.withLock { state -> WatchWake? in
+                    if Task.isCancelled { return .closing }
+                    if let wake = state.room.wait(ticket.id, until: end) { return wake }
+                    state.waiting[ticket.id] = continuation
+                    return nil
+                }
+                if let wake { continuation.resume(returning: wake) }
+            }
+        } onCancel: {
+            leave(ticket.id)
+        }
+    }
+
+    fileprivate func leave(_ id: WatchID) {
+        let continuation = state.withLock { state in
+            state.room.leave(id)
+            return state.waiting.removeValue(forKey: id)
+        }
+        continuation?.resume(returning: .closing)
+    }
+}
+
+/// A watch's place in the hub, which it leaves when nobody holds the ticket any more.
+package final class WatchTicket: Sendable {
+    let id: WatchID
+    private let hub: WatchHub
+
+    fileprivate init(id: WatchID, hub: WatchHub) {
+        self.id = id
+        self.hub = hub
+    }
+
+    /// Ends the watch, where its client has gone away; what waits for it goes on at once.
+    package func leave() { hub.leave(id) }
+
+    deinit { hub.leave(id) }
+}
+
+extension RequestFailure {
+    fileprivate init(_ refusal: WatchRefusal) {
+        let error: ServiceError
+        var limit: (name: String, max: Int)?
+        switch refusal {
+        case .tooManyOnNode(let max):
+            error = ServiceError(
+                .tryAgainLater,
+                "nothing was done: this node has \(max) watches of preferences already; watch on another node",
+                retryAfterSeconds: 5)
+            limit = ("watches", max)
+        case .tooManyOfContainer(let max):
+            error = ServiceError(
+                .tryAgainLater,
+                "nothing was done: this container has \(max) watches of preferences on this node already; watch on another node",
+                retryAfterSeconds: 5)
+            limit = ("watchesPerContainer", max)
+        case .tooManyOfUser(let max):
+            error = ServiceError(
+                .tryAgainLater,
+                "nothing was done: this user has \(max) watches of preferences on this node already; end one first",
+                retryAfterSeconds: 15)
+            limit = ("watchesPerUser", max)
+        case .closing:
+            error = ServiceError(
+                .tryAgainLater, "nothing was done: this node is stopping; watch on another one", retryAfterSeconds: 0)
+        }
+        self.init(error)
+        if let limit { details = .limit(limit.name, actual: Int64(limit.max) + 1, max: Int64(limit.max)) }
+    }
+}

@@ -1,0 +1,181 @@
+import Admission
+import Cluster
+import Directory
+import RaftCore
+import RecordModel
+import RecordStore
+import Service
+
+extension AdminRequest {
+    /// One rule that a request is held to, and how far it is from it now.
+    private struct Rule {
+        var name: String
+        var limit: Int64
+        var used: Int64?
+        /// Where it is known; else what `used` leaves.
+        var remaining: Int64?
+        var resetSeconds: Double?
+        var fires = false
+        var reason: String
+    }
+
+    /// `GET limits/explain`: what a request would be held to, which rule would fire, and when that passes. Rates are as this node
+    /// sees them.
+    func explainLimits() async throws(RequestFailure) -> Reply {
+        let key = try schemaKey()
+        let directory = try await directory()
+        guard directory.containers[key.container] != nil else {
+            throw RequestFailure(
+                .notFound, "no container '\(key.container)': `zonekeeper container list` shows those that exist")
+        }
+        let action = try explainedAction()
+        let isKeyValue = action.hasPrefix("kv/")
+        var rules = [rate(RateKey(container: key.container, kind: isKeyValue ? .keyValues : .requests), directory)]
+        let limits = directory.limits(of: key.container)
+        rules.append(
+            Rule(
+                name: ContainerLimit.concurrentRequests.rawValue, limit: limits[.concurrentRequests],
+                reason: "requests of the container that one node works on at once; more wait their turn"))
+        if isKeyValue {
+            rules.append(
+                Rule(
+                    name: "storeBytes", limit: Int64(Limits.storeBytesMax),
+                    reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
+        } else {
+            rules += try await quotas(of: try explainedDatabase(key, directory), action: action, directory)
+            rules += Self.sizes(of: action)
+        }
+        return Reply { writer in
+            writer.key("rules")
+            writer.array { writer in for rule in rules { writer.object { Self.write(rule, to: &$0) } } }
+            let firing = rules.first(where: \.fires)
+            writer.member(
+                "verdict", firing.map { "refused by \($0.name): \($0.reason)" } ?? "allowed")
+        }
+    }
+
+    private static let keyValueActions = ["kv/get", "kv/list", "kv/set", "kv/changes"]
+
+    /// What the request does: one of the database's actions, or of the preferences'.
+    private func explainedAction() throws(RequestFailure) -> String {
+        guard let action = url["action"], !action.isEmpty else { return DatabaseAction.modifyRecords.rawValue }
+        guard DatabaseAction(rawValue: action) != nil || Self.keyValueActions.contains(action) else {
+            let known = DatabaseAction.allCases.map(\.rawValue) + Self.keyValueActions
+            throw RequestFailure(
+                .badRequest, "action: one of \(known.joined(separator: ", ")) is expected, not '\(action)'")
+        }
+        return action
+    }
+
+    private func rate(_ key: RateKey, _ directory: DirectorySnapshot) -> Rule {
+        let now = context.service.uptime
+        let state = context.service.coordinator.rates.limiters.limiter(key, now: now).state(now: now)
+        let limit = Int64(RateExchange.limit(of: key, in: directory))
+        var rule = Rule(
+            name: key.kind.rawValue, limit: limit,
+            reason: "requests a second of the container, over all nodes")
+        guard state.validUntil > now else {
+            rule.reason += "; this node has no share of them at the moment, and gets one with the next request"
+            return rule
+        }
+        rule.reason += "; this node's share is \(Self.text(Double(state.microRate) / 1_000_000)) now"
+        rule.remaining = Int64(state.remaining)
+        rule.fires = state.remaining == 0
+        rule.resetSeconds = state.nextMilliseconds.map { Double($0) / 1_000 }
+        return rule
+    }
+
+    private static func text(_ number: Double) -> String { String((number * 10).rounded() / 10) }
+
+    /// The database that the parameters name.
+    private func explainedDatabase(
+        _ key: SchemaKey, _ directory: DirectorySnapshot
+    ) throws(RequestFailure) -> DatabaseKey {
+        let scope = url["database"] ?? "public"
+        switch Scope(rawValue: scope) {
+        case .public?:
+            return DatabaseKey(
+                container: key.container, environment: key.environment, scope: .public,
+                owner: DatabaseKey.publicOwner)
+        case .private?:
+            let name = try parameter("user")
+            guard let account = directory.accountsByName[name] else {
+                throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
+            }
+            return DatabaseKey(
+                container: key.container, environment: key.environment, scope: .private,
+                owner: Account.userRecordName(accountID: account.id, container: key.container))
+        case .shared?: throw .notBuilt("the shared database")
+        case nil: throw RequestFailure(.badRequest, "database: 'public' or 'private' is expected, not '\(scope)'")
+        }
+    }
+
+    private func quotas(
+        of database: DatabaseKey, action: String, _ directory: DirectorySnapshot
+    ) async throws(RequestFailure) -> [Rule] {
+        let isGrowing = action == "records/modify"
+        let cap = context.service.quota(of: database).cap
+        let used = try await ContainerUsage.used(database, in: context.service, by: deadline)
+        let isPublic = database.scope == .public
+        var rules = [
+            Rule(
+                name: (isPublic ? ContainerLimit.databaseBytes : .userBytes).rawValue, limit: cap.bytes,
+                used: used.bytes, fires: isGrowing && used.bytes >= cap.bytes,
+                reason:
+                    "bytes of \(isPublic ? "the public database" : "the user's private records"); only what grows is refused"
+            ),
+            Rule(
+                name: (isPublic ? ContainerLimit.databaseRecords : .userRecords).rawValue, limit: cap.records,
+                used: used.records, fires: isGrowing && used.records >= cap.records,
+                reason: "records of \(isPublic ? "the public database" : "the user"); only new ones are refused"),
+        ]
+        if isPublic {
+            let limit = directory.limits(of: database.container).transferBytesPerMonth(
+                users: directory.userCount(of: database.container))
+            let carried = context.service.usage.transfer(
+                of: database, month: QuotaTransfer.month(of: context.service.now))
+            rules.append(
+                Rule(
+                    name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,
+                    fires: isGrowing && carried >= limit,
+                    reason: "bytes that this month's requests for public data carried, as far as this node knows"))
+        }
+        return rules
+    }
+
+    private static func sizes(of action: String) -> [Rule] {
+        var rules = [
+            Rule(
+                name: "requestBodyBytes", limit: Int64(Limits.requestBodyBytesMax),
+                reason: "bytes of one request's body")
+        ]
+        switch action {
+        case "records/modify", "zones/modify":
+            rules.append(
+                Rule(name: "operations", limit: Int64(Limits.operationsMax), reason: "operations of one request"))
+            rules.append(
+                Rule(
+                    name: "recordBytes", limit: Int64(Limits.recordSizeBytesMax), reason: "bytes of one record's fields"
+                ))
+        case "records/query", "changes/zone", "records/lookup":
+            rules.append(
+                Rule(name: "recordsPerPage", limit: Int64(Limits.recordsPerPageMax), reason: "records of one answer"))
+        default: break
+        }
+        return rules
+    }
+
+    private static func write(_ rule: Rule, to writer: inout JSONWriter) {
+        writer.member("name", rule.name)
+        writer.member("limit", integer: rule.limit)
+        if let used = rule.used { writer.member("used", integer: used) }
+        if rule.limit != ContainerLimit.unlimited,
+            let remaining = rule.remaining ?? rule.used.map({ max(rule.limit - $0, 0) })
+        {
+            writer.member("remaining", integer: remaining)
+        }
+        if let reset = rule.resetSeconds { writer.member("resetSeconds", number: reset) }
+        writer.member("fires", rule.fires)
+        writer.member("reason", rule.reason)
+    }
+}

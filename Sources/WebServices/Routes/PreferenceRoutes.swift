@@ -1,0 +1,181 @@
+import Cluster
+import HTTPTypes
+import HummingbirdCore
+import KeyValueStore
+import RecordModel
+import Service
+
+/// `/kv/1/{container}/{environment}/get|set|list|changes|usage|watch`: a user's preferences.
+struct PreferenceRoutes {
+    var preferences: Preferences
+    var call: WebCall
+    /// The request's body.
+    var body: [UInt8]
+    var deadline: Deadline
+
+    func respond(
+        to action: KeyValueAction, watch: (_ limit: Int) -> PreferenceStream
+    ) async throws(RequestFailure) -> Reply {
+        let json = try parsed()
+        switch action {
+        case .get: return try await read(.get(keys: try keys(json)))
+        case .list: return try await read(.list(after: json["after"]?.string))
+        case .usage: return try await read(.usage)
+        case .changes:
+            let page = try await preferences.changes(
+                since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline)
+            return Reply(body: page.bytes)
+        case .set: return try await set(json)
+        case .watch where call.request.method == .get:
+            let given = call.url["resultsLimit"].map { text in Int64(text).map(JSONValue.integer) ?? .string(text) }
+            let token = call.lastEventID ?? call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
+            return try await watch(try limit(given)).events(since: token)
+        case .watch:
+            return try await watch(try limit(json["resultsLimit"])).longPoll(
+                since: try syncToken(json), seconds: try seconds(json["timeout"]))
+        }
+    }
+
+    /// How long a long poll waits at most, in seconds.
+    static let watchSecondsMax: UInt64 = 30
+
+    private func seconds(_ json: JSONValue?) throws(RequestFailure) -> UInt64 {
+        switch json {
+        case nil, .null?: return Self.watchSecondsMax
+        case .integer(let number)? where number >= 0: return min(UInt64(number), Self.watchSecondsMax)
+        default:
+            throw RequestFailure(
+                .badRequest, "timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
+        }
+    }
+
+    private func limit(_ json: JSONValue?) throws(RequestFailure) -> Int {
+        switch json {
+        case nil, .null?: return KeyValueTables.pageMax
+        case .integer(let number)? where number > 0: return Int(min(number, Int64(KeyValueTables.pageMax)))
+        default: throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        }
+    }
+
+    /// The token that a body has; one that is no text would be taken for none, and everything would be read again.
+    private func syncToken(_ json: JSONValue) throws(RequestFailure) -> String? {
+        switch json["syncToken"] {
+        case nil, .null?: return nil
+        case .string(let token)?: return token.isEmpty ? nil : token
+        default: throw RequestFailure(.badRequest, "syncToken: a text is expected")
+        }
+    }
+
+    private func parsed() throws(RequestFailure) -> JSONValue {
+        if body.isEmpty { return .object([]) }
+        do throws(JSONError) {
+            let json = try JSONParser.parse(body)
+            guard case .object = json else { throw JSONError(position: 0, expected: "an object", found: json.kind) }
+            return json
+        } catch {
+            throw RequestFailure(.badRequest, "the body is not a JSON object: \(error)")
+        }
+    }
+
+    private func keys(_ json: JSONValue) throws(RequestFailure) -> [String] {
+        guard let members = json["keys"]?.array else {
+            throw RequestFailure(.badRequest, "keys: an array of strings is expected")
+        }
+        let keys = members.compactMap(\.string)
+        guard keys.count == members.count, keys.count <= Limits.keysMax else {
+            throw RequestFailure(.badRequest, "keys: at most \(Limits.keysMax) strings are expected")
+        }
+        return keys
+    }
+
+    private func read(_ read: ShardRead.KeyValueRead) async throws(RequestFailure) -> Reply {
+        Reply(body: try await preferences.read(read, by: deadline))
+    }
+}
+
+// Writing.
+extension PreferenceRoutes {
+    private func set(_ json: JSONValue) async throws(RequestFailure) -> Reply {
+        let writes = try writes(json)
+        let written = try await preferences.set(
+            writes, idempotencyKey: call.request.headers[WebCall.idempotencyKey], device: json["device"]?.string,
+            by: deadline)
+        switch written {
+        case .applied(let versions, let usage):
+            return Reply { writer in
+                writer.key("values")
+                writer.array { writer in
+                    for (write, version) in zip(writes, versions) {
+                        writer.object { writer in
+                            writer.member("key", write.key)
+                            if let version { writer.member("version", version.description) }
+                            if write.value == nil { writer.member("deleted", true) }
+                        }
+                    }
+                }
+                writer.key("usage")
+                writer.object { usage.write(to: &$0) }
+            }
+        case .conflict(let conflicts):
+            let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
+            return Reply(error, uuid: call.uuid) { writer in
+                writer.key("conflicts")
+                writer.array { writer in for conflict in conflicts { write(conflict, to: &writer) } }
+            }
+        }
+    }
+
+    private func write(_ conflict: KeyValueConflict, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("key", conflict.key)
+            if let version = conflict.version { writer.member("version", version.description) }
+            if let value = conflict.value {
+                writer.key("value")
+                value.write(to: &writer)
+            }
+        }
+    }
+
+    private func writes(_ json: JSONValue) throws(RequestFailure) -> [KeyValueCommand.Write] {
+        guard let members = json["writes"]?.array else {
+            throw RequestFailure(
+                .badRequest, #"writes: an array such as [{"key": "theme", "value": "dark"}] is expected; null deletes"#)
+        }
+        var writes: [KeyValueCommand.Write] = []
+        for (index, member) in members.enumerated() {
+            guard let key = member["key"]?.string else {
+                throw RequestFailure(.badRequest, "writes[\(index)].key: a string is expected")
+            }
+            guard let value = member["value"] else {
+                throw RequestFailure(.badRequest, "writes[\(index)].value: is missing; null deletes the key")
+            }
+            var write = KeyValueCommand.Write(key: key, value: nil)
+            if !value.isNull {
+                do throws(ServiceError) {
+                    write.value = try PropertyValue(json: value, path: "writes[\(index)].value")
+                } catch {
+                    throw Self.failure(error, key: key)
+                }
+            }
+            if let version = member["version"], !version.isNull {
+                guard let tag = version.string.flatMap(ChangeTag.init) else {
+                    throw RequestFailure(.badRequest, "writes[\(index)].version: it is not one that this server gave")
+                }
+                write.expectedVersion = tag
+            }
+            writes.append(write)
+        }
+        return writes
+    }
+
+    /// A value that cannot be read; one that is nested too deeply names the rule, as it does where the store finds it.
+    private static func failure(_ error: ServiceError, key: String) -> RequestFailure {
+        var failure = RequestFailure(error)
+        let max = PropertyValue.depthMax
+        if error.reason.contains("is nested deeper than \(max)") {
+            failure.details = .limit(
+                KeyValueRefusal.Rule.valueDepth.name, actual: Int64(max + 1), max: Int64(max), key: key)
+        }
+        return failure
+    }
+}

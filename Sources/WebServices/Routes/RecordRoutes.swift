@@ -1,0 +1,66 @@
+import RecordModel
+import Service
+
+/// `POST records/modify`, `records/lookup` and `records/query`.
+struct RecordRoutes {
+    var service: RecordService
+    var call: DatabaseCall
+
+    /// Up to 200 operations on records of one zone.
+    func modify() async throws(RequestFailure) -> Reply {
+        let form = try call.form(ModifyRecordsRequest.self)
+        let result = try await RecordModification(service, call.request).run(form)
+        var records = JSONWriter(capacity: 512 * form.operations.count)
+        records.array { writer in
+            for (item, operation) in zip(result.items, form.operations) { write(item, operation, form, to: &writer) }
+        }
+        func members(_ reply: inout JSONWriter) {
+            reply.key("records")
+            reply.raw(records.bytes)
+            if let token = result.syncToken { reply.member("syncToken", token) }
+        }
+        guard result.isAtomicFailure else { return Reply { members(&$0) } }
+        let error = ServiceError(
+            .atomicError, "an operation of the atomic batch failed, so nothing was saved; see records")
+        return Reply(error, uuid: call.request.requester.requestID) { members(&$0) }
+    }
+
+    private func write(
+        _ item: (recordName: String, outcome: RecordModification.Outcome), _ operation: RecordOperation,
+        _ form: ModifyRecordsRequest, to writer: inout JSONWriter
+    ) {
+        let numbersAsStrings = operation.numbersAsStrings ?? form.numbersAsStrings
+        switch item.outcome {
+        case .saved(let record):
+            writer.record(
+                record, desiredKeys: operation.desiredKeys ?? form.desiredKeys, numbersAsStrings: numbersAsStrings)
+        case .deleted: writer.tombstone(recordName: item.recordName)
+        case .failed(let error, let serverRecord):
+            writer.recordError(
+                recordName: item.recordName, error, serverRecord: serverRecord, numbersAsStrings: numbersAsStrings)
+        }
+    }
+
+    /// Up to 200 records of one zone by name.
+    func lookUp() async throws(RequestFailure) -> Reply {
+        reply(try await RecordQueries(service, call.request).lookUp(try call.form(LookupRecordsRequest.self)))
+    }
+
+    /// One page of the records of a type for which all filters hold.
+    func query() async throws(RequestFailure) -> Reply {
+        reply(try await RecordQueries(service, call.request).query(try call.form(QueryRecordsRequest.self)))
+    }
+
+    private func reply(_ page: RecordQueries.Page) -> Reply {
+        Reply { writer in
+            writer.key("records")
+            writer.raw(page.records)
+            if let marker = page.continuationMarker { writer.member("continuationMarker", marker) }
+            if let token = page.syncToken { writer.member("syncToken", token) }
+            if let explanation = page.explanation {
+                writer.key("explanation")
+                writer.raw(explanation)
+            }
+        }
+    }
+}

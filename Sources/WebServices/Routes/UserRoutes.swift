@@ -1,0 +1,82 @@
+import RecordModel
+import Service
+
+/// `users/...`: who the caller is, and who others are as far as they let themselves be found.
+struct UserRoutes {
+    var service: RecordService
+    var call: DatabaseCall
+
+    private var users: Users { Users(service, call.request) }
+
+    /// `GET users/caller`.
+    func caller() async throws(RequestFailure) -> Reply {
+        let identity = try await users.caller()
+        return Reply { writer in
+            writer.identityMembers(identity)
+            writer.key("users")
+            writer.array { $0.identity(identity) }
+        }
+    }
+
+    /// `GET users/current`, the older form.
+    func current() async throws(RequestFailure) -> Reply {
+        let identity = try await users.caller()
+        return Reply { $0.legacyUserMembers(identity) }
+    }
+
+    /// `POST users/discover`. One who cannot be found is left out, whether there is such a user or not.
+    func discover() throws(RequestFailure) -> Reply {
+        if call.isGet { return try contacts() }
+        try users.requireUser()
+        let form = try call.form(UsersDiscoverRequest.self)
+        let identities = try users.discover(form.lookupInfos)
+        return Reply { writer in
+            writer.key("users")
+            writer.array { writer in for identity in identities { writer.identity(identity) } }
+        }
+    }
+
+    /// `POST users/lookup/email`, an older form.
+    func lookUpByEmail() throws(RequestFailure) -> Reply {
+        try legacy { form throws(ServiceError) in
+            try form.emailAddresses().map { LookupInfo(emailAddress: $0) }
+        }
+    }
+
+    /// `POST users/lookup/id`, an older form.
+    func lookUpByID() throws(RequestFailure) -> Reply {
+        try legacy { form throws(ServiceError) in
+            try form.userRecordNames().map { LookupInfo(userRecordName: $0) }
+        }
+    }
+
+    /// `GET users/discover` and `GET users/lookup/contacts`: the discoverable users among the caller's contacts. There is no
+    /// address book here, so there are none.
+    func contacts() throws(RequestFailure) -> Reply {
+        try users.requireUser()
+        return Reply { writer in
+            writer.key("users")
+            writer.array { _ in }
+        }
+    }
+
+    private func legacy(
+        _ lookups: (UsersLookupRequest) throws(ServiceError) -> [LookupInfo]
+    ) throws(RequestFailure) -> Reply {
+        try users.requireUser()
+        let form = try call.form(UsersLookupRequest.self)
+        let asked: [LookupInfo]
+        do throws(ServiceError) { asked = try lookups(form) } catch { throw RequestFailure(error) }
+        let identities = try users.discover(asked)
+        return Reply { writer in
+            writer.key("users")
+            writer.array { writer in
+                for var identity in identities {
+                    // The caller knows the address where it asked by it; nobody else may learn it.
+                    identity.lookupInfo?.userRecordName = nil
+                    writer.legacyUser(identity)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Admission
+import Testing
+import Wire
+
+@testable import Service
+
+@Suite("Telling other nodes which web auth tokens are the newest")
+struct SessionOutboxTests {
+    /// Two nodes' ends of one connection, and what the second one learned.
+    private struct Pair {
+        var one = SessionOutbox(boot: 1)
+        var two = SessionOutbox(boot: 2)
+
+        /// Hands over what the first has to tell, or loses it.
+        /// - Returns: what the second asks for then.
+        mutating func tell(now: Int64, isLost: Bool = false) -> [NodeMessage] {
+            for case .sessions(let news) in one.next(now: now) where !isLost { two.heard(news, now: now) }
+            return two.next(now: now).filter { if case .wantsSessions = $0 { true } else { false } }
+        }
+    }
+
+    private func settled(at now: Int64) -> Pair {
+        var pair = Pair()
+        #expect(pair.tell(now: now) == [.wantsSessions(within: .max)], "it has just started, and knows nothing")
+        pair.two.heard(SessionNews(uses: [], boot: 0, number: 0, isLast: true), now: now)
+        return pair
+    }
+
+    @Test("uses are told once, the newest of each session, with their age")
+    func uses() {
+        var outbox = SessionOutbox(boot: 1)
+        outbox.note("s", issued: 20, now: 1_000)
+        outbox.note("s", issued: 10, now: 1_010)
+        let use = SessionRotation.Use(sessionID: "s", issued: 20, age: 50)
+        #expect(outbox.next(now: 1_050) == [.sessions(SessionNews(uses: [use], boot: 1, number: 1))])
+        #expect(outbox.next(now: 1_150) == [])
+        #expect(outbox.next(now: 2_050) == [.sessions(SessionNews(uses: [], boot: 1, number: 2))], "it lives")
+    }
+
+    @Test("a node asks again until what it missed before it started was answered")
+    func start() {
+        var pair = Pair()
+        #expect(pair.tell(now: 1_000) == [.wantsSessions(within: .max)])
+        #expect(pair.tell(now: 2_500) == [], "the answer may be underway")
+        #expect(pair.tell(now: 4_000) == [.wantsSessions(within: .max)])
+        pair.two.heard(SessionNews(uses: [], boot: 0, number: 0), now: 4_100)
+        #expect(pair.tell(now: 7_000) == [.wantsSessions(within: .max)], "that was not the last part")
+        pair.two.heard(SessionNews(uses: [], boot: 0, number: 0, isLast: true), now: 7_100)
+        #expect(pair.tell(now: 20_000) == [])
+    }
+
+    @Test("a lost message is noticed with the next one, and asked for from the last that came")
+    func gap() {
+        var pair = settled(at: 1_000)
+        #expect(pair.tell(now: 2_000) == [])
+        pair.one.note("s", issued: 20, now: 2_500)
+        #expect(pair.tell(now: 2_500, isLost: true) == [])
+        #expect(pair.tell(now: 60_000) == [.wantsSessions(within: 58_000 + 10_000)])
+    }
+
+    @Test("a node that restarted begins its numbers anew, and is asked for what it may have told before")
+    func restart() {
+        var pair = settled(at: 1_000)
+        pair.one = SessionOutbox(boot: 3)
+        #expect(pair.tell(now: 9_000) == [.wantsSessions(within: 8_000 + 10_000)])
+    }
+
+    @Test("what is too much to be told leaves a gap")
+    func overflow() {
+        var pair = settled(at: 1_000)
+        for number in 0..<10_001 { pair.one.note("s\(number)", issued: 1, now: 1_500) }
+        #expect(pair.tell(now: 2_000) == [.wantsSessions(within: 11_000)])
+    }
+
+    @Test("messages come through as they were sent")
+    func wire() throws {
+        let use = SessionRotation.Use(sessionID: "s", issued: -5, age: 7)
+        let messages: [NodeMessage] = [
+            .sessions(SessionNews(uses: [use, use], boot: 4, number: 9, isLast: true)),
+            .sessions(SessionNews(uses: [], boot: 0, number: 0)), .wantsSessions(within: .max),
+            .trace(id: "a", text: "b"),
+        ]
+        for message in messages { #expect(try NodeMessage(decoding: message.encoded()) == message) }
+        for verdict in [.new, .used, .tooOld, .ahead(milliseconds: 12)] as [ReplayGuard.Verdict] {
+            let answer = Coordinator.SignatureAnswer(verdict: verdict)
+            #expect(try Coordinator.SignatureAnswer(decoding: answer.encoded()) == answer)
+        }
+    }
+}

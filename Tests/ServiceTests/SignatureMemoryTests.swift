@@ -1,0 +1,62 @@
+import Admission
+import Crypto
+import Foundation
+import RaftCore
+import Testing
+
+@testable import Cluster
+@testable import Service
+
+@Suite("Used signatures, through changes of the leader")
+struct SignatureMemoryTests {
+    private static let start: Int64 = 1_767_225_600_000
+
+    private func signature(_ second: Int) throws -> RequestSignature {
+        let der = try P256.Signing.PrivateKey().signature(for: [UInt8(second % 256)]).derRepresentation
+        return try #require(
+            try RequestSignature(
+                keyID: String(repeating: "0", count: 64), date: String(format: "2026-01-01T00:00:%02dZ", second),
+                signature: der.base64EncodedString()))
+    }
+
+    /// A lead that began so many seconds after midnight, at a second after midnight.
+    private func lead(_ term: UInt64, since: UInt64, at second: UInt64) -> Leadership {
+        Leadership(
+            group: GroupID(3), term: Term(term), since: .zero.adding(milliseconds: 5_000_000 + since * 1_000),
+            now: .zero.adding(milliseconds: 5_000_000 + second * 1_000))
+    }
+
+    private func ask(
+        _ memory: SignatureMemory, _ signature: RequestSignature, _ leadership: Leadership, second: Int64,
+        isAlone: Bool = false
+    ) -> ReplayGuard.Verdict {
+        memory.admit(
+            signature, nonce: .random(in: .min ... .max), as: leadership, isAlone: isAlone,
+            now: Self.start + second * 1_000)
+    }
+
+    @Test("what one leader let through, the next one does not, and says to sign anew")
+    func failover() throws {
+        let used = try signature(10)
+        let (first, second) = (SignatureMemory(), SignatureMemory())
+        #expect(ask(first, used, lead(1, since: 0, at: 10), second: 10) == .new)
+        #expect(ask(first, used, lead(1, since: 0, at: 11), second: 11) == .used)
+        #expect(ask(second, used, lead(2, since: 12, at: 20), second: 20) == .tooOld)
+        #expect(ask(second, try signature(13), lead(2, since: 12, at: 20), second: 20) == .tooOld, "clocks differ")
+        #expect(ask(second, try signature(14), lead(2, since: 12, at: 20), second: 20) == .new)
+        // The first leads again: others may have led between.
+        #expect(ask(first, used, lead(3, since: 30, at: 40), second: 40) == .used)
+        #expect(ask(first, try signature(25), lead(3, since: 30, at: 40), second: 40) == .tooOld)
+        #expect(ask(first, try signature(35), lead(3, since: 30, at: 40), second: 40) == .new)
+    }
+
+    @Test("a node that is alone refuses what is dated before its own start only")
+    func alone() throws {
+        let memory = SignatureMemory()
+        #expect(ask(memory, try signature(12), lead(1, since: 12, at: 13), second: 13, isAlone: true) == .tooOld)
+        #expect(ask(memory, try signature(13), lead(1, since: 12, at: 13), second: 13, isAlone: true) == .new)
+        #expect(
+            ask(memory, try signature(15), lead(1, since: 12, at: 13), second: 13, isAlone: true)
+                == .ahead(milliseconds: 2_000))
+    }
+}
