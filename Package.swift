@@ -179,9 +179,9 @@ let package = Package(
             .target(
                 name: "Simulation",
                 dependencies: [
-                    "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks", "KeyValueStore",
-                    "PeerTransport",
-                    "RaftCore", "RecordModel", "RecordStore", "Storage", "Wire", .grdb, .logging, .nioCore,
+                    "Admission", "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks",
+                    "KeyValueStore", "PeerTransport",
+                    "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .grdb, .logging, .nioCore,
                 ], path: "Tests/Simulation", swiftSettings: settings),
             .executableTarget(
                 name: "simulate", dependencies: ["Simulation", .arguments], path: "Tests/Simulator",

@@ -18,6 +18,8 @@ package struct RequestFailure: Error {
         case limit(String, actual: Int64, max: Int64, key: String? = nil)
         /// A key-value store's feed cannot be followed from the token that was sent.
         case expiredToken(KeyValueTokenExpiry)
+        /// Whether anything was done is not known: a repeat under the same key tells.
+        case outcomeUnknown
         /// CloudKit has it, and this version does not have it yet.
         case notBuilt
         /// The resource takes these methods only.
@@ -51,7 +53,8 @@ package struct RequestFailure: Error {
                 ServiceError(
                     .tryAgainLater,
                     "outcome unknown: \(reason). Send it again with the same Idempotency-Key, or look before you do",
-                    retryAfterSeconds: 1))
+                    retryAfterSeconds: 1),
+                details: .outcomeUnknown)
         case .failed(let reason):
             self.init(.internalError, reason)
         }

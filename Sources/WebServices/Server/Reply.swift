@@ -49,7 +49,7 @@ extension RequestFailure {
         case .methods: 405
         case .bodyTooLarge: 413
         case .bodyTooSlow: 408
-        case .limit, .expiredToken, nil: error.code.httpStatus
+        case .limit, .expiredToken, .outcomeUnknown, nil: error.code.httpStatus
         }
     }
 }
@@ -64,7 +64,7 @@ extension RequestFailure.Details {
             writer.member("max", integer: max)
             if let key { writer.member("key", key) }
         case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
-        case .notBuilt, .methods, .bodyTooLarge, .bodyTooSlow: break
+        case .outcomeUnknown, .notBuilt, .methods, .bodyTooLarge, .bodyTooSlow: break
         }
     }
 }

@@ -3,6 +3,7 @@ import Directory
 import HistoryChecks
 import RaftCore
 import RecordModel
+import Service
 
 // How a simulation ends: what must hold once nothing goes wrong any more, and what must have held all the while.
 extension Simulation {
@@ -22,6 +23,7 @@ extension Simulation {
         compareReplicas(since: before)
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
+        readBack { await $0.recountUsage() }
     }
 
     private var clientsHaveEnded: () -> Bool {
@@ -109,14 +111,14 @@ extension Simulation {
     private func look() -> [Finding] {
         let findings = Findings()
         for node in nodes {
-            guard let (instance, _, executor) = node.running else { continue }
+            guard let (service, _, executor) = node.running else { continue }
             findings.waiting += 1
             let (number, groups) = (node.number, groups)
             executor.start {
-                let statuses = await instance.status()
+                let statuses = await service.node.status()
                 for group in groups {
                     guard let status = statuses.first(where: { $0.group == group }) else { continue }
-                    let hashes = (try? await instance.stateHashes(of: group)) ?? []
+                    let hashes = (try? await service.node.stateHashes(of: group)) ?? []
                     findings.all.append(Finding(node: number, status: status, hashes: hashes))
                 }
                 findings.waiting -= 1
@@ -190,7 +192,7 @@ extension Simulation {
         }
         for store in recorder.stores {
             report.unknown += store.history.unknownCount
-            judge(KeyValueModel().verdict(on: store.history), "store \(store.key)")
+            judge(KeyValueModel().verdict(on: store.history), "store \(store.account)")
         }
     }
 

@@ -1,10 +1,30 @@
 import Cluster
 import Directory
 import RaftCore
-import Wire
+import RecordModel
+import RecordStore
+import Service
 
 // What a client sees of the directory, which every node answers from a copy of its own.
 extension Client {
+    /// Puts into the directory what all clients need. Repeats until all of it is there.
+    func setUp(clients: Int) async {
+        for number in Place.directoryCommands(clients: clients).indices {
+            var isDone = false
+            while !isDone {
+                let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+                    // A repeat finds that the command was done, and is refused for that.
+                    _ = try await visit.settle(Place.directoryCommands(clients: clients)[number])
+                }
+                if case .answered = answer { isDone = true }
+                if case .failed(let failure) = answer {
+                    return recorder.violated("the directory refuses what clients need: \(failure.error)")
+                }
+            }
+        }
+        recorder.isSetUp = true
+    }
+
     /// Makes a container, or looks whether a node that may rely on its copy of the directory knows of all that were made before.
     func useDirectory() async {
         if recorder.containers.count < 12, world.chance(25) {
@@ -17,23 +37,89 @@ extension Client {
     private func makeContainer() async {
         let name = "iCloud.\(newValue())"
         // A change that is known to be done is known to every node that answers.
-        let answer = await ask(repeats: false, triesMax: 3) { edge throws(ClusterError) in
-            let entry = DirectoryEntry(.createContainer(name: name, time: edge.time))
-            return try await edge.node.changeDirectory(entry, by: edge.deadline)
+        let answer = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
+            try await visit.settle(.createContainer(name: name, time: visit.service.now))
         }
-        guard case .answered(let bytes, isFirst: _) = answer else { return }
-        if case .done? = try? DirectoryOutcome(decoding: bytes) { recorder.containers.append(name) }
+        if case .answered(.done, isFirst: _) = answer { recorder.containers.append(name) }
     }
 
     private func lookForContainers() async {
         let known = recorder.containers
-        let answer = await ask(repeats: true, triesMax: 2) { edge throws(ClusterError) in
-            try await edge.node.requireDirectory()
-            let seen = edge.node.directory.snapshot.containers
+        let answer = await ask(repeats: true, triesMax: 2) { visit throws(RequestFailure) in
+            try await visit.requireDirectory()
+            let seen = visit.node.directory.snapshot.containers
             return known.first { seen[$0] == nil }
         }
         guard case .answered(let missing?, isFirst: _) = answer else { return }
         recorder.violated(
             "client \(number): a node relies on a directory without container \(missing), which was made before")
+    }
+
+    /// Counts everything that the container holds, and holds it against what the quotas were charged.
+    func recountUsage() async {
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            var request = UsageRequest(container: Place.container, environment: .development)
+            request.detail = .recount
+            return try await ContainerUsage.page(request, in: visit.service, by: visit.deadline)
+        }
+        switch answer {
+        case .answered(let usage, _):
+            for database in usage.databases where !database.isEqual {
+                recorder.violated(
+                    "the usage of \(database.key.owner) is \(database.used), and \(database.recount) counted again")
+            }
+        case .failed(let failure): recorder.violated("usage cannot be counted: \(failure.error)")
+        case .nothing: recorder.violated("usage could not be counted in time")
+        }
+    }
+
+    /// Begins a session, uses it, and ends it. Once its end is acknowledged no node takes it.
+    func endSession() async {
+        let account = Place.accounts[0]
+        let id = "short-\(newValue())"
+        let begun = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
+            try await visit.settle(.createToken(Place.session(id, account)))
+        }
+        guard case .answered(.done, _) = begun else { return }
+        let session = UserSession(id)
+        let look: @Sendable (Visit) async throws(RequestFailure) -> Bool = { visit throws(RequestFailure) in
+            try await visit.enter { _ throws(RequestFailure) in true }
+        }
+        if case .failed(let failure) = await ask(repeats: true, triesMax: 4, as: session, look) {
+            return recorder.violated("client \(number): a session that was begun is refused: \(failure.error)")
+        }
+        let ended = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
+            try await visit.settle(.revokeToken(id: id))
+        }
+        guard case .answered(.done, _) = ended else { return }
+        for _ in 0..<3 {
+            let answer = await ask(repeats: true, triesMax: 1, as: session, look)
+            if case .answered = answer {
+                return recorder.violated("client \(number): a node takes session \(id), which was ended before")
+            }
+            moveOn()
+        }
+    }
+}
+
+extension Visit {
+    /// Has a group apply a command of the cluster's own.
+    func submit(_ command: GroupCommand, to group: GroupID) async throws(RequestFailure) -> [UInt8] {
+        do throws(ClusterError) {
+            return try await node.router.submit(command, to: group, by: deadline)
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Has an administrator's command applied by the directory.
+    func settle(_ command: DirectoryCommand) async throws(RequestFailure) -> DirectoryOutcome {
+        let origin = AuditOrigin(actor: "administrator", requestID: "", address: "", time: service.now)
+        return try await service.settle(command, origin: origin, by: deadline)
+    }
+
+    /// Makes sure that this node may rely on what it knows of the directory.
+    func requireDirectory() async throws(RequestFailure) {
+        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
     }
 }

@@ -1,8 +1,8 @@
 import Cluster
 import HistoryChecks
 import KeyValueStore
-import RaftCore
 import RecordModel
+import Service
 
 // What a client does with preferences.
 extension Client {
@@ -12,8 +12,8 @@ extension Client {
         let store = world.random(0...(recorder.stores.count - 1))
         let keys = Self.keyNames.shuffled(using: &world.generator).prefix(world.random(1...3))
         let writes = keys.map { newWrite($0, in: store) }
-        let (name, group) = (recorder.stores[store].key, recorder.stores[store].group)
-        let idempotency = world.chance(85) ? newKey() : nil
+        let account = recorder.stores[store].account
+        let key = world.chance(85) ? newKey() : nil
         let commands = writes.map { write in
             let expected: ChangeTag? =
                 switch write.expectation {
@@ -25,11 +25,10 @@ extension Client {
                 key: write.key, value: write.value.map { .string($0) }, expectedVersion: expected)
         }
         let call = recorder.begin(store: store, .write(writes), by: number)
-        let answer = await ask(repeats: idempotency != nil) { edge throws(ClusterError) in
-            try await edge.write(
-                KeyValueCommand(
-                    store: Place.store(name), time: edge.time, writes: commands, idempotencyKey: idempotency), to: group
-            )
+        let answer = await ask(repeats: key != nil, account: store) { visit throws(RequestFailure) in
+            try await visit.preferences(of: account) { preferences throws(RequestFailure) in
+                try await preferences.set(commands, idempotencyKey: key, device: nil, by: visit.deadline)
+            }
         }
         switch answer {
         case .nothing(mayHaveBeenDone: true): break
@@ -43,7 +42,7 @@ extension Client {
                 known[storePlace(conflict.key, in: store)] = conflict.version.map { Version($0) }
             }
             recorder.end(store: store, call, .conflict(conflicts.map { $0.key }))
-        case .answered(.refused(let refusal), _): recorder.violated("client \(number) was refused: \(refusal)")
+        case .failed(let failure): recorder.violated("client \(number) was refused: \(failure.error)")
         }
     }
 
@@ -63,19 +62,29 @@ extension Client {
     func readKeys() async {
         let store = world.random(0...(recorder.stores.count - 1))
         let keys = Array(Self.keyNames.shuffled(using: &world.generator).prefix(world.random(1...3)))
-        await read(.get(keys: keys), store, .read(keys)) { [self] answer throws(UnexpectedAnswer) in
+        await read(
+            store, .read(keys),
+            { (preferences, deadline) throws(RequestFailure) in
+                try await preferences.read(.get(keys: keys), by: deadline)
+            }
+        ) { [self] answer throws(UnexpectedAnswer) in
             .found(try values(answer, in: store))
         }
     }
 
     func listKeys(of store: Int) async {
-        await read(.list(after: nil), store, .view) { [self] answer throws(UnexpectedAnswer) in
+        await read(
+            store, .view,
+            { (preferences, deadline) throws(RequestFailure) in
+                try await preferences.read(.list(after: nil), by: deadline)
+            }
+        ) { [self] answer throws(UnexpectedAnswer) in
             .found(try values(answer, in: store))
         }
     }
 
     private func values(
-        _ answer: ShardAnswer, in store: Int
+        _ answer: [UInt8], in store: Int
     ) throws(UnexpectedAnswer) -> [String: Versioned<String>] {
         var values: [String: Versioned<String>] = [:]
         for (key, value, version) in try answer.keys("values") {
@@ -104,9 +113,14 @@ extension Client {
         for _ in 0..<pagesMax {
             let feed = storeFeeds[store] ?? StoreFeed()
             var isOver = false
-            await read(.changes(since: feed.token, limit: world.random(1...4)), store, .view) {
+            let limit = world.random(1...4)
+            await read(
+                store, .view,
+                { (preferences, deadline) throws(RequestFailure) in
+                    try await preferences.changes(since: feed.token, limit: limit, by: deadline)
+                }
+            ) {
                 [self] answer throws(UnexpectedAnswer) in
-                if let expiry = answer.expiry { throw UnexpectedAnswer("the feed's token expired: \(expiry)") }
                 let next = try take(answer, onto: feed, of: store)
                 storeFeeds[store] = next
                 isOver = !answer.hasMore
@@ -121,7 +135,7 @@ extension Client {
     ) throws(UnexpectedAnswer) -> StoreFeed {
         var feed = feed
         var page: [FeedCopy<String>.Entry] = []
-        for (key, value, version) in try answer.keys("changes") {
+        for (key, value, version) in try answer.bytes.keys("changes") {
             see(key, version, value, in: store)
             page.append(.init(key, version, value))
         }
@@ -132,18 +146,21 @@ extension Client {
         return feed
     }
 
-    private func read(
-        _ read: ShardRead.KeyValueRead, _ store: Int, _ operation: KeyValueModel.Operation,
-        _ outcome: (ShardAnswer) throws(UnexpectedAnswer) -> KeyValueModel.Outcome?
+    private func read<Found: Sendable>(
+        _ store: Int, _ operation: KeyValueModel.Operation,
+        _ look: @escaping @Sendable (Preferences, Deadline) async throws(RequestFailure) -> Found,
+        _ outcome: (Found) throws(UnexpectedAnswer) -> KeyValueModel.Outcome?
     ) async {
-        let (name, group) = (recorder.stores[store].key, recorder.stores[store].group)
+        let account = recorder.stores[store].account
         let call = recorder.begin(store: store, operation, by: number)
-        let answer = await ask(repeats: true, triesMax: 4) { edge throws(ClusterError) in
-            try await edge.read(.keyValue(Place.store(name), read), from: group)
+        let answer = await ask(repeats: true, triesMax: 4, account: store) { visit throws(RequestFailure) in
+            try await visit.preferences(of: account) { preferences throws(RequestFailure) in
+                try await look(preferences, visit.deadline)
+            }
         }
-        guard case .answered(let read, _) = answer else { return recorder.withdraw(store: store, call) }
         do {
-            guard case .found(let found) = read else { throw UnexpectedAnswer("\(read)") }
+            if case .failed(let failure) = answer { throw UnexpectedAnswer("\(failure.error)") }
+            guard case .answered(let found, _) = answer else { return recorder.withdraw(store: store, call) }
             guard let outcome = try outcome(found) else { return recorder.withdraw(store: store, call) }
             recorder.end(store: store, call, outcome)
         } catch {

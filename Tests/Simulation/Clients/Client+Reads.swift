@@ -1,13 +1,10 @@
-import Cluster
 import HistoryChecks
-import RaftCore
 import RecordModel
 import RecordStore
+import Service
 
 // How a client looks at records.
 extension Client {
-    private static let rendering = ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false)
-
     func lookUp() async {
         await lookUp(
             Array(Self.names.shuffled(using: &world.generator).prefix(world.random(1...3))),
@@ -17,12 +14,12 @@ extension Client {
     func lookUpAll(in zone: Int) async { await lookUp(Self.names, in: zone) }
 
     private func lookUp(_ names: [String], in zone: Int) async {
-        let read = ShardRead.lookup(
-            ShardRead.RecordLookup(
-                zone: recorder.zones[zone].key, schemaVersion: Place.schemaVersion, caller: Place.caller,
-                items: names.map { ($0, Self.rendering) }))
-        _ = await self.read(read, zone, .lookup(names)) { [self] answer throws(UnexpectedAnswer) in
-            let records = try answer.records()
+        let list = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
+        let body = Array(#"{"records":[\#(list)],"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#.utf8)
+        await read(zone, .lookup(names)) { visit, request throws(RequestFailure) in
+            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+        } _: { [self] page throws(UnexpectedAnswer) in
+            let records = try page.records.recordList()
             guard records.map(\.name) == names else { throw UnexpectedAnswer("records \(records.map(\.name))") }
             for (name, record, _) in records { known[place(name, in: zone)] = record?.version }
             see(records, in: zone, by: "a lookup")
@@ -44,16 +41,17 @@ extension Client {
     func queryAll(in zone: Int) async { for kind in Self.kinds { await query(kind: kind, in: zone) } }
 
     private func query(kind: String, in zone: Int) async {
-        let query = RecordQuery(
-            zone: recorder.zones[zone].key, schemaVersion: Place.schemaVersion, caller: Place.caller,
-            query: Query(
-                recordType: Place.type,
-                filters: [Filter(field: Place.kindField, comparator: .equals, value: .string(kind))]), limit: 200)
-        _ = await read(
-            .query(query, Self.rendering), zone, .query(field: Place.kindField, equals: kind)
-        ) { [self] answer throws(UnexpectedAnswer) in
-            let records = try answer.records()
-            guard answer.cursor == nil else { throw UnexpectedAnswer("a query of \(records.count) records goes on") }
+        let filter = #"{"fieldName":"\#(Place.kindField)","comparator":"EQUALS","fieldValue":{"value":"\#(kind)"}}"#
+        let body = Array(
+            #"{"query":{"recordType":"\#(Place.type)","filterBy":[\#(filter)]},"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#
+                .utf8)
+        await read(zone, .query(field: Place.kindField, equals: kind)) { visit, request throws(RequestFailure) in
+            try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+        } _: { [self] page throws(UnexpectedAnswer) in
+            let records = try page.records.recordList()
+            guard page.continuationMarker == nil else {
+                throw UnexpectedAnswer("a query of \(records.count) records goes on")
+            }
             see(records, in: zone, by: "a query")
             return .view(try records.unique())
         }
@@ -61,36 +59,33 @@ extension Client {
 
     /// One read, with its place in the history. Reading again is harmless, so only answers count.
     @discardableResult
-    private func read(
-        _ read: ShardRead, _ zone: Int, _ operation: ZoneModel.Operation,
-        _ outcome: (ShardAnswer) throws(UnexpectedAnswer) -> ZoneModel.Outcome?
+    private func read<Found: Sendable>(
+        _ zone: Int, _ operation: ZoneModel.Operation,
+        _ look: @escaping @Sendable (Visit, DatabaseRequest) async throws(RequestFailure) -> Found,
+        _ outcome: (Found) throws(UnexpectedAnswer) -> ZoneModel.Outcome?
     ) async -> ZoneModel.Outcome? {
-        let group = recorder.zones[zone].group
         let call = recorder.begin(zone: zone, operation, by: number)
-        let answer = await ask(repeats: true, triesMax: 4) { edge throws(ClusterError) in
-            try await edge.read(read, from: group)
-        }
-        guard case .answered(let read, _) = answer else {
-            recorder.withdraw(zone: zone, call)
-            return nil
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            try await visit.database { request throws(RequestFailure) in try await look(visit, request) }
         }
         do {
-            switch read {
-            case .found(let found):
+            switch answer {
+            case .answered(let found, _):
                 guard let outcome = try outcome(found) else {
                     recorder.withdraw(zone: zone, call)
                     return nil
                 }
                 recorder.end(zone: zone, call, outcome)
                 return outcome
-            case .refused(let error) where error.code == .zoneNotFound:
+            case .failed(let failure) where failure.error.code == .zoneNotFound:
                 feeds[zone] = nil
                 recorder.end(zone: zone, call, .zoneNotFound)
                 return .zoneNotFound
-            case .refused(let error) where error.reason.hasPrefix("client knowledge differs"):
+            case .failed(let failure) where failure.error.reason.hasPrefix("client knowledge differs"):
                 feeds[zone] = nil
                 recorder.withdraw(zone: zone, call)
-            case .refused, .needsSchema: throw UnexpectedAnswer("\(read)")
+            case .failed(let failure): throw UnexpectedAnswer("\(failure.error)")
+            case .nothing: recorder.withdraw(zone: zone, call)
             }
         } catch {
             recorder.violated("client \(number) was answered \(error)")
@@ -112,13 +107,15 @@ extension Client {
         feeds[zone] = start[zone]
         for _ in 0..<pagesMax {
             let feed = feeds[zone] ?? ZoneFeed()
-            let request = ZoneChangesRequest(
-                zone: recorder.zones[zone].key, schemaVersion: Place.schemaVersion, caller: Place.caller,
-                token: feed.token, limit: world.random(1...4))
+            let token = feed.token.map { #","syncToken":"\#($0)""# } ?? ""
+            let body = Array(
+                #"{"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"},"resultsLimit":\#(world.random(1...4))\#(token)}"#
+                    .utf8)
             var isOver = false
-            let outcome = await read(.zoneChanges(request, Self.rendering), zone, .view) {
-                [self] answer throws(UnexpectedAnswer) in
-                let (copy, hasMore) = try take(answer, onto: feed, of: zone)
+            let outcome = await read(zone, .view) { visit, request throws(RequestFailure) in
+                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+            } _: { [self] page throws(UnexpectedAnswer) in
+                let (copy, hasMore) = try take(page, onto: feed, of: zone)
                 feeds[zone] = copy
                 isOver = !hasMore
                 return hasMore ? nil : .view(copy.copy.records)
@@ -128,21 +125,21 @@ extension Client {
     }
 
     private func take(
-        _ answer: ShardAnswer, onto feed: ZoneFeed, of zone: Int
+        _ page: ChangeFeeds.ZonePage, onto feed: ZoneFeed, of zone: Int
     ) throws(UnexpectedAnswer) -> (ZoneFeed, hasMore: Bool) {
         var feed = feed
-        let records = try answer.records()
+        let records = try page.records.recordList()
         see(records, in: zone, by: "the feed")
-        var page: [FeedCopy<[String: String]>.Entry] = []
+        var entries: [FeedCopy<[String: String]>.Entry] = []
         for (name, record, version) in records {
             guard let version else { throw UnexpectedAnswer("\(name) has no change tag in a feed") }
-            page.append(.init(name, version, record?.content))
+            entries.append(.init(name, version, record?.content))
         }
-        do throws(FeedCopy<[String: String]>.Fault) { try feed.copy.take(page) } catch {
+        do throws(FeedCopy<[String: String]>.Fault) { try feed.copy.take(entries) } catch {
             throw UnexpectedAnswer("in zone \(recorder.zones[zone].key.name) \(error)")
         }
-        feed.token = answer.cursor
-        return (feed, answer.hasMore)
+        feed.token = Base64.encode(page.token)
+        return (feed, page.hasMore)
     }
 }
 

@@ -1,8 +1,7 @@
-import Cluster
 import HistoryChecks
-import RaftCore
 import RecordModel
 import RecordStore
+import Service
 
 // What a client does with records.
 extension Client {
@@ -44,33 +43,40 @@ extension Client {
     func place(_ name: String, in zone: Int) -> String { "\(zone)/\(name)" }
 
     private func modify(_ zone: Int, _ writes: [RecordWrite], isAtomic: Bool) async {
-        let (key, group) = (recorder.zones[zone].key, recorder.zones[zone].group)
-        let idempotency = world.chance(85) ? newIdempotencyKey() : nil
-        let changes = writes.map(\.change)
+        let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic)
+        let identity = world.chance(85) ? Visit.Identity(key: newKey(), body: body) : nil
         let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
-        let answer = await ask(repeats: idempotency != nil) { edge throws(ClusterError) in
-            try await edge.write(
-                .modifyRecords(
-                    ModifyRecords(
-                        zone: key, schemaVersion: Place.schemaVersion, caller: Place.caller, time: edge.time,
-                        isAtomic: isAtomic, idempotency: idempotency, operations: changes)), to: group)
+        let answer = await ask(repeats: identity != nil) { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            }
         }
-        guard let outcome = settle(zone, call, answer) else { return }
+        let outcome = settle(zone, call, answer) { result, isFirst throws(UnexpectedAnswer) in
+            try ZoneModel.Outcome(result, showsRecords: isFirst)
+        }
+        guard let outcome else { return }
         remember(writes, outcome, in: zone)
     }
 
     /// Ends the call in the history as its answer has it.
-    private func settle(
-        _ zone: Int, _ call: Recorder.Call<ZoneModel.Operation, ZoneModel.Outcome>, _ answer: Asked<RecordOutcome>
+    private func settle<Value>(
+        _ zone: Int, _ call: Recorder.Call<ZoneModel.Operation, ZoneModel.Outcome>, _ answer: Asked<Value>,
+        _ translate: (Value, _ isFirst: Bool) throws(UnexpectedAnswer) -> ZoneModel.Outcome
     ) -> ZoneModel.Outcome? {
         switch answer {
+        case .failed(let failure) where failure.error.code == .zoneNotFound:
+            recorder.end(zone: zone, call, .zoneNotFound)
+            return .zoneNotFound
+        case .failed(let failure):
+            recorder.violated("client \(number) was refused: \(failure.error)")
+            return nil
         case .nothing(mayHaveBeenDone: true): return nil
         case .nothing(mayHaveBeenDone: false):
             recorder.withdraw(zone: zone, call)
             return nil
         case .answered(let outcome, let isFirst):
             do {
-                let outcome = try ZoneModel.Outcome(outcome, showsRecords: isFirst)
+                let outcome = try translate(outcome, isFirst)
                 recorder.end(zone: zone, call, outcome)
                 return outcome
             } catch {
@@ -99,34 +105,30 @@ extension Client {
         }
     }
 
-    private func newIdempotencyKey() -> IdempotencyKey {
-        IdempotencyKey(key: newKey(), bodyHash: [UInt8](repeating: 7, count: 32), caller: Place.user)
-    }
-
     // MARK: Zones
 
     /// Makes or deletes the zone that comes and goes.
     func changeZone() async {
         let zone = recorder.zones.count - 1
-        let (key, group) = (recorder.zones[zone].key, recorder.zones[zone].group)
-        let kind: ModifyZone.Kind = world.chance(60) ? .create : .delete
-        await change(zone, key, group, kind)
+        await change(zone, isCreation: world.chance(60))
     }
 
-    func makeZone(_ zone: Int) async {
-        await change(zone, recorder.zones[zone].key, recorder.zones[zone].group, .create)
-    }
+    func makeZone(_ zone: Int) async { await change(zone, isCreation: true) }
 
-    private func change(_ zone: Int, _ key: ZoneKey, _ group: GroupID, _ kind: ModifyZone.Kind) async {
-        let idempotency = newIdempotencyKey()
-        let call = recorder.begin(zone: zone, kind == .create ? .createZone : .deleteZone, by: number)
-        let answer = await ask(repeats: true) { edge throws(ClusterError) in
-            try await edge.write(
-                .modifyZone(
-                    ModifyZone(
-                        kind, zone: key, caller: Place.caller, time: edge.time, schemaVersion: Place.schemaVersion,
-                        idempotency: idempotency)), to: group)
+    private func change(_ zone: Int, isCreation: Bool) async {
+        let type = isCreation ? "create" : "delete"
+        let text =
+            #"{"operations":[{"operationType":"\#(type)","zone":{"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}}]}"#
+        let identity = Visit.Identity(key: newKey(), body: Array(text.utf8))
+        let call = recorder.begin(zone: zone, isCreation ? .createZone : .deleteZone, by: number)
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                let form = try ZonesModifyRequest(sent: identity.body)
+                return try await Zones(visit.service, request).modify(form.operations[0], number: 0)
+            }
         }
-        _ = settle(zone, call, answer)
+        _ = settle(zone, call, answer) { state, _ throws(UnexpectedAnswer) in
+            state.map { .zone(incarnation: $0.incarnation) } ?? .zoneDeleted
+        }
     }
 }

@@ -2,6 +2,7 @@ import Cluster
 import HistoryChecks
 import RaftCore
 import RecordModel
+import Service
 
 /// One user of the cluster: asks one thing after the other, on any node, and tells the recorder what it asked and was answered.
 ///
@@ -14,6 +15,8 @@ final class Client: @unchecked Sendable {
     let recorder: Recorder
     let nodes: [SimulatedNode]
     private let executor: SimulatedExecutor
+    /// By account.
+    private let sessions: [UserSession]
     /// Where its next request goes.
     private var home: Int
     /// The last change tag it saw of each record, by zone and name, and of each key, by store and key.
@@ -48,7 +51,7 @@ final class Client: @unchecked Sendable {
     /// A copy of a zone, and where its feed goes on.
     struct ZoneFeed {
         var copy = FeedCopy<[String: String]>()
-        var token: [UInt8]?
+        var token: String?
     }
 
     /// A copy of a store, and where its feed goes on.
@@ -63,6 +66,7 @@ final class Client: @unchecked Sendable {
         self.recorder = recorder
         self.nodes = nodes
         executor = SimulatedExecutor(world: world, process: nil)
+        sessions = Place.accounts.map { UserSession(Place.sessionID(of: $0, client: number)) }
         home = world.random(0...(nodes.count - 1))
     }
 
@@ -72,7 +76,7 @@ final class Client: @unchecked Sendable {
             while !isEnding {
                 await think(thinkMillisecondsMax)
                 if isEnding { break }
-                await act()
+                if recorder.isSetUp { await act() }
             }
             hasEnded = true
         }
@@ -129,6 +133,7 @@ final class Client: @unchecked Sendable {
         case 89..<93: await readKeys()
         case 93..<96: await followStore()
         case 96..<98: await useDirectory()
+        case 98: await endSession()
         default: await changeZone()
         }
     }
@@ -139,14 +144,17 @@ final class Client: @unchecked Sendable {
         return "c\(number)-\(writes)"
     }
 
-    /// 16 bytes that are no dated UUID, so that jumping clocks do not matter.
-    func newKey() -> [UInt8] {
+    /// An `Idempotency-Key`, dated as clients do it by their own clocks, which are right.
+    func newKey() -> String {
         keys += 1
-        var bytes: [UInt8] = Array("simula".utf8) + [0x40, 0]
-        let value = UInt64(number) << 48 | keys
-        for shift in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * shift))) }
-        return bytes
+        return UUIDv7(
+            milliseconds: Int64(world.now / World.millisecond) + SimulatedClock.wallOrigin - 60_000,
+            random: (UInt64(number), keys)
+        ).text
     }
+
+    /// Goes to another node, if there is one.
+    func moveOn() { home = world.random(0...(nodes.count - 1)) }
 
     // MARK: Asking
 
@@ -156,20 +164,25 @@ final class Client: @unchecked Sendable {
     ///   - triesMax: after which nothing was learnt.
     /// - Returns: the answer and whether an earlier try may have been answered, too; nil with whether something may have been done.
     func ask<Value: Sendable>(
-        repeats: Bool, triesMax: Int = 25,
-        _ body: @escaping @Sendable (Edge) async throws(ClusterError) -> Value
+        repeats: Bool, triesMax: Int = 25, account: Int = 0,
+        _ body: @escaping @Sendable (Visit) async throws(RequestFailure) -> Value
+    ) async -> Asked<Value> {
+        await ask(repeats: repeats, triesMax: triesMax, as: sessions[account], body)
+    }
+
+    func ask<Value: Sendable>(
+        repeats: Bool, triesMax: Int, as session: UserSession,
+        _ body: @escaping @Sendable (Visit) async throws(RequestFailure) -> Value
     ) async -> Asked<Value> {
         var isUncertain = false
         for attempt in 1...triesMax {
-            switch await ServerCall.make(to: nodes[home], body) {
+            switch await ServerCall.make(to: nodes[home], as: session, recorder, body) {
             case .value(let value): return .answered(value, isFirst: !isUncertain)
             case .refused: break
             case .unknown:
                 isUncertain = true
                 if !repeats { return .nothing(mayHaveBeenDone: true) }
-            case .failed(let reason):
-                recorder.violated("client \(number) was told by node \(home + 1): \(reason)")
-                return .nothing(mayHaveBeenDone: isUncertain)
+            case .failed(let failure): return .failed(failure)
             }
             home = world.random(0...(nodes.count - 1))
             await sleep(world.milliseconds(50...UInt64(min(200 * attempt, 3_000))))
@@ -179,6 +192,8 @@ final class Client: @unchecked Sendable {
 
     enum Asked<Value: Sendable>: Sendable {
         case answered(Value, isFirst: Bool)
+        /// The request was refused as a whole.
+        case failed(RequestFailure)
         case nothing(mayHaveBeenDone: Bool)
     }
 }

@@ -1,3 +1,4 @@
+import Admission
 import HistoryChecks
 import RaftCore
 import RecordModel
@@ -12,8 +13,8 @@ final class Recorder: @unchecked Sendable {
     }
 
     struct Store {
-        let key: String
-        let group: GroupID
+        /// Whose it is.
+        let account: String
         var history = History<KeyValueModel.Operation, KeyValueModel.Outcome>()
     }
 
@@ -27,6 +28,9 @@ final class Recorder: @unchecked Sendable {
     private(set) var violations: [String] = []
     /// Requests that were answered.
     private(set) var answers = 0
+    /// Whether the directory has what clients need.
+    var isSetUp = false
+    private var rates: [RateKind: RateWatch] = [:]
 
     init(world: World, zones: [Zone], stores: [Store]) {
         self.world = world
@@ -39,6 +43,20 @@ final class Recorder: @unchecked Sendable {
     func violated(_ text: String) {
         if violations.count < 20 { violations.append("at \(time) ms \(text)") }
         world.note("VIOLATION \(text)")
+    }
+
+    /// A request was let in by a node.
+    func wasAccepted(_ kind: RateKind) {
+        rates[kind, default: RateWatch()].accepted += 1
+        if let excess = rates[kind]?.take(at: world.now, limit: RateWatch.limit(of: kind)) { violated(excess) }
+    }
+
+    /// A request was refused because the container's rate was met.
+    func wasThrottled(_ kind: RateKind) { rates[kind, default: RateWatch()].throttled += 1 }
+
+    /// Requests that nodes let in, and refused for the container's rate.
+    var rateCounts: (accepted: Int, throttled: Int) {
+        rates.values.reduce((0, 0)) { ($0.0 + $1.accepted, $0.1 + $1.throttled) }
     }
 
     func begin(zone: Int, _ operation: ZoneModel.Operation, by client: Int) -> Call<
@@ -89,5 +107,36 @@ final class Recorder: @unchecked Sendable {
         for (name, record) in records {
             saw(name, in: zones[zone].key.name, record.version, record.content, by: witness)
         }
+    }
+}
+
+/// Holds what all nodes let in against the container's rate: over any T seconds at most limit x (T + 1 s).
+struct RateWatch {
+    var accepted = 0
+    var throttled = 0
+    /// What was let in beyond the rate, in requests, and when that was.
+    private var level = 0.0
+    private var time: UInt64 = 0
+
+    /// Clocks run at most a hundredth too fast.
+    private static let drift = 1.01
+
+    /// Requests a second, as containers have them.
+    static func limit(of kind: RateKind) -> Double {
+        let limits = ContainerLimits()
+        return switch kind {
+        case .requests: Double(limits.requestsPerSecond(users: 0))
+        case .keyValues: Double(limits.keyValueRequestsPerSecond(users: 0))
+        }
+    }
+
+    /// Counts a request.
+    /// - Returns: what is wrong, where too many were let in.
+    mutating func take(at now: UInt64, limit: Double) -> String? {
+        level = max(0, level - limit * Self.drift * Double(now - time) / Double(World.second)) + 1
+        time = now
+        guard level > limit else { return nil }
+        defer { level = 0 }
+        return "nodes let in \(Int(level)) requests more than \(Int(limit)) a second allows"
     }
 }

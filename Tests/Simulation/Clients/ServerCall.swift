@@ -1,4 +1,6 @@
 import Cluster
+import RecordModel
+import Service
 
 /// What became of one request to one node, as its client sees it.
 enum CallResult<Value: Sendable>: Sendable {
@@ -7,8 +9,8 @@ enum CallResult<Value: Sendable>: Sendable {
     case refused(String)
     /// It may have been done.
     case unknown(String)
-    /// The node says that it cannot be done before somebody mends something.
-    case failed(String)
+    /// The request itself is wrong, or the node says that it cannot be done before somebody mends something.
+    case failed(RequestFailure)
 }
 
 /// A client's request on its way to a node and back. The client gives up after a while; a node that dies meanwhile answers nobody.
@@ -31,11 +33,12 @@ final class ServerCall<Value: Sendable>: @unchecked Sendable {
 
     /// - Parameter body: runs on the node.
     static func make(
-        to node: SimulatedNode, patienceMilliseconds: UInt64 = 15_000,
-        _ body: @escaping @Sendable (Edge) async throws(ClusterError) -> Value
+        to node: SimulatedNode, as session: UserSession, _ recorder: Recorder,
+        patienceMilliseconds: UInt64 = 15_000,
+        _ body: @escaping @Sendable (Visit) async throws(RequestFailure) -> Value
     ) async -> CallResult<Value> {
         let world = node.world
-        guard let (instance, process, executor) = node.running else { return .refused("the node is down") }
+        guard let (service, process, executor) = node.running else { return .refused("the node is down") }
         return await withCheckedContinuation { continuation in
             let call = ServerCall(world: world, continuation)
             world.schedule(after: patienceMilliseconds * World.millisecond, .client, for: nil) {
@@ -49,26 +52,30 @@ final class ServerCall<Value: Sendable>: @unchecked Sendable {
             world.schedule(after: world.microseconds(50...2_000), .client, for: process) {
                 guard !process.isDead, !call.hasEnded else { return }
                 executor.start {
-                    let edge = Edge(instance, time: process.clock.wallMilliseconds(at: world.now))
-                    let result = await Self.result(of: edge, body)
+                    let visit = Visit(service, recorder, as: session)
+                    let result = await Self.result(of: visit, body)
                     process.forgetWatch(watch)
                     guard !process.isDead else { return }
-                    world.schedule(after: world.microseconds(50...2_000), .client, for: nil) { call.end(result) }
+                    world.schedule(after: world.microseconds(50...2_000), .client, for: nil) {
+                        // An answer that nobody waits for brings no token either.
+                        if !call.hasEnded { session.take(visit.notes.webAuthToken) }
+                        call.end(result)
+                    }
                 }
             }
         }
     }
 
     private static func result(
-        of edge: Edge, _ body: @Sendable (Edge) async throws(ClusterError) -> Value
+        of visit: Visit, _ body: @Sendable (Visit) async throws(RequestFailure) -> Value
     ) async -> CallResult<Value> {
-        do throws(ClusterError) {
-            return .value(try await body(edge))
+        do throws(RequestFailure) {
+            return .value(try await body(visit))
         } catch {
-            switch error {
-            case .unavailable(let reason): return .refused(reason)
-            case .outcomeUnknown(let reason): return .unknown(reason)
-            case .failed(let reason): return .failed(reason)
+            switch error.error.code {
+            case .tryAgainLater where error.details == .outcomeUnknown: return .unknown(error.error.reason)
+            case .tryAgainLater, .throttled: return .refused(error.error.reason)
+            default: return .failed(error)
             }
         }
     }

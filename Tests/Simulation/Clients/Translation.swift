@@ -2,7 +2,7 @@ import Cluster
 import HistoryChecks
 import KeyValueStore
 import RecordModel
-import RecordStore
+import Service
 
 // Between what the production code says and what the checkers judge.
 
@@ -12,31 +12,50 @@ extension Version {
     var tag: ChangeTag { ChangeTag(incarnation: incarnation, sequence: sequence) }
 }
 
+extension [RecordWrite] {
+    /// The request that clients send for it.
+    func body(zone: String, isAtomic: Bool) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.key("operations")
+            writer.array { writer in for write in self { write.write(to: &writer) } }
+            writer.key("zoneID")
+            writer.object { $0.member("zoneName", zone) }
+            writer.member("atomic", isAtomic)
+        }
+        return writer.bytes
+    }
+}
+
 extension RecordWrite {
-    /// The change as a command carries it.
-    var change: RecordChange {
-        let kind: RecordChange.Kind =
-            switch self.kind {
-            case .create: .create
-            case .update: .update
-            case .forceUpdate: .forceUpdate
-            case .replace: .replace
-            case .forceReplace: .forceReplace
-            case .delete: .delete
-            case .forceDelete: .forceDelete
-            }
+    fileprivate func write(to writer: inout JSONWriter) {
         let isDelete = kind == .delete || kind == .forceDelete
-        return RecordChange(
-            kind, name, type: isDelete ? nil : Place.type, changeTag: version?.tag,
-            fields: fields.sorted { $0.key < $1.key }.map {
-                RecordChange.FieldChange(name: $0.key, value: $0.value.map { .string($0) })
-            })
+        writer.object { writer in
+            writer.member("operationType", "\(kind)")
+            writer.key("record")
+            writer.object { writer in
+                writer.member("recordName", name)
+                if !isDelete { writer.member("recordType", Place.type) }
+                if let version { writer.member("recordChangeTag", version.tag.description) }
+                guard !isDelete else { return }
+                writer.key("fields")
+                writer.object { writer in
+                    for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
+                        writer.key(field)
+                        writer.object { writer in
+                            writer.key("value")
+                            if let value { writer.string(value) } else { writer.null() }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
 extension WriteOutcome {
     /// - Parameter showsRecords: whether the records that clashed are those of the moment of judgement.
-    init(_ outcome: ItemOutcome, showsRecords: Bool) throws(UnexpectedAnswer) {
+    init(_ outcome: RecordModification.Outcome, showsRecords: Bool) throws(UnexpectedAnswer) {
         switch outcome {
         case .saved(let record): self = .saved(Version(record.changeTag))
         case .deleted: self = .deleted
@@ -74,20 +93,17 @@ extension RecordCopy {
 }
 
 extension ZoneModel.Outcome {
-    init(_ outcome: RecordOutcome, showsRecords: Bool) throws(UnexpectedAnswer) {
-        func items(_ items: [ItemOutcome]) throws(UnexpectedAnswer) -> [WriteOutcome] {
-            var outcomes: [WriteOutcome] = []
-            for item in items { outcomes.append(try WriteOutcome(item, showsRecords: showsRecords)) }
-            return outcomes
-        }
-        switch outcome {
-        case .records(let records): self = .items(try items(records))
-        case .atomicFailure(let records): self = .batchFailed(try items(records))
-        case .zone(.exists(let state)): self = .zone(incarnation: state.incarnation)
-        case .zone(.deleted): self = .zoneDeleted
-        case .refused(let error) where error.code == .zoneNotFound: self = .zoneNotFound
-        default: throw UnexpectedAnswer("\(outcome)")
-        }
+    init(_ result: RecordModification.Result, showsRecords: Bool) throws(UnexpectedAnswer) {
+        var outcomes: [WriteOutcome] = []
+        for item in result.items { outcomes.append(try WriteOutcome(item.outcome, showsRecords: showsRecords)) }
+        self = result.isAtomicFailure ? .batchFailed(outcomes) : .items(outcomes)
+    }
+}
+
+extension WebRequest {
+    /// A request as a client sent it.
+    init(sent body: [UInt8]) throws(RequestFailure) {
+        do throws(ServiceError) { try self.init(body: body) } catch { throw RequestFailure(error) }
     }
 }
 
@@ -97,10 +113,10 @@ struct UnexpectedAnswer: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-extension ShardAnswer {
+extension [UInt8] {
     /// The records of an answer, by name; nil for those that are not there, or were deleted.
-    func records() throws(UnexpectedAnswer) -> [(name: String, record: RecordCopy?, version: Version?)] {
-        guard let elements = (try? JSONParser.parse(bytes))?.array else { throw UnexpectedAnswer("no array") }
+    func recordList() throws(UnexpectedAnswer) -> [(name: String, record: RecordCopy?, version: Version?)] {
+        guard let elements = (try? JSONParser.parse(self))?.array else { throw UnexpectedAnswer("no array") }
         var records: [(name: String, record: RecordCopy?, version: Version?)] = []
         for element in elements {
             guard let name = element["recordName"]?.string else { throw UnexpectedAnswer("no name: \(element)") }
@@ -120,7 +136,7 @@ extension ShardAnswer {
 
     /// The keys of a key-value answer, under `values` or `changes`.
     func keys(_ member: String) throws(UnexpectedAnswer) -> [(key: String, value: String?, version: Version)] {
-        guard let elements = (try? JSONParser.parse(bytes))?[member]?.array else {
+        guard let elements = (try? JSONParser.parse(self))?[member]?.array else {
             throw UnexpectedAnswer("no \(member)")
         }
         var keys: [(key: String, value: String?, version: Version)] = []

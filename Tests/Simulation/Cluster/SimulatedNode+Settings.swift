@@ -16,6 +16,7 @@ extension SimulatedNode {
             nodeID: NodeID(UInt64(number)), clusterID: "simulation", dataPath: folder, nodes: members,
             peerListenHost: "simulated",
             tls: PeerTLS(authorityPath: "", certificatePath: "", keyPath: ""))
+        settings.encryptionKey = [UInt8](repeating: 7, count: 32)
         settings.shardCount = options.shards
         settings.electionTimeoutMilliseconds = options.electionTimeoutMilliseconds
         settings.heartbeatIntervalMilliseconds = options.heartbeatIntervalMilliseconds

@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RaftCore
+import Service
 import Storage
 
 /// One node of the cluster: its machine, its folder, and the process that runs there, if any.
@@ -12,7 +13,7 @@ final class SimulatedNode: @unchecked Sendable {
         case down
         /// Opening its folder and getting started.
         case starting
-        case up(ClusterNode)
+        case up(RecordService)
         /// Ending in order.
         case stopping
     }
@@ -80,9 +81,9 @@ final class SimulatedNode: @unchecked Sendable {
     var isDown: Bool { if case .down = state { true } else { false } }
 
     /// The node, while its process takes requests.
-    var running: (node: ClusterNode, process: ProcessLife, executor: SimulatedExecutor)? {
-        guard case .up(let node) = state, let process, let platform else { return nil }
-        return (node, process, platform.executor)
+    var running: (service: RecordService, process: ProcessLife, executor: SimulatedExecutor)? {
+        guard case .up(let service) = state, let process, let platform else { return nil }
+        return (service, process, platform.executor)
     }
 
     // MARK: Life
@@ -118,8 +119,10 @@ final class SimulatedNode: @unchecked Sendable {
             if !process.isDead {
                 try await node.start { [self, weak node] in failed($0, process, node?.ending) }
             }
-            guard !process.isDead else { return await bury(node, folder: folder) }
-            state = .up(node)
+            let service = RecordService(node: node, logger: logger(of: process))
+            guard !process.isDead else { return await bury(service, folder: folder) }
+            service.start()
+            state = .up(service)
             world.note("node \(number) is up")
             let waiting = platform.executor.start { [self] in
                 do {
@@ -168,8 +171,8 @@ final class SimulatedNode: @unchecked Sendable {
         world.note("node \(number) crashes (\(crash))")
         remains += 1
         // While it is starting or stopping, who does that goes on to bury it.
-        if case .up(let node) = before, let platform {
-            platform.executor.start { [self] in await bury(node, folder: old) }
+        if case .up(let service) = before, let platform {
+            platform.executor.start { [self] in await bury(service, folder: old) }
         }
     }
 
@@ -187,20 +190,22 @@ final class SimulatedNode: @unchecked Sendable {
         return old
     }
 
-    private func bury(_ node: ClusterNode, folder: String) async {
-        await node.stop()
+    private func bury(_ service: RecordService, folder: String) async {
+        await service.stop()
+        await service.node.stop()
         removeTree(folder)
         remains -= 1
     }
 
     /// Stops the process in order.
     func stop(_ done: @escaping @Sendable () -> Void = {}) {
-        guard case .up(let node) = state, let process, let platform, let disk else { return done() }
+        guard case .up(let service) = state, let process, let platform, let disk else { return done() }
         state = .stopping
         let old = folder
         world.note("node \(number) stops")
         platform.executor.start { [self] in
-            await node.stop()
+            await service.stop()
+            await service.node.stop()
             if process.isDead {
                 remains -= 1
             } else {

@@ -3,6 +3,7 @@ import Directory
 import HistoryChecks
 import RaftCore
 import RecordModel
+import Service
 import Storage
 
 /// A whole cluster in one thread, from one seed: production's nodes on simulated machines, clients that use them and write down
@@ -56,7 +57,7 @@ package final class Simulation: @unchecked Sendable {
         let zones = Self.zoneNames(map) + [ZoneKey.defaultZoneName, "passing"]
         recorder = Recorder(
             world: world, zones: zones.map { Recorder.Zone(key: Place.zone($0), group: map.group(of: Place.zone($0))) },
-            stores: (0..<2).map { Recorder.Store(key: "_user\($0)", group: .shard($0 % options.shards)) })
+            stores: Place.accounts.map { Recorder.Store(account: $0) })
         clients = (1...options.clients).map { [nodes, recorder] in
             Client(number: $0, world: world, recorder: recorder, nodes: nodes)
         }
@@ -122,7 +123,8 @@ package final class Simulation: @unchecked Sendable {
 
     private func begin() {
         world.schedule(after: 5 * World.second, .client, for: nil) { [unowned self] in
-            clients[0].perform { client in
+            clients[0].perform { [clients] client in
+                await client.setUp(clients: clients.count)
                 for zone in client.recorder.zones.indices where !client.recorder.zones[zone].key.isDefault {
                     await client.makeZone(zone)
                 }
@@ -151,8 +153,8 @@ package final class Simulation: @unchecked Sendable {
         let groups = groups
         client.perform { client in
             for group in groups {
-                _ = await client.ask(repeats: true) { edge throws(ClusterError) in
-                    try await edge.node.router.submit(.hashState, to: group, by: edge.deadline)
+                _ = await client.ask(repeats: true) { visit throws(RequestFailure) in
+                    try await visit.submit(.hashState, to: group)
                 }
             }
         }

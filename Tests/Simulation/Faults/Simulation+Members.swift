@@ -1,13 +1,14 @@
 import Cluster
 import Directory
 import RaftCore
+import Service
 import Wire
 
 // Who runs the cluster changes its members, while everything else goes on.
 extension Simulation {
     /// The newest map that a running node knows.
     var newestMap: ClusterMap? {
-        nodes.compactMap { $0.running?.node.map }.max { $0.epoch < $1.epoch }
+        nodes.compactMap { $0.running?.service.node.map }.max { $0.epoch < $1.epoch }
     }
 
     func scheduleChange() {
@@ -58,8 +59,8 @@ extension Simulation {
         world.note("CHANGE \(change)")
         let entry = DirectoryEntry(.changeMap(change)).encoded()
         manager.perform { client in
-            _ = await client.ask(repeats: true, triesMax: 8) { edge throws(ClusterError) in
-                try await edge.node.router.submit(.machine(entry), to: .directory, by: edge.deadline)
+            _ = await client.ask(repeats: true, triesMax: 8) { visit throws(RequestFailure) in
+                try await visit.submit(.machine(entry), to: .directory)
             }
         }
     }

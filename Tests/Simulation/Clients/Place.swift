@@ -1,0 +1,89 @@
+import Admission
+import Directory
+import KeyValueStore
+import RaftCore
+import RecordModel
+
+/// Where the clients of a simulation keep what they keep, and as whom.
+enum Place {
+    static let container = "iCloud.simulation"
+    static let target = Target(container: container, environment: .development, needsUser: true)
+    static let schemaKey = SchemaKey(container: container, environment: .development)
+    static let type = "Item"
+    /// Few values, by which records are looked for.
+    static let kindField = "kind"
+    /// Another value for every write.
+    static let valueField = "value"
+    static let schema = Schema(types: [
+        RecordType(
+            name: type,
+            fields: [
+                FieldDefinition(name: kindField, type: FieldType(.string), indexes: [.queryable]),
+                FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
+                FieldDefinition(
+                    name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
+            ], grants: RecordType.defaultGrants)
+    ])
+    static let apiSecret = "the page's"
+    /// The accounts, each with preferences of its own; the first one's records are everybody's work.
+    static let accounts = ["ada", "grace"]
+
+    static func user(_ account: String) -> String {
+        Account.userRecordName(accountID: account, container: container)
+    }
+
+    static let database = DatabaseKey(
+        container: container, environment: .development, scope: .private, owner: user(accounts[0]))
+
+    static func zone(_ name: String) -> ZoneKey { ZoneKey(database: database, name: name) }
+
+    static func store(_ account: String) -> StoreKey {
+        StoreKey(container: container, environment: .development, user: user(account))
+    }
+
+    static func sessionID(of account: String, client: Int) -> String { "\(account)-\(client)" }
+
+    /// What has to be in the directory before clients can ask for anything.
+    static func directoryCommands(clients: Int) -> [DirectoryCommand] {
+        let time = SimulatedClock.wallOrigin
+        var commands: [DirectoryCommand] = [
+            .createContainer(name: container, time: time), .setSchema(schemaKey, expectedVersion: 0, schema),
+            .createToken(
+                Token(
+                    id: "page", secretHash: Token.hash(ofSecret: apiSecret),
+                    kind: .api(container: container, environment: .development, origins: [], callbackURL: nil),
+                    label: "page", created: time)),
+        ]
+        for account in accounts {
+            commands.append(.createAccount(Account(id: account, name: account, created: time)))
+            for client in 0...clients {
+                commands.append(.createToken(session(sessionID(of: account, client: client), account)))
+            }
+        }
+        return commands
+    }
+
+    /// A session that lasts longer than any simulation.
+    static func session(_ id: String, _ account: String) -> Token {
+        Token(
+            sessionID: id, container: container, accountID: account,
+            expires: SimulatedClock.wallOrigin + 30 * 86_400_000, label: "sign-in", created: SimulatedClock.wallOrigin)
+    }
+}
+
+/// A client's session with an account: the web auth token that the last answer brought.
+final class UserSession: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    private(set) var token: String?
+    let id: String
+
+    init(_ id: String) { self.id = id }
+
+    /// What the next request shows.
+    func credentials(_ signer: SessionSigner?) -> Credentials {
+        Credentials(apiToken: Place.apiSecret, webAuthToken: token ?? signer?.token(sessionID: id, issued: 1))
+    }
+
+    /// An answer arrived.
+    func take(_ token: String?) { if let token { self.token = token } }
+}

@@ -1,0 +1,72 @@
+import Admission
+import Authorization
+import Cluster
+import Directory
+import RecordModel
+import Service
+
+/// One request at a node: what WebServices makes of HTTP, without the HTTP. Everything that decides is the node's own service.
+final class Visit: @unchecked Sendable {
+    // Touched on the simulation's thread only.
+    let service: RecordService
+    let deadline: Deadline
+    private let recorder: Recorder
+    private let session: UserSession
+    /// What the answer carries beside its body.
+    private(set) var notes = RequestNotes()
+
+    init(_ service: RecordService, _ recorder: Recorder, as session: UserSession) {
+        self.service = service
+        self.recorder = recorder
+        self.session = session
+        deadline = service.node.deadline()
+    }
+
+    var node: ClusterNode { service.node }
+
+    /// Has the service admit the request, and works on it.
+    func enter<Value>(
+        rate: RateKind = .requests, _ work: (Requester) async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        let scope = RequestScope(target: Place.target, rate: rate)
+        let admitted: Admitted
+        do throws(RequestFailure) {
+            admitted = try await service.admit(
+                session.credentials(service.signer), to: scope, address: nil, by: deadline, &notes)
+        } catch {
+            if let rate = notes.rate, error.error.code == .throttled { recorder.wasThrottled(rate.kind) }
+            throw error
+        }
+        recorder.wasAccepted(rate)
+        defer { service.leave(scope) }
+        return try await work(Requester(admitted, requestID: "", address: nil))
+    }
+
+    /// Works on a request for the records of the first account.
+    func database<Value>(
+        _ identity: Identity? = nil, _ work: (DatabaseRequest) async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await enter { requester throws(RequestFailure) in
+            var request = DatabaseRequest(key: Place.database, requester: requester, deadline: deadline)
+            if let identity {
+                request.identity = try RequestIdentity(identity.key, body: identity.body, now: service.now)
+            }
+            return try await work(request)
+        }
+    }
+
+    /// Works on a request for preferences.
+    func preferences<Value>(
+        of account: String, _ work: (Preferences) async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await enter(rate: .keyValues) { requester throws(RequestFailure) in
+            try await work(Preferences(service, Place.store(account)))
+        }
+    }
+
+    /// An `Idempotency-Key`, and the body that it stands for.
+    struct Identity: Sendable {
+        var key: String
+        var body: [UInt8]
+    }
+}
