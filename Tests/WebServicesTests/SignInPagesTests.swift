@@ -30,7 +30,7 @@ struct SignInPagesTests {
             text(ContinuePage(provider: Self.evil, url: "https://x.example/?a=\"&b='").page.reply()),
             text(
                 ClosingPage(
-                    outcome: .signedIn(webAuthToken: Self.evil, name: Self.evil), origins: [Self.evil]
+                    outcome: .signedIn(webAuthToken: Self.evil, name: Self.evil), audience: [Self.evil]
                 ).page.reply()),
         ] {
             #expect(!markup.contains("<script>"))
@@ -53,23 +53,24 @@ struct SignInPagesTests {
         #expect(header("cache-control", reply) == "no-store")
         #expect(header("referrer-policy", reply) == "same-origin")
         #expect(header("content-security-policy", page.page.reply()) != policy)
-        let closing = ClosingPage(outcome: .failed(reason: "no"), origins: []).page.reply()
+        let closing = ClosingPage(outcome: .failed(reason: "no"), audience: []).page.reply()
         let nonce = try #require(
             header("content-security-policy", closing)?.split(separator: "script-src 'nonce-").last?.prefix(32))
         #expect(text(closing).contains("<script nonce=\"\(nonce)\">"))
     }
 
-    @Test("a popup's page tells the token to the listed origins under both names, and the reason where there is none")
+    @Test("a popup's page tells the token to its audience under both names, and the reason where there is none")
     func closing() {
         let done = text(
             ClosingPage(
-                outcome: .signedIn(webAuthToken: "W", name: "ada"), origins: ["https://a.example", "https://b.example"]
+                outcome: .signedIn(webAuthToken: "W", name: "ada"),
+                audience: ["https://a.example", "https://b.example"]
             ).page.reply())
         #expect(done.contains(#"var message = {"ckWebAuthToken":"W","ckSession":"W"};"#))
         #expect(done.contains(#"var targets = ["https://a.example","https://b.example"];"#))
-        let failed = text(ClosingPage(outcome: .failed(reason: "gave up"), origins: []).page.reply())
+        let failed = text(ClosingPage(outcome: .failed(reason: "gave up"), audience: []).page.reply())
         #expect(failed.contains(#"var message = {"errorMessage":"gave up"};"#))
-        #expect(failed.contains(#"var targets = ["*"];"#))
+        #expect(failed.contains("var targets = [];"))
     }
 
     @Test("forms are decoded as browsers encode them, and nothing in them traps")

@@ -21,11 +21,9 @@ struct SignInProviderTests {
         _ world: SignInWorld, _ provider: FakeProvider, claims: String, code: String = FakeProvider.code,
         nonce: String? = nil, cookie: String = SignInWorld.cookie
     ) async throws -> SignInWorld.Page {
-        let away = try await world.get(
-            "/sign-in/provider?name=Corp&ticket=\(world.ticket())", cookie: SignInWorld.cookie)
-        let target = try #require(away["location"])
+        let target = try await address(behindButtonOf: world)
         let url = RequestURL(target: String(target.dropFirst(provider.issuer.count)))
-        #expect(away.status == 303 && url.segments == ["authorize"])
+        #expect(url.segments == ["authorize"])
         #expect(url["response_type"] == "code" && url["client_id"] == FakeProvider.clientID)
         #expect(url["redirect_uri"] == "https://localhost/sign-in/callback" && url["code_challenge_method"] == "S256")
         provider.state.withLock { state in
@@ -36,6 +34,14 @@ struct SignInProviderTests {
         let state = try #require(url["state"])
         return try await world.get(
             "/sign-in/callback?code=\(URLText.escape(code))&state=\(state)", cookie: cookie)
+    }
+
+    /// Where the button leads that names the provider.
+    private func address(behindButtonOf world: SignInWorld) async throws -> String {
+        let away = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", "Corp")])
+        #expect(away.status == 200, "\(away)")
+        let link = try #require(away.text.split(separator: "<a href=\"").last?.split(separator: "\"").first)
+        return link.replacing("&amp;", with: "&")
     }
 
     private func add(_ provider: FakeProvider, to world: SignInWorld, signUp: Bool) async throws {
@@ -83,6 +89,24 @@ struct SignInProviderTests {
         }
     }
 
+    @Test("a link to a provider asks first, and says for which page; only that page is told of the session")
+    func asksFirst() async throws {
+        try await FakeProvider.run { provider in
+            let world = try await SignInWorld()
+            try await add(provider, to: world, signUp: true)
+            let evil = "https://evil.example"
+            let page = try await world.get(
+                "/sign-in/provider?name=Corp&ticket=\(world.ticket(asker: evil))", cookie: SignInWorld.cookie)
+            #expect(page.status == 200 && page["location"] == nil && !page.text.contains("http-equiv"), "\(page)")
+            #expect(page.text.contains(SignInWorld.container) && page.text.contains(evil))
+            #expect(page.text.contains(#"name="provider" value="Corp""#) && !page.text.contains("password"))
+            // Without a page that asked, none is told.
+            let done = try await visit(world, provider, claims: claims("s-1"))
+            #expect(done.status == 200 && done.text.contains("var targets = [];"), "\(done)")
+            try await world.node.stop()
+        }
+    }
+
     @Test("without sign-up only a connected account signs in; what does not fit is refused")
     func refusals() async throws {
         try await FakeProvider.run { provider in
@@ -119,9 +143,7 @@ struct SignInProviderTests {
         let world = try await SignInWorld()
         try await FakeProvider.run { provider in
             try await add(provider, to: world, signUp: false)
-            let away = try await world.get(
-                "/sign-in/provider?name=Corp&ticket=\(world.ticket())", cookie: SignInWorld.cookie)
-            let url = RequestURL(target: try #require(away["location"]))
+            let url = RequestURL(target: try await address(behindButtonOf: world))
             let state = try #require(url["state"])
             let no = try await world.get(
                 "/sign-in/callback?error=access_denied&state=\(state)", cookie: SignInWorld.cookie)
@@ -136,7 +158,7 @@ struct SignInProviderTests {
         // Nobody listens at the discovery port of the system.
         _ = try await world.admin(
             "POST", "providers", #"{"name": "Gone", "issuer": "http://127.0.0.1:9", "clientID": "x"}"#)
-        let gone = try await world.get("/sign-in/provider?name=Gone&ticket=\(world.ticket())")
+        let gone = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", "Gone")])
         #expect(gone.status == 503 && gone["retry-after"] != nil, "\(gone)")
         for issuer in ["http://issuer.example", "https://issuer.example?x", "issuer"] {
             _ = try await world.admin(

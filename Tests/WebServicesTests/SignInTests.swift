@@ -140,6 +140,10 @@ struct SignInTests {
             throw TestFailure("no session")
         }
         #expect(expires - created == SignInRequest.lifetimeMilliseconds.kept)
+        let asked = world.ticket(asker: "https://evil.example")
+        let stolen = try await world.post(
+            "/sign-in", [("ticket", asked), ("name", "ada"), ("password", SignInWorld.password)])
+        #expect(stolen.status == 200 && stolen.text.contains("var targets = [];"), "\(stolen)")
         for wrong in [
             try await world.post("/sign-in", fields, cookie: nil),
             try await world.post("/sign-in", fields, check: String(repeating: "00", count: 16)),

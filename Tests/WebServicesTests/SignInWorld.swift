@@ -52,10 +52,13 @@ struct SignInWorld {
     }
 
     /// A link's ticket as `redirectURL` has it.
-    func ticket(tokenID: String? = nil, expires: Int64 = .max, key: UInt8 = 0) -> String {
+    func ticket(
+        tokenID: String? = nil, expires: Int64 = .max, key: UInt8 = 0, asker: String? = nil
+    ) -> String {
         let signer = SessionSigner(clusterKey: (0..<32).map { UInt8($0) ^ key })
         return signer.ticket(
-            SignInTicket(tokenID: tokenID ?? apiToken.id, origin: Self.origin).encoded(), purpose: SignInTicket.purpose,
+            SignInTicket(tokenID: tokenID ?? apiToken.id, origin: Self.origin, asker: asker).encoded(),
+            purpose: SignInTicket.purpose,
             expires: expires)
     }
 

@@ -89,7 +89,8 @@ package final class SessionRotation: Sendable {
     ///
     /// - Parameters:
     ///   - issued: the token's issue time.
-    ///   - now: milliseconds since 1970.
+    ///   - now: milliseconds of the node's monotonic clock. A wall clock that is set would make a token look long superseded, and end
+    ///     its session.
     package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {
         stripe(of: sessionID).state.withLock { state in
             var memory = Self.take(sessionID, from: &state)
@@ -107,6 +108,7 @@ package final class SessionRotation: Sendable {
     }
 
     /// Takes note of a token that was presented to another node.
+    /// - Parameter now: as in `present`.
     package func learn(_ use: Use, now: Int64) {
         let time = now - min(max(use.age, 0), Self.ageMax)
         stripe(of: use.sessionID).state.withLock { state in
@@ -124,6 +126,7 @@ package final class SessionRotation: Sendable {
     }
 
     /// The newest tokens that were presented or learned of at most so many milliseconds ago.
+    /// - Parameter now: as in `present`.
     package func uses(within milliseconds: Int64, now: Int64) -> [Use] {
         stripes.flatMap { stripe in
             // A copy, so that nobody waits while it is walked through.

@@ -106,8 +106,7 @@ extension RecordService {
     /// The web auth token that takes the place of the one that a request came with.
     /// - Throws: `AUTHENTICATION_REQUIRED` where that one was replaced too long ago.
     func rotate(_ use: SessionUse) throws(RequestFailure) -> String? {
-        let now = now
-        switch rotation.present(sessionID: use.sessionID, issued: use.issued, now: now) {
+        switch rotation.present(sessionID: use.sessionID, issued: use.issued, now: Int64(uptime / 1_000_000)) {
         case .superseded:
             throw RequestFailure(
                 .authenticationRequired,

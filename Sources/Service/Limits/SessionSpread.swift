@@ -87,9 +87,8 @@ final class SessionSpread: Sendable {
 
     /// Takes what another node told.
     func hear(_ news: SessionNews, from other: NodeID) {
-        let now = now
-        for use in news.uses { rotation.learn(use, now: now) }
         let uptime = uptime
+        for use in news.uses { rotation.learn(use, now: uptime) }
         outboxes.withLock { $0[other]?.heard(news, now: uptime) }
     }
 
@@ -97,7 +96,7 @@ final class SessionSpread: Sendable {
     func answer(within milliseconds: Int64, to other: NodeID) {
         guard answering.withLock({ $0.insert(other).inserted }) else { return }
         node.platform.startTask { [self] in
-            let uses = rotation.uses(within: milliseconds, now: now)
+            let uses = rotation.uses(within: milliseconds, now: uptime)
             var start = 0
             repeat {
                 let end = min(start + Self.answerUses, uses.count)

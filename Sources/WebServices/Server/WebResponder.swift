@@ -53,7 +53,9 @@ struct WebResponder: HTTPResponder {
     }
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
-        let redirectURL = failure.signIn.flatMap { context.redirectURL(for: $0, origin: call.origin) }
+        let redirectURL = failure.signIn.flatMap {
+            context.redirectURL(for: $0, origin: call.origin, asker: call.request.headers[.origin])
+        }
         var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
             if let redirectURL { writer.member("redirectURL", redirectURL) }
             failure.details?.write(to: &writer)

@@ -35,11 +35,13 @@ extension WebContext {
     /// - Parameters:
     ///   - token: the request's API token.
     ///   - base: scheme, host and port under which browsers reach this cluster, such as `https://zk.example.com:8443`.
+    ///   - asker: the `Origin` header of the request; the token of the session goes to pages of that origin only.
     /// - Returns: nil on a node without an encryption key.
-    func redirectURL(for token: Token, origin base: String) -> String? {
+    func redirectURL(for token: Token, origin base: String, asker: String?) -> String? {
         guard let signer = service.signer else { return nil }
         let ticket = signer.ticket(
-            SignInTicket(tokenID: token.id, origin: base).encoded(), purpose: SignInTicket.purpose,
+            SignInTicket(tokenID: token.id, origin: base, asker: asker.flatMap { try? OriginRule.normalized($0) })
+                .encoded(), purpose: SignInTicket.purpose,
             expires: service.now + SignInTicket.lifetimeMilliseconds)
         return "\(base)/sign-in?ticket=\(ticket)"
     }

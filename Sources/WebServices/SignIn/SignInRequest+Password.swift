@@ -80,6 +80,7 @@ extension SignInRequest {
         var page = SignInPage(
             kind: kind, ticket: ticket, cookie: cookie, container: goal.container,
             isDevelopment: goal.environment == .development)
+        page.asker = goal.callbackURL == nil ? goal.audience.first : nil
         if kind == .signIn { page.providers = directory.providers.map(\.name) }
         page.isSignUpOpen = directory.isSignUpOpen
         page.callbackOrigin = goal.callbackURL.flatMap { URLText.origin(of: $0) }

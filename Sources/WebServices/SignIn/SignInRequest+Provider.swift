@@ -8,16 +8,19 @@ import Wire
 
 // Signing in through an OpenID Connect provider: authorization code with PKCE.
 extension SignInRequest {
-    /// `GET /sign-in/provider`: on to the provider at once.
-    func goToProvider() async throws(RequestFailure) -> Reply {
-        let goal = try await goal(ofTicket: url["ticket"])
+    /// `GET /sign-in/provider`: a page with one button that leads to the provider. Never there at once: a provider that knows the
+    /// visitor would send the browser back signed in, and any page may link here.
+    func confirmProvider() async throws(RequestFailure) -> Reply {
+        let ticket = url["ticket"]
+        let goal = try await goal(ofTicket: ticket)
         guard let name = url["name"], !name.isEmpty else {
             throw RequestFailure(.badRequest, "The parameter 'name' is missing: it says which identity provider.")
         }
+        _ = try provider(named: name)
         let cookie = BrowserCookie(header: headers.cookie) ?? BrowserCookie()
-        let url = try await authorizationURL(
-            provider: name, goal: goal, browser: cookie, keepsSignedIn: url["keepSignedIn"] == "true")
-        return Self.redirect(to: url, cookie: cookie)
+        var page = page(.provider(name), for: goal, ticket: ticket ?? "", cookie: cookie)
+        page.keepsSignedIn = url["keepSignedIn"] == "true"
+        return page.page.reply(cookie: cookie)
     }
 
     /// Where the browser goes to be recognised.
@@ -31,7 +34,8 @@ extension SignInRequest {
         var generator = SystemRandomNumberGenerator()
         let proof = PKCE(seed: (0..<32).map { _ in UInt8.random(in: 0 ... .max, using: &generator) })
         let state = ProviderState(
-            ticket: SignInTicket(tokenID: goal.token.id, origin: goal.pageOrigin ?? ""), provider: provider.name,
+            ticket: SignInTicket(tokenID: goal.token.id, origin: goal.pageOrigin ?? "", asker: goal.asker),
+            provider: provider.name,
             nonce: AdminRequest.randomHex(bytes: 16), verifier: proof.verifier, keepsSignedIn: keepsSignedIn,
             browser: browser.value)
         let ticket = signer.ticket(

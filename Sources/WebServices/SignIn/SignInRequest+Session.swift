@@ -44,7 +44,7 @@ extension SignInRequest {
             reply = Self.redirect(to: URLText.adding([("ckWebAuthToken", session.webAuthToken)], to: callback))
         } else {
             let outcome = ClosingPage.Outcome.signedIn(webAuthToken: session.webAuthToken, name: account.name)
-            reply = ClosingPage(outcome: outcome, origins: goal.origins).page.reply()
+            reply = ClosingPage(outcome: outcome, audience: goal.audience).page.reply()
         }
         if let signer = context.service.signer {
             reply.headers.append(KnownBrowser(accountID: account.id).header(signer: signer, now: context.service.now))
@@ -56,7 +56,7 @@ extension SignInRequest {
     func cancel(_ goal: SignInGoal) -> Reply {
         let reason = "The user did not sign in."
         guard let callback = goal.callbackURL else {
-            return ClosingPage(outcome: .failed(reason: reason), origins: goal.origins).page.reply()
+            return ClosingPage(outcome: .failed(reason: reason), audience: goal.audience).page.reply()
         }
         return Self.redirect(to: URLText.adding([("errorMessage", reason)], to: callback))
     }

@@ -20,7 +20,7 @@ struct SignInHeaders: Sendable {
 /// | `GET /sign-in?ticket=` | the page that `redirectURL` names |
 /// | `POST /sign-in` | its form; or JSON, without a page |
 /// | `GET`, `POST /sign-up` | the same for a new account, where sign-up is open |
-/// | `GET /sign-in/provider?name=&ticket=` | on to an identity provider |
+/// | `GET /sign-in/provider?name=&ticket=` | a button that leads to an identity provider |
 /// | `GET /sign-in/callback` | back from it |
 /// | `POST /sign-out` | ends a session |
 struct SignInRequest: Sendable {
@@ -80,7 +80,7 @@ struct SignInRequest: Sendable {
         case ("POST", "sign-in"): return try await signInWithForm()
         case ("GET", "sign-up"): return try await showSignUp()
         case ("POST", "sign-up"): return try await signUpWithForm()
-        case ("GET", "sign-in/provider"): return try await goToProvider()
+        case ("GET", "sign-in/provider"): return try await confirmProvider()
         case ("GET", "sign-in/callback"): return try await comeFromProvider()
         default: throw wrongMethod
         }
@@ -165,9 +165,18 @@ struct SignInGoal: Sendable {
     var callbackURL: String?
     /// The origin of this server's own pages, where a link began it.
     var pageOrigin: String?
+    /// The origin of the page that asked for the link; nil where no page asked.
+    var asker: String?
+
+    /// The origins whose pages may be told of the session: the one that asked, if the token may be used there. A link that no page asked
+    /// for tells the token's listed origins, and no page where there is no list.
+    var audience: [String] {
+        guard let asker else { return origins }
+        return OriginRule.allows(asker, origins) ? [asker] : []
+    }
 
     /// Nil for a token that is no API token.
-    init?(_ token: Token, pageOrigin: String? = nil) {
+    init?(_ token: Token, pageOrigin: String? = nil, asker: String? = nil) {
         guard case .api(let container, let environment, let origins, let callbackURL) = token.kind else { return nil }
         self.token = token
         self.container = container
@@ -175,6 +184,7 @@ struct SignInGoal: Sendable {
         self.origins = origins
         self.callbackURL = callbackURL
         self.pageOrigin = pageOrigin
+        self.asker = asker
     }
 }
 
@@ -210,7 +220,7 @@ extension SignInRequest {
 
     private func known(_ ticket: SignInTicket) -> SignInGoal? {
         context.service.node.directory.snapshot.token(withID: ticket.tokenID).flatMap {
-            SignInGoal($0, pageOrigin: ticket.origin)
+            SignInGoal($0, pageOrigin: ticket.origin, asker: ticket.asker)
         }
     }
 

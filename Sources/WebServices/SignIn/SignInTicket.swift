@@ -1,7 +1,7 @@
 import Admission
 import Wire
 
-/// What the link to the sign-in page carries, sealed: for which API token it was made, and under which origin.
+/// What the link to the sign-in page carries, sealed: for which API token it was made, under which origin, and for which page.
 struct SignInTicket: Hashable, Sendable {
     static let purpose = "sign-in"
     /// Clients ask for a new link at most every 14 minutes, so one must be good for longer.
@@ -11,12 +11,15 @@ struct SignInTicket: Hashable, Sendable {
     var tokenID: String
     /// How browsers reach this cluster, such as `https://zk.example.com:8443`: pages of other origins may not post the form.
     var origin: String
+    /// The origin of the page that asked for the link, and that is told of the session; nil where no page asked.
+    var asker: String?
 }
 
 extension SignInTicket: WireCodable {
     func encode(to writer: inout WireWriter) {
         writer.field(1, tokenID)
         writer.field(2, origin)
+        if let asker { writer.field(3, asker) }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
@@ -25,6 +28,7 @@ extension SignInTicket: WireCodable {
             switch field {
             case 1: tokenID = try reader.string()
             case 2: origin = try reader.string()
+            case 3: asker = try reader.string()
             default: try reader.skip()
             }
         }
@@ -56,6 +60,7 @@ extension ProviderState: WireCodable {
         writer.field(5, verifier)
         writer.field(6, keepsSignedIn)
         writer.field(7, browser)
+        if let asker = ticket.asker { writer.field(8, asker) }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
@@ -71,6 +76,7 @@ extension ProviderState: WireCodable {
             case 5: verifier = try reader.string()
             case 6: keepsSignedIn = try reader.bool()
             case 7: browser = try reader.string()
+            case 8: ticket.asker = try reader.string()
             default: try reader.skip()
             }
         }

@@ -22,7 +22,19 @@ extension Client {
                 }
             }
         }
+        while case .nothing = await importSchema() {}
         recorder.isSetUp = true
+    }
+
+    private func importSchema() async -> Asked<DirectoryOutcome> {
+        await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.service.refreshDirectory()
+            let known = visit.service.schema(Place.schemaKey)
+            if known.schema == Place.schema { return .done(version: known.version) }
+            let command = DirectoryCommand.setSchema(
+                Place.schemaKey, expectedVersion: known.version, Place.schema)
+            return try await visit.settle(command)
+        }
     }
 
     /// Makes a container, or looks whether a node that may rely on its copy of the directory knows of all that were made before.

@@ -15,6 +15,7 @@ enum Place {
     /// Another value for every write.
     static let valueField = "value"
     static let schema = Schema(types: [
+        .users,
         RecordType(
             name: type,
             fields: [
@@ -22,7 +23,7 @@ enum Place {
                 FieldDefinition(name: valueField, type: FieldType(.string), indexes: [.queryable, .sortable]),
                 FieldDefinition(
                     name: SystemField.recordID.rawValue, type: FieldType(.reference), indexes: [.queryable]),
-            ], grants: RecordType.defaultGrants)
+            ], grants: RecordType.defaultGrants),
     ])
     static let apiSecret = "the page's"
     /// The accounts, each with preferences of its own; the first one's records are everybody's work.
@@ -47,7 +48,7 @@ enum Place {
     static func directoryCommands(clients: Int) -> [DirectoryCommand] {
         let time = SimulatedClock.wallOrigin
         var commands: [DirectoryCommand] = [
-            .createContainer(name: container, time: time), .setSchema(schemaKey, expectedVersion: 0, schema),
+            .createContainer(name: container, time: time),
             .createToken(
                 Token(
                     id: "page", secretHash: Token.hash(ofSecret: apiSecret),

@@ -8,8 +8,8 @@ struct ClosingPage: Sendable {
     }
 
     var outcome: Outcome
-    /// Origins that may learn of it; empty where every origin may.
-    var origins: [String]
+    /// Origins that may learn of it.
+    var audience: [String]
 
     var page: Page {
         var page: Page
@@ -37,8 +37,8 @@ struct ClosingPage: Sendable {
         return page
     }
 
-    /// Posting to an origin that is not the opener's does nothing, so the token reaches listed origins only. Clients read one or
-    /// the other name of the token.
+    /// Posting to an origin that is not the opener's does nothing, so the token reaches its audience only. Clients read one or the
+    /// other name of the token.
     private var script: String {
         let message = Page.literal { writer in
             writer.object { writer in
@@ -51,14 +51,17 @@ struct ClosingPage: Sendable {
             }
         }
         let targets = Page.literal { writer in
-            writer.array { writer in for origin in origins.isEmpty ? ["*"] : origins { writer.string(origin) } }
+            writer.array { writer in for origin in audience { writer.string(origin) } }
         }
         return """
 
             (function () {
               var message = \(message);
               var targets = \(targets);
-              if (window.opener) {
+              if (targets.length === 0) {
+                document.getElementById("hint").textContent =
+                  "No web page asked for this sign-in, so none is told of it: begin it in the app.";
+              } else if (window.opener) {
                 targets.forEach(function (target) { window.opener.postMessage(message, target); });
                 window.close();
               } else {

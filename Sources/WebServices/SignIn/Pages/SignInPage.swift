@@ -1,7 +1,7 @@
-/// The form for a name and a password, with a button for each identity provider; and the one for a new account, which is much the
-/// same.
+/// The form for a name and a password, with a button for each identity provider; the one for a new account, which is much the
+/// same; and the one that only leads to an identity provider.
 struct SignInPage: Sendable {
-    enum Kind: Sendable { case signIn, signUp }
+    enum Kind: Hashable, Sendable { case signIn, signUp, provider(String) }
 
     var kind: Kind
     /// The ticket as it came, for the form to carry on.
@@ -10,6 +10,8 @@ struct SignInPage: Sendable {
     /// Whom the user signs in for.
     var container: String
     var isDevelopment: Bool
+    /// The origin of the page that gets the session, which the user is asked about; nil where that is no page.
+    var asker: String?
     /// Names of identity providers; only for signing in.
     var providers: [String] = []
     var isSignUpOpen = false
@@ -24,30 +26,44 @@ struct SignInPage: Sendable {
     var callbackOrigin: String?
 
     var page: Page {
-        var page = Page(title: kind == .signIn ? "Sign in" : "Create an account", body: body)
+        var page = Page(title: kind == .signUp ? "Create an account" : "Sign in", body: body)
         page.formTargets = callbackOrigin.map { [$0] } ?? []
         return page
     }
 
     private var body: HTML {
         let environment: HTML? = isDevelopment ? " <span>(development)</span>" : nil
-        let heading: HTML = kind == .signIn ? "Sign in" : "Create an account"
+        let heading: HTML = kind == .signUp ? "Create an account" : "Sign in"
+        let asker: HTML? = asker.map { " on <strong>\($0)</strong>" }
         let alert: HTML? = problem.map { "<p class=\"bad\" role=\"alert\" id=\"problem\">\($0)</p>" }
         let request: HTML? = requestID.map { "<p class=\"soft\">Request \($0)</p>" }
         return """
             <h1>\(heading)</h1>
-            <p class="soft">for <strong>\(container)</strong>\(environment)</p>
+            <p class="soft">for <strong>\(container)</strong>\(environment)\(asker)</p>
             \(alert)
-            <form method="post" action="\(kind == .signIn ? "/sign-in" : "/sign-up")" id="main">
+            <form method="post" action="\(kind == .signUp ? "/sign-up" : "/sign-in")" id="main">
             \(hidden)
             \(fields)
             <label class="tick"><input type="checkbox" name="keepSignedIn" value="true"\(tick)> Keep me signed in</label>
-            <button class="main" type="submit">\(kind == .signIn ? "Sign in" : "Create account")</button>
-            \(providerButtons)
+            \(buttons)
             </form>
             \(foot)
             \(request)
             """
+    }
+
+    private var buttons: HTML {
+        switch kind {
+        case .signIn, .signUp:
+            """
+            <button class="main" type="submit">\(kind == .signIn ? "Sign in" : "Create account")</button>
+            \(providerButtons)
+            """
+        case .provider(let name):
+            """
+            <button class="main" type="submit" name="provider" value="\(name)">Go on to \(name)</button>
+            """
+        }
     }
 
     private var hidden: HTML {
@@ -59,7 +75,7 @@ struct SignInPage: Sendable {
 
     private var tick: HTML { keepsSignedIn ? " checked" : "" }
 
-    private var fields: HTML {
+    private var fields: HTML? {
         let described: HTML = problem == nil ? "" : " aria-describedby=\"problem\""
         let nameFocus: HTML = name.isEmpty ? " autofocus" : ""
         let passwordFocus: HTML = name.isEmpty ? "" : " autofocus"
@@ -69,6 +85,7 @@ struct SignInPage: Sendable {
             spellcheck="false" maxlength="255" required\(described)\(nameFocus)>
             """
         switch kind {
+        case .provider: return nil
         case .signIn:
             return """
                 \(nameField)
@@ -109,7 +126,7 @@ struct SignInPage: Sendable {
             switch kind {
             case .signIn where isSignUpOpen:
                 "<a href=\"/sign-up?ticket=\(ticket)\">Create an account</a>"
-            case .signIn: "<span></span>"
+            case .signIn, .provider: "<span></span>"
             case .signUp: "<a href=\"/sign-in?ticket=\(ticket)\">Sign in instead</a>"
             }
         return """
