@@ -146,8 +146,8 @@ let package = Package(
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
                     "ServiceClient",
                     "Storage", "WebServices",
-                    .arguments, .asyncHTTPClient, .crypto, .grdb, .histogram, .lifecycle, .logging, .nioCore, .nioHTTP1,
-                    .nioPosix, .nioSSL, .nioTLS, .unixSignals,
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .heap, .histogram, .lifecycle, .logging, .nioCore,
+                    .nioHTTP1, .nioPosix, .nioSSL, .nioTLS, .unixSignals,
                 ],
                 swiftSettings: settings),
             .testTarget(

@@ -26,17 +26,25 @@ enum Console {
     /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    static func write(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+    static func write(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
     /// Writes a part of a text to standard output, as it is.
-    static func printPart(_ text: String) {
-        if !text.isEmpty { FileHandle.standardOutput.write(Data(text.utf8)) }
-    }
+    static func printPart(_ text: String) { write(Array(text.utf8), to: STDOUT_FILENO) }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
     static func print(_ bytes: [UInt8]) {
-        FileHandle.standardOutput.write(Data(bytes))
-        if bytes.last != UInt8(ascii: "\n") { FileHandle.standardOutput.write(Data("\n".utf8)) }
+        write(bytes.last == UInt8(ascii: "\n") ? bytes : bytes + [UInt8(ascii: "\n")], to: STDOUT_FILENO)
+    }
+
+    /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put back.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
     }
 }
 
