@@ -28,7 +28,8 @@ struct ConnectionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A user's session. The process list shows it: rather name a file in ZONEKEEPER_WEB_AUTH_TOKEN_FILE, or set the "
+            "A user's session. The process list shows it: rather name a file in ZONEKEEPER_WEB_AUTH_TOKEN_FILE, "
+                + "or set the "
                 + "variable. [ZONEKEEPER_WEB_AUTH_TOKEN]", valueName: "token"))
     var webAuthToken: String?
 
@@ -95,7 +96,8 @@ struct ClientOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A file with a user's session, as `user sign-in --token-file` makes it; kept up to date. [ZONEKEEPER_WEB_AUTH_TOKEN_FILE]",
+            "A file with a user's session, as `user sign-in --token-file` makes it; kept up to date. "
+                + "[ZONEKEEPER_WEB_AUTH_TOKEN_FILE]",
             valueName: "file"))
     var webAuthTokenFile: String?
 
@@ -117,8 +119,8 @@ struct ClientOptions: ParsableArguments {
     /// Print the server's JSON.
     var json: Bool { connection.json }
 
-    /// What the options and the environment's variables come to. Files of keys and sessions are read when something needs them: a
-    /// variable that names one that is gone is no reason for others to fail.
+    /// What the options and the environment's variables come to. Files of keys and sessions are read when something
+    /// needs them: a variable that names one that is gone is no reason for others to fail.
     /// - Throws: `ValidationError` that says which option is at fault.
     func resolved(
         _ variables: [String: String] = ProcessInfo.processInfo.environment

@@ -97,7 +97,8 @@ struct Connection: Sendable {
     func needAdministrator() throws {
         guard client.administratorSecret != nil else {
             throw ValidationError(
-                "this needs the administrator's token; name its file with --admin-token-file, or set ZONEKEEPER_ADMIN_TOKEN_FILE"
+                "this needs the administrator's token; name its file with --admin-token-file, or set "
+                    + "ZONEKEEPER_ADMIN_TOKEN_FILE"
             )
         }
     }
@@ -164,7 +165,8 @@ struct Connection: Sendable {
             let instead =
                 settings.serverKey == nil ? "" : " A server key reaches public data only, and this is a user's."
             throw ValidationError(
-                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in NAME` or "
+                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in "
+                    + "NAME` or "
                     + "`zonekeeper token create --session --user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN.\(instead)")
         }
         return .tokens(api: try apiToken(), user: session)

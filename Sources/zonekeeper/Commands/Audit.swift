@@ -93,8 +93,10 @@ struct AuditVerifyCommand: ClientCommand {
         commandName: "verify",
         abstract: "Compute the audit log's chain of hashes here, from its records, and say where it breaks.",
         discussion: """
-            Each record's hash covers the one before it, so none can be changed, taken out or put in without breaking the \
-            chain. Who can write to every node's disk could make a whole new chain: keep the newest hash somewhere else \
+            Each record's hash covers the one before it, so none can be changed, taken out or put in without breaking \
+            the \
+            chain. Who can write to every node's disk could make a whole new chain: keep the newest hash somewhere \
+            else \
             from time to time, and name it with --expect later. The exit code is 1 where something is wrong.
             """)
 
@@ -148,8 +150,8 @@ struct AuditChain {
 
     init(expecting expected: [AuditMark]) { self.expected = expected }
 
-    /// - Throws: `CommandFailure` if a page does not begin where the server keeps that it must: records are gone that are not
-    ///   past retention.
+    /// - Throws: `CommandFailure` if a page does not begin where the server keeps that it must: records are gone that
+    ///   are not past retention.
     static func check(first record: AuditRecord, of page: AuditAnswer) throws(CommandFailure) {
         guard record.sequence == page.firstSequence ?? record.sequence,
             record.previousHash == page.firstPreviousHash ?? record.previousHash
@@ -166,9 +168,11 @@ struct AuditChain {
             let good = last.map { "every record up to \($0.sequence) is right" } ?? "it is the first one"
             throw CommandFailure(
                 broken == record.sequence
-                    ? "the audit log was changed: record \(broken) is not what it was, or does not follow the one before "
+                    ? "the audit log was changed: record \(broken) is not what it was, or does not follow the one "
+                        + "before "
                         + "it; \(good)"
-                    : "the audit log was changed: record \(broken) is missing, record \(record.sequence) follows; \(good)"
+                    : "the audit log was changed: record \(broken) is missing, record \(record.sequence) follows; "
+                        + "\(good)"
             )
         }
         if record.sequence == 1, record.previousHash != AuditRecord.firstPreviousHash {
@@ -176,7 +180,8 @@ struct AuditChain {
         }
         for mark in expected where mark.sequence == record.sequence && mark.hash != record.hash {
             throw CommandFailure(
-                "the audit log is not the one that was: record \(mark.sequence) has the hash \(Hex.encode(record.hash)), not "
+                "the audit log is not the one that was: record \(mark.sequence) has the hash "
+                    + "\(Hex.encode(record.hash)), not "
                     + Hex.encode(mark.hash))
         }
         expected.removeAll { $0.sequence == record.sequence }
@@ -191,11 +196,13 @@ struct AuditChain {
         guard let mark = expected.first else { return }
         if let first, mark.sequence < first.sequence {
             throw CommandFailure(
-                "record \(mark.sequence) is past retention: the log begins with record \(first.sequence), so it cannot be "
+                "record \(mark.sequence) is past retention: the log begins with record \(first.sequence), so it "
+                    + "cannot be "
                     + "compared")
         }
         throw CommandFailure(
-            "the audit log is not the one that was: record \(mark.sequence) is missing, the newest is \(last?.sequence ?? 0)"
+            "the audit log is not the one that was: record \(mark.sequence) is missing, the newest is "
+                + "\(last?.sequence ?? 0)"
         )
     }
 

@@ -30,7 +30,8 @@ struct BackupCommand: AsyncParsableCommand {
         ).run()
         let bytes = manifest.files.reduce(0) { $0 + $1.size }
         print(
-            "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in \(target)"
+            "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
+                + "\(target)"
         )
         if !withSecrets {
             print("keep a copy of the encryption key elsewhere: encrypted fields of this backup open with no other")
@@ -68,7 +69,8 @@ struct RestoreCommand: AsyncParsableCommand {
         print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
         if !Paths.exists(layout.encryptionKey) {
             print(
-                "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with no other"
+                "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with "
+                    + "no other"
             )
         }
         print("stop all nodes that joined later, and delete their folders: they would take this for an old copy")
@@ -161,7 +163,8 @@ struct ClusterBackup {
             }
             guard sum == FileCopy.Sum(size: file.size, sha256: file.sha256) else {
                 throw CommandFailure(
-                    "\(folder)/\(file.path) is not what was copied (\(sum.size) bytes, SHA-256 \(sum.sha256)). The backup is "
+                    "\(folder)/\(file.path) is not what was copied (\(sum.size) bytes, SHA-256 \(sum.sha256)). The "
+                        + "backup is "
                         + "damaged")
             }
         }
@@ -171,8 +174,8 @@ struct ClusterBackup {
 
 /// Puts a backup back as the data of a cluster that has none.
 ///
-/// Each node's folder gets a file `restored.json`, by which the node begins new incarnations of its zones: what clients know of
-/// the time after the backup is then answered as expired, never silently wrong.
+/// Each node's folder gets a file `restored.json`, by which the node begins new incarnations of its zones: what clients
+/// know of the time after the backup is then answered as expired, never silently wrong.
 struct ClusterRestore {
     var layout: ClusterLayout
     /// The backup's folder; absolute.
@@ -216,7 +219,8 @@ struct ClusterRestore {
         let nodes = layout.file.nodes.map(\.id).sorted()
         guard manifest.nodes == nodes else {
             throw CommandFailure(
-                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it was made of"
+                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it "
+                    + "was made of"
             )
         }
         if withSecrets, !manifest.hasSecrets {

@@ -52,7 +52,8 @@ struct CertsCreateCommand: AsyncParsableCommand {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "With --directory: a node's id and the host at which clients reach it, such as 1=db1.example.com; repeat it.",
+            "With --directory: a node's id and the host at which clients reach it, such as 1=db1.example.com; "
+                + "repeat it.",
             valueName: "id=host"))
     var node: [NodeHost] = []
 

@@ -177,7 +177,8 @@ struct ClusterAddCommand: ClientCommand {
         abstract: "Take a new node into the cluster, which takes its part of the shards.",
         discussion: """
             The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
-            certificates of its own (`zonekeeper certs create`). It may be started before or after. Its id must never have \
+            certificates of its own (`zonekeeper certs create`). It may be started before or after. Its id must never \
+            have \
             been another node's.
             """)
 
@@ -202,7 +203,8 @@ struct ClusterRemoveCommand: ClientCommand {
         commandName: "remove",
         abstract: "Move everything away from a node, and let it go.",
         discussion: """
-            The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be deleted. Its \
+            The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be \
+            deleted. Its \
             id is not given again. A node that every shard needs cannot go before another has come.
             """)
 
@@ -226,7 +228,8 @@ struct ClusterReplaceCommand: ClientCommand {
         commandName: "replace",
         abstract: "Let a new node take the place of another, replica by replica.",
         discussion: """
-            The old node may be running or lost. A node that only lost its folder needs no command: it is started again, and \
+            The old node may be running or lost. A node that only lost its folder needs no command: it is started \
+            again, and \
             fetches its data from the others.
             """)
 

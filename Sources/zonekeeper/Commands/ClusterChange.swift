@@ -119,7 +119,8 @@ struct ClusterChange {
         line.abandon()
         let state = problem.map { "\(progress) when asked last, and now: \($0)" } ?? "\(progress), and the nodes go on"
         throw CommandFailure(
-            "not done after \(Int(follow.seconds)) s: \(state). See how far they come with `zonekeeper cluster status`, or run this "
+            "not done after \(Int(follow.seconds)) s: \(state). See how far they come with `zonekeeper cluster "
+                + "status`, or run this "
                 + "again")
     }
 }

@@ -21,8 +21,10 @@ struct KeyCreateCommand: ClientCommand {
         commandName: "create",
         abstract: "Make a key pair here, and register its public key.",
         discussion: """
-            The private key is written to a file that only its owner may read, and is sent nowhere. To register a key that \
-            was made with OpenSSL: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; openssl ec -in key.pem \
+            The private key is written to a file that only its owner may read, and is sent nowhere. To register a key \
+            that \
+            was made with OpenSSL: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; openssl ec -in \
+            key.pem \
             -pubout -out public.pem; zonekeeper key create --public-key public.pem --user NAME.
             """)
 
@@ -66,7 +68,8 @@ struct KeyCreateCommand: ClientCommand {
             response = try await register(key.publicKey.pemRepresentation, in: container, on: connection)
         } catch let failure as CommandFailure where failure.isOutcomeUnknown {
             throw CommandFailure(
-                "\(failure.message). The key may be registered, so its private key stays in \(output): look for it with "
+                "\(failure.message). The key may be registered, so its private key stays in \(output): look for it "
+                    + "with "
                     + "`zonekeeper key list`, then use it with --key-id, or revoke it and remove the file",
                 isOutcomeUnknown: true)
         } catch let failure as CommandFailure {

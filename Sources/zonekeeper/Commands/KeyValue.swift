@@ -81,7 +81,8 @@ struct KeyValueSetCommand: ClientCommand {
 
     @Option(
         help: """
-            STRING, INT64, DOUBLE, BOOL (true or false), TIMESTAMP (milliseconds since 1970, or ISO 8601), BYTES (base64) or \
+            STRING, INT64, DOUBLE, BOOL (true or false), TIMESTAMP (milliseconds since 1970, or ISO 8601), BYTES \
+            (base64) or \
             JSON (with arrays and objects).
             """)
     var type = PreferenceType.string
@@ -141,7 +142,8 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension JSONValue {
-    /// Plain JSON as a property list's: every object states its type, so that no member is taken for a part of that form.
+    /// Plain JSON as a property list's: every object states its type, so that no member is taken for a part of that
+    /// form.
     fileprivate var asPropertyList: JSONValue {
         switch self {
         case .array(let members):

@@ -9,7 +9,8 @@ struct KeyValueWatchCommand: ClientCommand {
         abstract: "Print changes as they come, until it is stopped.",
         discussion: """
             Goes on by itself, on another node where one is lost. With --json each change is a line; the last one of \
-            those that came together has the syncToken to go on from. --timeout ends it after so long, --count after so \
+            those that came together has the syncToken to go on from. --timeout ends it after so long, --count after \
+            so \
             many changes.
             """)
 

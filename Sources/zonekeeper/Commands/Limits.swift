@@ -61,7 +61,8 @@ struct LimitsSetCommand: ClientCommand {
         commandName: "set",
         abstract: "Set limits of a container, or the defaults of the cluster.",
         discussion: """
-            A value is a number, an amount such as 10GB, 2.5MB or 64MiB, `unlimited`, or `default`, which takes back what \
+            A value is a number, an amount such as 10GB, 2.5MB or 64MiB, `unlimited`, or `default`, which takes back \
+            what \
             was set. All are set or none. Names are those of `limits show`:
 
             \(ContainerLimit.allCases.map(\.rawValue).joined(separator: "\n"))

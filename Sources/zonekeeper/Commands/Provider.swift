@@ -17,7 +17,8 @@ struct ProviderAddCommand: ClientCommand {
         abstract: "Let users sign in with an OpenID Connect issuer, or change how.",
         discussion: """
             Register with the issuer first; it gives the client id, and wants to know where it may send users back to: \
-            /sign-in/callback at the address of your cluster. For a name that is there, the issuer and the client id are \
+            /sign-in/callback at the address of your cluster. For a name that is there, the issuer and the client id \
+            are \
             replaced; what else is left out stays as it was, the secret only where issuer and client are the same.
             """)
 

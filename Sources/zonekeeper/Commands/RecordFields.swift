@@ -2,8 +2,9 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`, `place:LOCATION=42.5,1.5`,
-/// `owner:DELETE_SELF=other-record`, `extra:JSON={"value": 1}`; `title=` is the empty string and `title:NULL=` clears the field.
+/// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`,
+/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `extra:JSON={"value": 1}`; `title=` is the empty string
+/// and `title:NULL=` clears the field.
 struct FieldArgument: ExpressibleByArgument, Hashable {
     var name: String
     /// `{value, type}`, or null.
@@ -50,7 +51,8 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         let base = isList ? String(type.dropLast("_LIST".count)) : type
         guard let scalar = ScalarType(rawValue: base), scalar != .asset, scalar != .number else {
             throw ValidationError(
-                "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION and REFERENCE, "
+                "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION and "
+                    + "REFERENCE, "
                     + "each with _LIST, DELETE_SELF and VALIDATE for references, JSON and NULL")
         }
         guard isList else {
@@ -118,7 +120,8 @@ enum ScalarText {
         case .timestamp:
             guard let milliseconds = Times.milliseconds(text) else {
                 throw ValidationError(
-                    "TIMESTAMP: milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z, is expected, not '\(text)'"
+                    "TIMESTAMP: milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z, is expected, not "
+                        + "'\(text)'"
                 )
             }
             return .integer(milliseconds)

@@ -107,7 +107,8 @@ struct RecordImport {
         } catch let failure as CommandFailure {
             progress.abandon()
             throw CommandFailure(
-                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line \(resumeLine) among "
+                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line "
+                    + "\(resumeLine) among "
                     + "them; go on with --start-line \(resumeLine)")
         }
         progress.finish("imported \(saved) records")

@@ -187,9 +187,9 @@ enum ExplanationText {
 /// A filter on the command line: `code = AD`, `population >= 1000`, `timeZone BEGINS_WITH Europe/`, `code IN AD,FR`,
 /// `coordinates NEAR 42.5,1.5,100km`, `comment CONTAINS_ALL_TOKENS north sea`, `* CONTAINS_ANY_TOKENS island`.
 ///
-/// Comparators are CloudKit's words, or `=`, `==`, `!=`, `<`, `<=`, `>` and `>=`. A value in quotation marks or brackets is read
-/// as JSON; any other is text, which the server converts to the field's type. Lists have commas between their members. The field
-/// `*` is every searchable one.
+/// Comparators are CloudKit's words, or `=`, `==`, `!=`, `<`, `<=`, `>` and `>=`. A value in quotation marks or
+/// brackets is read as JSON; any other is text, which the server converts to the field's type. Lists have commas
+/// between their members. The field `*` is every searchable one.
 struct FilterArgument: Hashable {
     /// Nil is every searchable field.
     var field: String?
@@ -353,8 +353,8 @@ struct NearArgument: Hashable {
     }
 }
 
-/// A sort key on the command line: `timeZone`, or `-timeZone` for the greatest first; `distance`, where a place is named, is the
-/// distance from it.
+/// A sort key on the command line: `timeZone`, or `-timeZone` for the greatest first; `distance`, where a place is
+/// named, is the distance from it.
 struct SortArgument: Hashable {
     var field: String
     var isAscending: Bool

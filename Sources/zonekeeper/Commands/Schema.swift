@@ -359,7 +359,8 @@ struct SchemaResetCommand: ClientCommand {
     func validate() throws {
         if confirm == nil, !dryRun {
             throw ValidationError(
-                "--confirm CONTAINER is missing: a reset deletes every record of the development environment; --dry-run only "
+                "--confirm CONTAINER is missing: a reset deletes every record of the development environment; "
+                    + "--dry-run only "
                     + "says what would change")
         }
     }

@@ -102,13 +102,15 @@ struct ServeCommand: AsyncParsableCommand {
         let folder = certs ?? layout.certificates
         guard Paths.exists("\(folder)/node-\(id)/peer.pem") else {
             throw CommandFailure(
-                "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config \(config)`, and "
+                "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config "
+                    + "\(config)`, and "
                     + "bring the folder here if this is another machine")
         }
         let tokenFile = adminTokenFile ?? layout.administratorToken
         guard Paths.exists(tokenFile) else {
             throw CommandFailure(
-                "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on every node"
+                "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on "
+                    + "every node"
             )
         }
         var plan = plan(
@@ -147,7 +149,8 @@ struct ServeCommand: AsyncParsableCommand {
         return plan
     }
 
-    /// The cluster's encryption key. A folder of certificates may be without it: then encrypted fields fail, and say why.
+    /// The cluster's encryption key. A folder of certificates may be without it: then encrypted fields fail, and say
+    /// why.
     private func encryptionKey(in certificates: String) throws(CertificatesError) -> [UInt8]? {
         let path = encryptionKeyFile ?? "\(certificates)/\(EncryptionKeyFile.name)"
         guard encryptionKeyFile != nil || Paths.exists(path) else { return nil }
@@ -203,7 +206,7 @@ struct NodePlan: Sendable {
     var settings: NodeSettings
     var web: WebServerSettings
     var administratorSecret: String
-    /// Shown to whoever started the node, once it serves.
+    /// Printed once the node serves.
     var greeting: String?
 }
 

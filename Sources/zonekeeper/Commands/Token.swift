@@ -17,7 +17,8 @@ struct TokenCreateCommand: ClientCommand {
         abstract: "Make a token. Its secret is shown once and kept nowhere.",
         discussion: """
             An API token names a container and an environment (ckAPIToken); a session speaks for a user in a \
-            container (ckWebAuthToken). A browser may use an API token from the origins that it names, or from everywhere \
+            container (ckWebAuthToken). A browser may use an API token from the origins that it names, or from \
+            everywhere \
             where it names none.
             """)
 
@@ -47,8 +48,8 @@ struct TokenCreateCommand: ClientCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --api: where the sign-in page sends users to, with ?ckWebAuthToken=; without one it tells the page that "
-                + "opened it.", valueName: "url"))
+            "With --api: where the sign-in page sends users to, with ?ckWebAuthToken=; without one it tells the "
+                + "page that opened it.", valueName: "url"))
     var callback: String?
 
     @Option(help: "A note for the list of tokens.")
@@ -122,7 +123,8 @@ struct TokenListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the tokens, without their secrets.",
         discussion: """
-            Sessions that began on the sign-in page, one for each user and device, are listed with --kind sign-in or all. \
+            Sessions that began on the sign-in page, one for each user and device, are listed with --kind sign-in or \
+            all. \
             --container, or ZONEKEEPER_CONTAINER, shows those of one container.
             """)
 

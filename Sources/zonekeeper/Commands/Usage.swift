@@ -8,8 +8,10 @@ struct UsageCommand: ClientCommand {
         commandName: "usage",
         abstract: "Show how much of its quotas a container uses, by database and user; with --zones, by zone.",
         discussion: """
-            Bytes are those of the records as they are stored, their names included. --verify counts every record anew, \
-            zone by zone, and compares each counter; where one differs, the exit code is 1. Without --environment, both \
+            Bytes are those of the records as they are stored, their names included. --verify counts every record \
+            anew, \
+            zone by zone, and compares each counter; where one differs, the exit code is 1. Without --environment, \
+            both \
             environments are shown.
             """)
 
@@ -54,8 +56,8 @@ struct UsageCommand: ClientCommand {
 
 /// Pages of a container's usage, put together to what one page would be that has room for all.
 ///
-/// A database with many zones comes in several parts, each with the whole database's counters as they were then, some of the
-/// zones, and what those came to when counted anew.
+/// A database with many zones comes in several parts, each with the whole database's counters as they were then, some
+/// of the zones, and the recount of those.
 struct UsagePages {
     private var first: JSONValue?
     private var databases: [JSONValue] = []
@@ -80,8 +82,8 @@ struct UsagePages {
         left["scope"] == right["scope"] && left["userRecordName"] == right["userRecordName"]
     }
 
-    /// The counters stay those of the first part; a recount of later zones differs from them by what it differs from the counters
-    /// that came with it.
+    /// The counters stay those of the first part; a recount of later zones differs from them by what it differs from
+    /// the counters that came with it.
     private static func joined(_ whole: JSONValue, _ part: JSONValue) -> JSONValue {
         let zones = (whole["zones"]?.array ?? []) + (part["zones"]?.array ?? [])
         let joined = whole.replacing("zones", with: .array(zones))
@@ -164,8 +166,8 @@ struct UsageReport {
             }
     }
 
-    /// Where a recount came to something else, a line each: of databases, and of zones, which may make up for each other. A database
-    /// without a recount is one too.
+    /// Where a recount came to something else, a line each: of databases, and of zones, which may make up for each
+    /// other. A database without a recount is one too.
     var differences: [String] {
         guard isVerified else { return [] }
         return databases.flatMap { database -> [String] in
@@ -245,7 +247,8 @@ struct UsageReport {
     }
 
     private static func counts(_ json: JSONValue) -> String {
-        "\(json.amount("records").map(String.init) ?? "?") records with \(json.amount("bytes").map(String.init) ?? "?") bytes"
+        "\(json.amount("records").map(String.init) ?? "?") records with "
+            + "\(json.amount("bytes").map(String.init) ?? "?") bytes"
     }
 }
 

@@ -18,7 +18,8 @@ struct UserCreateCommand: ClientCommand {
         commandName: "create",
         abstract: "Create a user, who may then be given sessions, and signs in where there is a password.",
         discussion: """
-            Without a password or an identity the user cannot sign in until `zonekeeper user password` or `user update` sets \
+            Without a password or an identity the user cannot sign in until `zonekeeper user password` or `user \
+            update` sets \
             one.
             """)
 
@@ -123,7 +124,8 @@ struct UserPasswordCommand: ClientCommand {
         commandName: "password",
         abstract: "Set a user's password, or remove it.",
         discussion: """
-            The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, as who \
+            The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, \
+            as who \
             knew the old password may have begun them; --keep-sessions lets them be.
             """)
 
@@ -199,7 +201,8 @@ struct UserSignInCommand: ClientCommand {
         commandName: "sign-in",
         abstract: "Begin a session with a name and a password, as the sign-in page does.",
         discussion: """
-            The session's web auth token changes with every request, and older ones are good for a minute only: keep it in \
+            The session's web auth token changes with every request, and older ones are good for a minute only: keep \
+            it in \
             a file with --token-file, which other commands read and keep up to date (--web-auth-token-file, or \
             ZONEKEEPER_WEB_AUTH_TOKEN_FILE). A session lasts 30 minutes, or two weeks with --keep-signed-in.
             """)
@@ -265,7 +268,8 @@ struct UserSignOutCommand: ClientCommand {
 struct IdentityOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The user signs in with this OpenID Connect issuer, exactly as its tokens name it; with --identity-subject.",
+            "The user signs in with this OpenID Connect issuer, exactly as its tokens name it; with "
+                + "--identity-subject.",
             valueName: "url"))
     var identityIssuer: String?
 

@@ -1,7 +1,7 @@
 import Foundation
 import RecordModel
 
-/// Why a command could not do what it was asked, in words for whoever typed it: one line, without a full stop.
+/// Why a command failed, in words for its user: one line, without a full stop.
 struct CommandFailure: Error, CustomStringConvertible {
     var message: String
     /// Whether what was asked for may have been done nevertheless.
@@ -36,7 +36,8 @@ enum Console {
         write(bytes.last == UInt8(ascii: "\n") ? bytes : bytes + [UInt8(ascii: "\n")], to: STDOUT_FILENO)
     }
 
-    /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put back.
+    /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put
+    /// back.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {

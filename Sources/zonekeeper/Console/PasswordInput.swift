@@ -39,7 +39,8 @@ enum PasswordInput {
         return text
     }
 
-    /// Reads a line while the terminal shows nothing, signals nothing and edits nothing: so it is always put back as it was.
+    /// Reads a line while the terminal shows nothing, signals nothing and edits nothing: so it is always put back as it
+    /// was.
     static func ask(_ prompt: String, at terminal: Int32) throws(CommandFailure) -> String {
         var before = termios()
         guard tcgetattr(terminal, &before) == 0 else {
@@ -94,8 +95,8 @@ struct PasswordLine {
     }
 }
 
-/// Puts a terminal back as it was, also where a signal ends the process meanwhile (SIGTERM, SIGHUP): without it whoever goes on
-/// at the terminal would see nothing of what they type.
+/// Restores a terminal's settings, also where a signal (SIGTERM, SIGHUP) ends the process: the shell that follows would
+/// otherwise not echo what is typed.
 final class TerminalGuard {
     private let terminal: Int32
     private let settings: termios

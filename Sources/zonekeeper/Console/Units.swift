@@ -10,7 +10,8 @@ enum Units {
         "tib": 1 << 40, "pib": 1 << 50,
     ]
 
-    /// Such as `999 bytes`, `1.2 MB`, `100 MB`: two digits or more, cut rather than rounded up, so that what is shown as full is.
+    /// Such as `999 bytes`, `1.2 MB`, `100 MB`: two digits or more, cut rather than rounded up, so that what is shown
+    /// as full is.
     static func bytes(_ count: Int64) -> String {
         var unit = 0
         var scale: UInt64 = 1
@@ -35,7 +36,8 @@ enum Units {
         return (count < 0 ? "-" : "") + String(text.reversed())
     }
 
-    /// Such as `0.25 s`, `12.5 s`, `2 min`, `1 h 5 min`; rounded up, so that whoever waits so long has waited long enough.
+    /// Such as `0.25 s`, `12.5 s`, `2 min`, `1 h 5 min`; rounded up: a caller that waits this long has waited long
+    /// enough.
     static func seconds(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "\(seconds) s" }
         if seconds < 60 {

@@ -16,20 +16,14 @@ struct LimitChange: Sendable {
     /// What was set for the container itself before; null where it had the cluster's value.
     private(set) var before: [JSONValue.Member] = []
 
-    init(client: LoadClient, administrator: String, container: String) {
-        self.client = client
-        self.administrator = administrator
-        self.container = container
-    }
-
     private var path: String { "/admin/1/limits?container=\(PercentCoding.encode(container))" }
 
     /// Sets the limits so that the container is held to `perSecond`, however many users it has.
     /// - Parameters:
     ///   - mix: says whether the limit on records or that on preferences is meant; both where it has both.
     ///   - stop: is told what to do by hand should the process end before `putBack`.
-    /// - Throws: `CommandFailure` if the limits cannot be read or set. Where it is not known whether they were set, what was there
-    ///   was put back; where that failed too, the error says what to set by hand.
+    /// - Throws: `CommandFailure` if the limits cannot be read or set. Where it is not known whether they were set,
+    ///   what was there was put back; where that failed too, the error says what to set by hand.
     mutating func set(_ perSecond: Int, for mix: LoadMix, stop: LoadStop) async throws(CommandFailure) {
         let answer: ByteBuffer
         do { answer = try await ask(.GET, body: nil, "read") } catch { throw CommandFailure(error.message) }
@@ -87,7 +81,8 @@ struct LimitChange: Sendable {
         var isRefusal: Bool
     }
 
-    /// Asks one node after the other until one does it, every node at least once. Setting limits twice is the same as once.
+    /// Asks one node after the other until one does it, every node at least once. Setting limits twice is the same as
+    /// once.
     private func ask(_ method: HTTPMethod, body: [UInt8]?, _ what: String) async throws(Failure) -> ByteBuffer {
         let clock = ContinuousClock()
         let end = clock.now + patience

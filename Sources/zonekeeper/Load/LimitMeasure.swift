@@ -31,14 +31,15 @@ struct LimitMeasure: Hashable, Sendable {
     var ratio: Double { Double(accepted) / allowed }
     var acceptedPerSecond: Double { Double(accepted) / seconds }
 
-    /// Of the requests sent in each second that counts, nodes must answer more than this part of the limit. What is only offered
-    /// does not count: it may have waited in the tester, or gone to a node that is down.
+    /// Of the requests sent in each second that counts, nodes must answer more than this part of the limit. What is
+    /// only offered does not count: it may have waited in the tester, or gone to a node that is down.
     private static let pressure = 1.05
 
     /// Requests that a limit lets through at once after a pause: a tenth of a second's, but two at least.
     static func burst(_ limit: Double) -> Double { max(2, limit / 10) }
 
-    /// - Parameter limit: requests a second that were typed; else what the nodes announced counts, else what can be seen.
+    /// - Parameter limit: requests a second that were typed; else what the nodes announced counts, else what can be
+    ///   seen.
     /// - Returns: nil where the limit was not reached for a second: then nothing can be said.
     init?(_ measurement: LoadMeasurement, limit given: Double?) {
         let timeline = measurement.timeline
@@ -52,7 +53,8 @@ struct LimitMeasure: Hashable, Sendable {
             return known.map { Double(second.answered) >= $0 * Self.pressure } ?? (second.throttled > 0)
         }
         guard let pressed else { return nil }
-        // At the run's ends seconds may be cut short; they are left out only where the load was not pressing all the time.
+        // At the run's ends seconds may be cut short; they are left out only where the load was not pressing all the
+        // time.
         isWholeRun = pressed.lowerBound == 0 && pressed.count == whole.count
         if isWholeRun {
             begin = Double(first) / 1_000_000_000
@@ -109,13 +111,15 @@ enum LimitVerdict: Hashable, Sendable {
         guard let measure else {
             self = .unknown(
                 testerIsLimit
-                    ?? "never in a whole second did nodes answer more requests than \(LoadReport.short(limit)): raise --rate"
+                    ?? "never in a whole second did nodes answer more requests than \(LoadReport.short(limit)): "
+                    + "raise --rate"
             )
             return
         }
         let allowed = measure.allowed
         let excess = Double(measure.accepted) - allowed
-        // Requests come whole, and the first ones at once: a run in which those are more than the tolerance sees only gross faults.
+        // Requests come whole, and the first ones at once: a run in which those are more than the tolerance sees only
+        // gross faults.
         let grain = LimitMeasure.burst(limit) + 1
         let isCoarse = allowed * tolerance < grain
         guard abs(excess) > allowed * tolerance + (isCoarse ? grain : 0) else {
@@ -130,8 +134,8 @@ enum LimitVerdict: Hashable, Sendable {
         self = .missed("accepted was \(off) of limit x time, and \(String(percent: tolerance)) is tolerated")
     }
 
-    /// Why too little accepted is not the cluster's limiter; nil where it is. What could not be sent was not refused, and a cluster that
-    /// refuses nothing is slow, not limited.
+    /// Why too little accepted is not the cluster's limiter; nil where it is. What could not be sent was not refused,
+    /// and a cluster that refuses nothing is slow, not limited.
     private static func excuse(_ measure: LimitMeasure, _ testerIsLimit: String?) -> String? {
         testerIsLimit
             ?? (measure.throttled == 0 ? "less than the limit was accepted, and yet nothing was throttled" : nil)
@@ -142,7 +146,8 @@ enum LimitVerdict: Hashable, Sendable {
     ) -> String {
         let needed = LoadReport.short((grain / (limit * tolerance)).rounded(.up))
         return
-            "\(String(measure.seconds, digits: 1)) s under pressure are too few to tell \(String(percent: tolerance)) of "
+            "\(String(measure.seconds, digits: 1)) s under pressure are too few to tell "
+            + "\(String(percent: tolerance)) of "
             + "\(LoadReport.short(limit))/s; \(needed) s are enough"
     }
 
@@ -176,7 +181,8 @@ struct TesterShare: Hashable, Sendable {
     /// CPU seconds of the thread that sends and counts, and its part of the run, 0 to 1.
     let cpuSeconds: Double
     let busyShare: Double
-    /// Answers a second that the thread could have counted had it been busy all the time; nil where it did next to nothing.
+    /// Answers a second that the thread could have counted had it been busy all the time; nil where it did next to
+    /// nothing.
     let capacityPerSecond: Double?
     /// Of an open loop: how late requests were sent, in milliseconds, at the 99th percentile.
     let latenessP99Milliseconds: Double?
@@ -206,21 +212,25 @@ struct TesterShare: Hashable, Sendable {
     var limitReason: String? {
         if busyShare > Self.busyMax {
             return
-                "the tester is the limit: its thread was busy for \(String(percent: (busyShare * 100).rounded() / 100)) of the time"
+                "the tester is the limit: its thread was busy for "
+                + "\(String(percent: (busyShare * 100).rounded() / 100)) of the time"
         }
         if let late = latenessP99Milliseconds, late > Self.latenessMax {
             return
-                "the tester is the limit: one request in a hundred was sent \(String(milliseconds: late)) ms late or more"
+                "the tester is the limit: one request in a hundred was sent \(String(milliseconds: late)) ms late or "
+                + "more"
         }
         return nil
     }
 
-    /// That requests waited for a connection rather than at a node; nil where they did not. The nodes were busy all the same, so it
-    /// says nothing against what they accepted, only against the rate offered and the times since requests were due.
+    /// That requests waited for a connection rather than at a node; nil where they did not. The nodes were busy all the
+    /// same, so it says nothing against what they accepted, only against the rate offered and the times since requests
+    /// were due.
     var connectionReason: String? {
         guard let wait = connectionWaitP99Milliseconds, wait > Self.latenessMax else { return nil }
         return
-            "the tester's connections are the limit: one request in a hundred waited \(String(milliseconds: wait)) ms or more for "
+            "the tester's connections are the limit: one request in a hundred waited \(String(milliseconds: wait)) "
+            + "ms or more for "
             + "a free one; --connections makes more"
     }
 

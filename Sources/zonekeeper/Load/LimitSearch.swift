@@ -3,10 +3,11 @@ import ServiceClient
 
 /// Searches for the highest rate that is accepted: doubles until a trial fails, then halves what is between.
 ///
-/// Where requests are throttled there is a shorter way: while much more is offered, what is accepted is the limit. It is read off twice,
-/// without the trial's beginning, in which the burst is used up, and then tried by a rate a little below. The two readings are made at
-/// twice and at two and a half times the limit: a limiter that keeps no burst accepts every second of even arrivals at 1.6 times its
-/// limit, and every third at 2.4 times. Then what is accepted follows what is offered, the readings differ, and halving goes on.
+/// Where requests are throttled there is a shorter way: while much more is offered, what is accepted is the limit. It
+/// is read off twice, without the trial's beginning, in which the burst is used up, and then tried by a rate a little
+/// below. The two readings are made at twice and at two and a half times the limit: a limiter that keeps no burst
+/// accepts every second of even arrivals at 1.6 times its limit, and every third at 2.4 times. Then what is accepted
+/// follows what is offered, the readings differ, and halving goes on.
 struct LimitSearch: Sendable {
     /// What came of offering a rate for a while.
     struct Trial: Hashable, Sendable {
@@ -23,7 +24,8 @@ struct LimitSearch: Sendable {
     /// The highest rate that passed, and the lowest that did not.
     private(set) var passed: Double?
     private(set) var failed: Double?
-    /// The limit that was set, as what was accepted while much more was offered; nil where nothing was throttled, or not yet.
+    /// The limit that was set, as what was accepted while much more was offered; nil where nothing was throttled, or
+    /// not yet.
     private(set) var limit: Double?
     private(set) var trials: [Trial] = []
     private var hint: Double?
@@ -43,7 +45,8 @@ struct LimitSearch: Sendable {
     private static let saturation = 1.5
     /// What the two readings offer, in parts of the estimate; the second is no multiple of the first.
     private static let readingFactors = (first: 2.0, second: 2.5)
-    /// Readings of one limit differ by no more: whole requests make out half the tolerance each, and without a burst it is a sixth.
+    /// Readings of one limit differ by no more: whole requests make out half the tolerance each, and without a burst it
+    /// is a sixth.
     private var agreement: Double { min(0.1, 2 * tolerance) }
 
     /// - Parameters:
@@ -71,7 +74,8 @@ struct LimitSearch: Sendable {
         }
     }
 
-    /// The rate that the coming trial is about, to choose its length by: less than what is offered where that is to be too much.
+    /// The rate that the coming trial is about, to choose its length by: less than what is offered where that is to be
+    /// too much.
     var aim: Double? { limit ?? estimate }
 
     mutating func take(_ trial: Trial) {
@@ -166,20 +170,21 @@ struct LimitFinder: Sendable {
 
     /// How long a rate is tried: briefly until requests are throttled, then as long as the tolerance asks for.
     ///
-    /// Requests come whole: a limit of 3/s is known to 2 % when a hundred of them were counted. And a burst is a tenth of a second's
-    /// requests: of 0.5 / tolerance seconds it is a fifth of the tolerance.
+    /// Requests come whole: a limit of 3/s is known to 2 % when a hundred of them were counted. And a burst is a tenth
+    /// of a second's requests: of 0.5 / tolerance seconds it is a fifth of the tolerance.
     static func seconds(for aim: Double?, tolerance: Double) -> Double {
         guard let aim, aim > 0 else { return 5 }
         return min(60, warmUpMax + max(3, 0.5 / tolerance, 2 / (tolerance * aim)))
     }
 
-    /// So much of a trial is not counted, or less of a short one: the burst is used up, and what nodes have of a limit goes where it is
-    /// asked for.
+    /// So much of a trial is not counted, or less of a short one: the burst is used up, and what nodes have of a limit
+    /// goes where it is asked for.
     private static let warmUpMax = 2.0
 
     private func run(_ rate: Double, seconds: Double) async throws -> LoadResult {
         var settings = settings
-        // Even arrivals: bursts of independent clients would be refused below the limit, and the limit is what is asked for.
+        // Even arrivals: bursts of independent clients would be refused below the limit, and the limit is what is asked
+        // for.
         settings.pace = .open(rate: rate, spacing: .even, outstandingMax: 4_096)
         settings.bound = LoadBound(seconds: seconds)
         settings.behaviours = WeightedChoice([(.ignore, 1)])
@@ -222,7 +227,8 @@ extension LimitFinder.Found {
 
     private func limitText(_ limit: Double) -> String {
         var text =
-            "The limit is \(String(limit, digits: 1)) requests a second: so many were accepted while more were offered, and the others were "
+            "The limit is \(String(limit, digits: 1)) requests a second: so many were accepted while more were "
+            + "offered, and the others were "
             + "throttled."
         if let passed = search.passed { text += " \(String(passed, digits: 1))/s were accepted whole." }
         if wasInterrupted { text += " The search was stopped before its end." }

@@ -35,8 +35,10 @@ struct LiveFrame: Sendable {
             row("throttled", second.throttled, snapshot.throttled),
             row("failed", second.failed + second.unanswered, snapshot.failed),
             "",
-            "latency ms, second  p50 \(pad(second.p50)) p90 \(pad(second.p90)) p99 \(pad(second.p99)) max \(pad(second.max))",
-            "latency ms, run     p50 \(pad(percentile(50))) p90 \(pad(percentile(90))) p99 \(pad(percentile(99))) p99.9 \(pad(percentile(99.9)))",
+            "latency ms, second  p50 \(pad(second.p50)) p90 \(pad(second.p90)) p99 \(pad(second.p99)) max "
+                + "\(pad(second.max))",
+            "latency ms, run     p50 \(pad(percentile(50))) p90 \(pad(percentile(90))) p99 \(pad(percentile(99))) "
+                + "p99.9 \(pad(percentile(99.9)))",
             "accepted "
                 + Self.sparkline(snapshot.lately.map { Double($0.accepted) }, width: max(8, min(60, width - 10))),
             "budget   " + budget,
@@ -128,7 +130,8 @@ struct LiveView: Sendable {
                 continue
             }
             let lines = frame.lines(width: Self.terminalWidth)
-            // Up to the first line of the frame before, and over it line by line: no flicker, and nothing above is lost.
+            // Up to the first line of the frame before, and over it line by line: no flicker, and nothing above is
+            // lost.
             Self.write((drawn > 0 ? "\u{1B}[\(drawn)A" : "") + lines.map { "\r\u{1B}[K\($0)\n" }.joined())
             drawn = lines.count
         }

@@ -3,9 +3,11 @@ import Foundation
 /// How one request of a run ended.
 enum LoadOutcome: Hashable, Sendable {
     case succeeded
-    /// Told to slow down: `THROTTLED`, or status 429. `retryAfter` is in nanoseconds; nil where the answer names no time.
+    /// Told to slow down: `THROTTLED`, or status 429. `retryAfter` is in nanoseconds; nil where the answer names no
+    /// time.
     case throttled(status: Int, retryAfter: UInt64?)
-    /// An answer that is an error, as a whole or for one of its records; `code` is CloudKit's `serverErrorCode`, where it has one.
+    /// An answer that is an error, as a whole or for one of its records; `code` is CloudKit's `serverErrorCode`, where
+    /// it has one.
     case failed(status: Int, code: String?, reason: String?)
     /// No answer: what went wrong with the connection, such as `deadlineExceeded`.
     case unanswered(String)
@@ -21,14 +23,15 @@ enum LoadAnswer {
     /// What answers without the proof are counted under.
     static let emptyAnswer = "(empty answer)"
     static let throttledCode = "THROTTLED"
-    /// What refusals are counted under that do not come from the container's limit, such as those of an address whose tokens
-    /// were wrong too often.
+    /// What refusals are counted under that do not come from the container's limit, such as those of an address whose
+    /// tokens were wrong too often.
     static let otherThrottledCode = "THROTTLED (not by the container's limit)"
 
     /// - Parameters:
     ///   - proof: bytes that a right answer holds: one without them counts as an error, not as a fast success.
     ///   - retryAfterHeader: seconds, of the header `Retry-After`; what the body says is finer and goes first.
-    ///   - namesLimit: whether the answer's headers say which limit it is about; a refusal by the container's limit does.
+    ///   - namesLimit: whether the answer's headers say which limit it is about; a refusal by the container's limit
+    ///     does.
     static func judge(
         status: Int, body: UnsafeRawBufferPointer, proof: BytePattern?, retryAfterHeader: Double? = nil,
         namesLimit: Bool = true
@@ -74,7 +77,8 @@ enum LoadAnswer {
         return Double(String(decoding: digits, as: UTF8.self))
     }
 
-    /// The string after a key's first place, with its escapes as they are; our own server never writes it in another way.
+    /// The string after a key's first place, with its escapes as they are; our own server never writes it in another
+    /// way.
     private static func string(after key: BytePattern, in bytes: UnsafeRawBufferPointer, max: Int = 400) -> String? {
         guard let place = key.firstMatch(in: bytes) else { return nil }
         let quote = UInt8(ascii: "\"")

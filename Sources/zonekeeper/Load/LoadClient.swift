@@ -19,7 +19,7 @@ struct LoadTarget: Hashable, Sendable {
 
     /// Reads `https://host[:port][/]`.
     ///
-    /// The URL that requests go to is made anew from host and port, so nothing else in the text (such as `user@`) can lead
+    /// The URL that requests go to is built from host and port, so nothing else in the text (such as `user@`) can lead
     /// elsewhere than what was checked.
     /// - Throws: `CommandFailure` that says what is wrong with the text.
     init(_ text: String) throws(CommandFailure) {
@@ -49,7 +49,8 @@ struct LoadTarget: Hashable, Sendable {
     }
 
     /// All targets of a run.
-    /// - Throws: `CommandFailure` when there is none, one cannot be read, or one is not this machine and that was not allowed.
+    /// - Throws: `CommandFailure` when there is none, one cannot be read, or one is not this machine and that was not
+    ///   allowed.
     static func parse(_ texts: [String], allowsRemote: Bool) throws(CommandFailure) -> [LoadTarget] {
         guard !texts.isEmpty else {
             throw CommandFailure(
@@ -59,8 +60,10 @@ struct LoadTarget: Hashable, Sendable {
         for text in texts { targets.append(try LoadTarget(text)) }
         if !allowsRemote, let remote = targets.first(where: { !$0.isLoopback }) {
             throw CommandFailure(
-                "'\(remote.host)' is not this machine. Load can make a cluster unusable for its users, so other machines are "
-                    + "loaded only with --allow-remote; use it on a cluster that is yours and that nobody needs just now"
+                "'\(remote.host)' is not this machine. Load can make a cluster unusable for its users, so other "
+                    + "machines are "
+                    + "loaded only with --allow-remote; use it on a cluster that is yours and that nobody needs just "
+                    + "now"
             )
         }
         return targets
@@ -83,7 +86,8 @@ struct LoadTokens: Hashable, Sendable {
     }
 }
 
-/// What surrounds a run asks through this: preparation, limits, counters. The load itself goes through `LoadConnection`.
+/// What surrounds a run asks through this: preparation, limits, counters. The load itself goes through
+/// `LoadConnection`.
 struct LoadClient: Sendable {
     let targets: [LoadTarget]
     private let http: HTTPClient

@@ -8,11 +8,14 @@ struct LoadCommand: AsyncParsableCommand {
         commandName: "load",
         abstract: "Load a running cluster, and measure how it answers and how it keeps its limits.",
         discussion: """
-            With --rate or a --profile that has rates, requests are due whether the cluster keeps up or not, and their times \
-            count from when they were due (an open loop: what users feel). Without, --concurrency clients each wait for one \
+            With --rate or a --profile that has rates, requests are due whether the cluster keeps up or not, and \
+            their times \
+            count from when they were due (an open loop: what users feel). Without, --concurrency clients each wait \
+            for one \
             answer before they send the next request (a closed loop: what the cluster can do at most).
 
-            Only nodes on this machine are loaded, unless --allow-remote is given. Every run ends by itself, after --duration \
+            Only nodes on this machine are loaded, unless --allow-remote is given. Every run ends by itself, after \
+            --duration \
             or --count; Ctrl-C ends it early, and the report is of what was done until then.
 
             Try: zonekeeper load --prepare --operation create --concurrency 16 --duration 10
@@ -62,7 +65,8 @@ struct LoadCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the results to a file too: its name ends in .json, .csv (each second) or .html (with charts). May be repeated.",
+            "Write the results to a file too: its name ends in .json, .csv (each second) or .html (with "
+                + "charts). May be repeated.",
             valueName: "file"))
     var output: [ReportFile] = []
 
@@ -105,7 +109,8 @@ struct LoadCommand: AsyncParsableCommand {
         if wanted.hasRecords, wanted.hasKeyValues, limits.limit != nil || limits.expectLimit != nil || limits.findLimit
         {
             throw ValidationError(
-                "records and preferences have a limit each, and one run is held against one: leave one kind out of --mix"
+                "records and preferences have a limit each, and one run is held against one: leave one kind out of "
+                    + "--mix"
             )
         }
         if let report, report.form != .html { throw ValidationError("--report: a name that ends in .html is expected") }
@@ -156,8 +161,8 @@ struct LoadCommand: AsyncParsableCommand {
             behaviours: limits.onThrottled.choice, users: users)
     }
 
-    /// - Parameter variables: the environment's; `ZONEKEEPER_WEB_AUTH_TOKEN_FILE` counts where no option names a session, as with
-    ///   other commands.
+    /// - Parameter variables: the environment's; `ZONEKEEPER_WEB_AUTH_TOKEN_FILE` counts where no option names a
+    ///   session, as with other commands.
     func tokens(
         _ resolved: ConnectionSettings, _ variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> LoadTokens {
@@ -173,7 +178,8 @@ struct LoadCommand: AsyncParsableCommand {
         }
         guard session != nil || users > 1 else {
             throw ValidationError(
-                "--web-auth-token is missing, and a load writes as a user; make one with `zonekeeper token create --session "
+                "--web-auth-token is missing, and a load writes as a user; make one with `zonekeeper token create "
+                    + "--session "
                     + "--user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN or ZONEKEEPER_WEB_AUTH_TOKEN_FILE")
         }
         let secret = try resolved.administratorTokenFile.map { path throws(ServiceClientError) in
@@ -313,7 +319,8 @@ struct LoadLimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Requests a second that the limit should allow; exit code 0 where it was kept, 1 where not, 3 where the run cannot tell.",
+            "Requests a second that the limit should allow; exit code 0 where it was kept, 1 where not, 3 where "
+                + "the run cannot tell.",
             valueName: "rate"))
     var expectLimit: LoadRate?
 
@@ -327,9 +334,9 @@ struct LoadLimitOptions: ParsableArguments {
     var limit: Int?
 
     @Flag(
-        help:
-            "Search for the highest rate that is accepted, with trials of --duration (default: 5 s each, and up to 60 s near the limit)."
-    )
+        help: ArgumentHelp(
+            "Search for the highest rate that is accepted, with trials of --duration (default: 5 s each, and up "
+                + "to 60 s near the limit)."))
     var findLimit = false
 
     @Flag(help: "Measure this tester against a server that does nothing, on this machine, and load no cluster.")

@@ -15,7 +15,8 @@ struct HTTPAnswer: Sendable {
     /// Whether the server closes the connection after it.
     var closes: Bool
 
-    /// - Returns: nil where the end of the answer would be that of the connection, or it is not of HTTP/1.1: nodes send neither.
+    /// - Returns: nil where the end of the answer would be that of the connection, or it is not of HTTP/1.1: nodes send
+    ///   neither.
     fileprivate init?(_ head: HTTPResponseHead) {
         let hasLength =
             head.headers.contains(name: "Content-Length") || head.headers.contains(name: "Transfer-Encoding")
@@ -38,7 +39,8 @@ struct HTTPAnswer: Sendable {
     }
 }
 
-/// A TLS connection to a node with at most one request under way. It lives on one event loop, as all that touches it does.
+/// A TLS connection to a node with at most one request under way. It lives on one event loop, as all that touches it
+/// does.
 final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -202,9 +204,4 @@ struct LoadPool {
     var waiting = CircularBuffer<LoadFlight>()
 
     var open: Int { idle.count + busy + connecting }
-
-    init(target: LoadTarget, connectionsMax: Int) {
-        self.target = target
-        self.connectionsMax = connectionsMax
-    }
 }

@@ -31,7 +31,7 @@ struct LoadMeter: Sendable {
         let seconds = after.generatorCPUSeconds - before.generatorCPUSeconds
         switch (before.nodes, after.nodes) {
         case (.success(let first), .success(let second)):
-            guard let cost = ClusterCost(before: first, after: second) else {
+            guard let cost = NodeCounters.spent(before: first, after: second) else {
                 return (.unknown("a node was started anew during the run"), seconds)
             }
             return (.measured(cost, nodes: first.count), seconds)
@@ -72,13 +72,9 @@ struct NodeCounters: Hashable, Sendable {
     var logBytesWritten: Double
     /// User and system time of the node's process.
     var cpuSeconds: Double
+}
 
-    init(logSyncs: Double, logBytesWritten: Double, cpuSeconds: Double) {
-        self.logSyncs = logSyncs
-        self.logBytesWritten = logBytesWritten
-        self.cpuSeconds = cpuSeconds
-    }
-
+extension NodeCounters {
     /// Reads the Prometheus text form; nil when one of the three is missing or not a number.
     init?(metrics text: some StringProtocol) {
         var values: [Substring: Double] = [:]
@@ -93,27 +89,19 @@ struct NodeCounters: Hashable, Sendable {
         else { return nil }
         self.init(logSyncs: syncs, logBytesWritten: bytes, cpuSeconds: cpu)
     }
-}
 
-/// What all nodes together spent on a run.
-struct ClusterCost: Hashable, Sendable {
-    var logSyncs = 0.0
-    var logBytesWritten = 0.0
-    var cpuSeconds = 0.0
-
-    /// The difference of two readings, each with one entry a node in the same order.
-    /// - Returns: nil when a node was started anew between them, as then its counters say nothing about the run.
-    init?(before: [NodeCounters], after: [NodeCounters]) {
+    /// What all nodes together spent between two readings, each with one entry a node in the same order.
+    /// - Returns: nil when a node was restarted between them, as then its counters say nothing about the run.
+    static func spent(before: [NodeCounters], after: [NodeCounters]) -> NodeCounters? {
         precondition(before.count == after.count, "\(before.count) readings before, \(after.count) after")
+        var sum = NodeCounters(logSyncs: 0, logBytesWritten: 0, cpuSeconds: 0)
         for (first, second) in zip(before, after) {
-            let isSameProcess =
-                second.logSyncs >= first.logSyncs && second.logBytesWritten >= first.logBytesWritten
-                && second.cpuSeconds >= first.cpuSeconds
-            guard isSameProcess else { return nil }
-            logSyncs += second.logSyncs - first.logSyncs
-            logBytesWritten += second.logBytesWritten - first.logBytesWritten
-            cpuSeconds += second.cpuSeconds - first.cpuSeconds
+            for counter in [\NodeCounters.logSyncs, \.logBytesWritten, \.cpuSeconds] {
+                guard second[keyPath: counter] >= first[keyPath: counter] else { return nil }
+                sum[keyPath: counter] += second[keyPath: counter] - first[keyPath: counter]
+            }
         }
+        return sum
     }
 
     /// The share of 1,000 operations; nil where there was none.

@@ -2,8 +2,8 @@ import NIOCore
 import Storage
 import Synchronization
 
-/// Sends the requests of a run and measures them, all on one event loop: what it knows needs no lock, and the time that its thread
-/// takes is the tester's share of the work.
+/// Sends the requests of a run and measures them, all on one event loop: what it knows needs no lock, and the time that
+/// its thread takes is the tester's share of the work.
 ///
 /// A wake-up sends whatever is due: arrivals of the schedule, requests that are sent again, workers of a closed loop.
 final class LoadEngine {
@@ -79,8 +79,8 @@ final class LoadEngine {
 
     // MARK: Begin and end
 
-    /// Makes the connections of the run, so that handshakes happen before the clock starts. Those that fail are made again when
-    /// they are needed.
+    /// Makes the connections of the run, so that handshakes happen before the clock starts. Those that fail are made
+    /// again when they are needed.
     /// - Returns: succeeds when each is ready or lost, or the run is to end.
     func open() -> EventLoopFuture<Void> {
         let opened = connector.loop.makePromise(of: Void.self)
@@ -319,8 +319,9 @@ extension LoadEngine {
         turnSoon()
     }
 
-    /// A node that is down is a result, to be counted when it is met: requests that wait for a connection end with it, unless
-    /// another connection to the node stands. One that is only being made is no hope: there would always be another.
+    /// A node that is down is a result, to be counted when it is met: requests that wait for a connection end with it,
+    /// unless another connection to the node stands. One that is only being made is no hope: there would always be
+    /// another.
     private func failWaiting(_ target: Int, _ reason: String) {
         guard pools[target].idle.isEmpty, pools[target].busy == 0 else { return }
         let flights = pools[target].waiting
@@ -350,8 +351,8 @@ extension LoadEngine {
         if let again {
             waiting.add(.again(again), due: again.due)
         } else if !isOpenLoop, !isOver {
-            // A connection that is refused is refused at once: without a pause the worker would take the CPU from the nodes that
-            // are up.
+            // A connection that is refused is refused at once: without a pause the worker would take the CPU from the
+            // nodes that are up.
             let pause: UInt64 = if case .unanswered = outcome { 50_000_000 } else { 0 }
             waiting.add(.worker(flight.turn), due: now + pause)
         }

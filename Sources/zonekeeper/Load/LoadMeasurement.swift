@@ -1,13 +1,15 @@
 import Histogram
 
-/// Times from a nanosecond to an hour. Percentiles are within the precision of the histogram; the longest time is exact.
+/// Times from a nanosecond to an hour. Percentiles are within the precision of the histogram; the longest time is
+/// exact.
 struct LatencyHistogram: Sendable {
     private var histogram: Histogram<UInt64>
     private(set) var maxNanoseconds: UInt64 = 0
 
     private static let hour: UInt64 = 3_600_000_000_000
 
-    /// - Parameter digits: significant ones. Two are enough for the share of a second or a node, and take a tenth of the memory.
+    /// - Parameter digits: significant ones. Two are enough for the share of a second or a node, and take a tenth of
+    ///   the memory.
     init(digits: SignificantDigits = .two) {
         histogram = Histogram(highestTrackableValue: Self.hour, numberOfSignificantValueDigits: digits)
     }
@@ -41,8 +43,8 @@ struct LatencyHistogram: Sendable {
         count > 0 ? Double(nanoseconds(atPercentile: percentile)) / 1_000_000 : nil
     }
 
-    /// The times as they would have been had requests kept coming while one was slow: for each that took longer than the
-    /// interval, those that a client sending at that interval would have had waiting behind it are added.
+    /// The times as they would have been had requests kept coming while one was slow: for each that took longer than
+    /// the interval, those that a client sending at that interval would have had waiting behind it are added.
     ///
     /// A closed loop stops sending while it waits ("coordinated omission"); an open one needs no correction.
     /// - Parameter interval: nanoseconds; the median time is the usual choice for a closed loop.
@@ -59,8 +61,8 @@ struct LatencyHistogram: Sendable {
 
 /// What was counted and measured in a run. Times are in nanoseconds.
 struct LoadTally: Sendable {
-    /// Times of requests that succeeded. In an open loop they count from when a request was due, so a stall shows in each
-    /// request that was due meanwhile.
+    /// Times of requests that succeeded. In an open loop they count from when a request was due, so a stall shows in
+    /// each request that was due meanwhile.
     private(set) var latencies = LatencyHistogram(digits: .three)
     /// Times until requests failed.
     private(set) var failureLatencies = LatencyHistogram(digits: .three)
@@ -185,7 +187,8 @@ struct LoadAttempt: Sendable {
     var behaviour: Int
     var target: Int
     var operation: Int
-    /// When the first attempt was due, when this one was, when a connection took it (nil: none did), and when its answer came.
+    /// When the first attempt was due, when this one was, when a connection took it (nil: none did), and when its
+    /// answer came.
     var firstDue: UInt64
     var due: UInt64
     var sent: UInt64?

@@ -56,13 +56,14 @@ struct LoadMix: Hashable, Sendable {
         self.choice = choice
     }
 
-    /// CloudKit as its makers described it in 2019 (the Record Layer paper): transactions of 8.5 records in the mean, 7 KB in the
-    /// median and 36 KB at the 99th percentile, queries that read about 32 records, single gets. The paper does not say how often
-    /// each is; the shares are ours.
+    /// CloudKit as its makers described it in 2019 (the Record Layer paper): transactions of 8.5 records in the mean, 7
+    /// KB in the median and 36 KB at the 99th percentile, queries that read about 32 records, single gets. The paper
+    /// does not say how often each is; the shares are ours.
     static let cloudKit2019 = LoadMix(
         name: "cloudkit-2019", choice: WeightedChoice([(.transaction, 30), (.read, 50), (.query, 20)]))
 
-    /// Reads `cloudkit-2019`, an operation, or operations with weights such as `create:1,update:2,read:7`; nil for anything else.
+    /// Reads `cloudkit-2019`, an operation, or operations with weights such as `create:1,update:2,read:7`; nil for
+    /// anything else.
     init?(_ text: String) {
         if text == Self.cloudKit2019.name {
             self = .cloudKit2019
@@ -139,10 +140,11 @@ struct WeightedChoice<Value: Hashable & Sendable>: Hashable, Sendable {
     }
 }
 
-/// How large CloudKit's transactions are, as the Record Layer paper of 2019 has it: 8.5 records in the mean, and bytes with a
-/// median of 7 KB and a 99th percentile of 36 KB.
+/// How large CloudKit's transactions are, as the Record Layer paper of 2019 has it: 8.5 records in the mean, and bytes
+/// with a median of 7 KB and a 99th percentile of 36 KB.
 ///
-/// The paper gives these three figures and no distribution. Ours: 1 to 16 records, each as likely, and log-normal bytes.
+/// The paper gives these three figures and no distribution. Ours: 1 to 16 records, each as likely, and log-normal
+/// bytes.
 enum TransactionSizes {
     static let recordsMax = 16
     static let medianBytes = 7_000.0

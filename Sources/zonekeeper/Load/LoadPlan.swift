@@ -48,8 +48,8 @@ struct LoadSettings: Sendable {
 
 /// When the requests of an open loop are due: a sequence of offsets from the start that does not wait for answers.
 ///
-/// Even arrivals are computed from their number, so rounding does not add up. Poisson arrivals (independent clients) come from a
-/// seed: the same seed gives the same load. Where the rate changes, both are stretched by it.
+/// Even arrivals are computed from their number, so rounding does not add up. Poisson arrivals (independent clients)
+/// come from a seed: the same seed gives the same load. Where the rate changes, both are stretched by it.
 struct ArrivalSchedule: Sendable {
     /// How arrivals are spread over time.
     enum Spacing: String, Sendable, CaseIterable {

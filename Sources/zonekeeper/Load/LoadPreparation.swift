@@ -3,8 +3,8 @@ import NIOHTTP1
 import RecordModel
 import ServiceClient
 
-/// Brings a cluster to where a run can start: nodes answer, the users, the record type and the zones are there, and so are the
-/// records that the run works on.
+/// Brings a cluster to where a run can start: nodes answer, the users, the record type and the zones are there, and so
+/// are the records that the run works on.
 struct LoadPreparation: Sendable {
     let settings: LoadSettings
     let client: LoadClient
@@ -20,7 +20,8 @@ struct LoadPreparation: Sendable {
             let (status, _) = try await client.exchange(.GET, "/health/ready", target: target)
             guard status == 200 else {
                 throw CommandFailure(
-                    "\(client.targets[target].base) is not ready (HTTP \(status)); wait until `zonekeeper cluster status` shows a "
+                    "\(client.targets[target].base) is not ready (HTTP \(status)); wait until `zonekeeper cluster "
+                        + "status` shows a "
                         + "leader for each shard")
             }
         }
@@ -145,7 +146,8 @@ struct LoadPreparation: Sendable {
         LoadBodies.path(action, in: settings.place, tokens: session)
     }
 
-    /// Sends a request that must succeed as a whole; one that is told to slow down or to come again is sent again when it may be.
+    /// Sends a request that must succeed as a whole; one that is told to slow down or to come again is sent again when
+    /// it may be.
     /// - Parameter accepted: a code that is as good as success.
     @discardableResult
     func need(
@@ -234,8 +236,8 @@ extension LoadPreparation {
             apiToken: tokens.apiToken, webAuthToken: secret, administrator: administrator, sessionID: id)
     }
 
-    /// Revokes the sessions that `prepare` made: as long as they last their users count as active, and the container's limits grow with
-    /// the number of those. One that cannot be revoked is left to end by itself, which is said.
+    /// Revokes the sessions that `prepare` made: as long as they last their users count as active, and the container's
+    /// limits grow with the number of those. One that cannot be revoked is left to end by itself, which is said.
     func revoke(_ sessions: [LoadTokens]) async {
         let made = sessions.filter { $0.sessionID != nil }
         guard !made.isEmpty else { return }

@@ -11,7 +11,8 @@ struct LoadProfile: Hashable, Sendable {
 
         /// When so many of its requests were due, in seconds after its begin.
         ///
-        /// The root of from * t + slope / 2 * t^2 = arrivals, in the form that does not cancel where the slope is small.
+        /// The root of from * t + slope / 2 * t^2 = arrivals, in the form that does not cancel where the slope is
+        /// small.
         func time(ofArrivals arrivals: Double) -> Double {
             if from == to { return arrivals / from }
             let slope = (to - from) / seconds

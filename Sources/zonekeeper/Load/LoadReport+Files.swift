@@ -22,7 +22,8 @@ struct ReportFile: ExpressibleByArgument, Hashable {
         self.form = form
     }
 
-    /// What is written first; it takes the file's place when it is whole, so that a report of an earlier run is there until then.
+    /// What is written first; it takes the file's place when it is whole, so that a report of an earlier run is there
+    /// until then.
     private var draft: String { path + ".draft" }
 
     /// Whether there is a terminal, a pipe or another thing by that name that cannot be replaced.
@@ -59,7 +60,8 @@ struct ReportFile: ExpressibleByArgument, Hashable {
 }
 
 extension LoadReport {
-    /// One line for each second of the run, under a line of names; times in milliseconds, empty where nothing was accepted.
+    /// One line for each second of the run, under a line of names; times in milliseconds, empty where nothing was
+    /// accepted.
     var csv: String {
         var lines = ["second,due,sent,accepted,throttled,failed,unanswered,p50,p90,p99,max"]
         for (index, second) in measurement.timeline.seconds.enumerated() {

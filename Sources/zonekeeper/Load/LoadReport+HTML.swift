@@ -130,19 +130,31 @@ extension LoadReport {
     }
 
     private static let style = """
-        :root{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#dfe3e8;--page:#fff;--card:#f5f7f9;--c1:#2367c9;--c2:#c9720a;--c3:#b3261e;--c4:#8b95a3}
-        @media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa4b2;--line:#343b46;--page:#14181e;--card:#1d232b;--c1:#6aa5f5;--c2:#f0a146;--c3:#f2837b;--c4:#76808e}}
-        *{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-        main{max-width:820px;margin:0 auto;padding:32px 20px 64px}h1{font-size:24px;margin:0}h2{font-size:17px;margin:32px 0 8px}
-        .sub{color:var(--soft);margin:4px 0 16px}.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:10px}
-        .card{background:var(--card);border-radius:8px;padding:10px 12px}.card b{display:block;font-size:19px;font-variant-numeric:tabular-nums;white-space:nowrap}
-        .card span,.unit,.legend{color:var(--soft);font-size:13px}.badge{border-radius:99px;padding:3px 12px;font-weight:600;color:#fff;background:#5b6472}
-        .badge.kept{background:#1a7f4b}.badge.missed{background:#b3261e}ul{padding-left:20px}figure{margin:16px 0}figcaption{font-weight:600}
-        svg{width:100%;height:auto;display:block}path{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
-        .c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}.rule{stroke:var(--ink);stroke-dasharray:5 4;stroke-width:1.4}
-        .grid{stroke:var(--line)}.tick{fill:var(--soft);font-size:11px}.legend{margin:2px 0}.legend span{margin-right:14px;white-space:nowrap}
+        :root{color-scheme:light dark;--ink:#1c2330;--soft:#5b6472;--line:#dfe3e8;--page:#fff;--card:#f5f7f9;\
+        --c1:#2367c9;--c2:#c9720a;--c3:#b3261e;--c4:#8b95a3}
+        @media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#9aa4b2;--line:#343b46;--page:#14181e;\
+        --card:#1d232b;--c1:#6aa5f5;--c2:#f0a146;--c3:#f2837b;--c4:#76808e}}
+        *{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);\
+        font:15px/1.5 system-ui,sans-serif}
+        main{max-width:820px;margin:0 auto;padding:32px 20px 64px}h1{font-size:24px;margin:0}\
+        h2{font-size:17px;margin:32px 0 8px}
+        .sub{color:var(--soft);margin:4px 0 16px}.cards{display:grid;\
+        grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:10px}
+        .card{background:var(--card);border-radius:8px;padding:10px 12px}\
+        .card b{display:block;font-size:19px;font-variant-numeric:tabular-nums;white-space:nowrap}
+        .card span,.unit,.legend{color:var(--soft);font-size:13px}\
+        .badge{border-radius:99px;padding:3px 12px;font-weight:600;color:#fff;background:#5b6472}
+        .badge.kept{background:#1a7f4b}.badge.missed{background:#b3261e}ul{padding-left:20px}figure{margin:16px 0}\
+        figcaption{font-weight:600}
+        svg{width:100%;height:auto;display:block}path{fill:none;stroke-width:1.8;stroke-linejoin:round;\
+        stroke-linecap:round}
+        .c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}\
+        .rule{stroke:var(--ink);stroke-dasharray:5 4;stroke-width:1.4}
+        .grid{stroke:var(--line)}.tick{fill:var(--soft);font-size:11px}.legend{margin:2px 0}\
+        .legend span{margin-right:14px;white-space:nowrap}
         .key{display:inline-block;width:18px;height:8px;margin-right:5px}.wide{overflow-x:auto}
-        table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
+        table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
+        th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
         th{color:var(--soft);font-weight:500;font-size:13px}th:first-child,td:first-child{text-align:left}
         """
 }
@@ -176,22 +188,26 @@ struct LineChart: Sendable {
         let top = Self.axisTop(lines.flatMap(\.values).compactMap(\.self).max() ?? 0)
         var parts = [
             "<figure><figcaption>\(HTML.escape(title)) <span class=\"unit\">\(HTML.escape(unit))</span></figcaption>",
-            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTML.escape(title))\">",
+            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" "
+                + "aria-label=\"\(HTML.escape(title))\">",
         ]
         for step in 0...4 {
             let value = top * Double(step) / 4
             let y = Self.y(value, top: top)
             parts.append(
-                "<line class=\"grid\" x1=\"\(Int(Self.left))\" x2=\"\(Int(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
+                "<line class=\"grid\" x1=\"\(Int(Self.left))\" x2=\"\(Int(Self.width - Self.right))\" y1=\"\(y)\" "
+                    + "y2=\"\(y)\"/>"
             )
             parts.append(
-                "<text class=\"tick\" x=\"\(Int(Self.left) - 6)\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(value, top: top))</text>"
+                "<text class=\"tick\" x=\"\(Int(Self.left) - 6)\" y=\"\(y)\" dy=\"4\" "
+                    + "text-anchor=\"end\">\(Self.label(value, top: top))</text>"
             )
         }
         for second in Self.ticks(seconds) {
             let x = Self.x(Double(second), of: seconds)
             parts.append(
-                "<text class=\"tick\" x=\"\(x)\" y=\"\(Int(Self.height) - 8)\" text-anchor=\"middle\">\(second) s</text>"
+                "<text class=\"tick\" x=\"\(x)\" y=\"\(Int(Self.height) - 8)\" text-anchor=\"middle\">\(second) "
+                    + "s</text>"
             )
         }
         for line in lines { parts.append(Self.path(line, seconds: seconds, top: top)) }
@@ -228,7 +244,8 @@ struct LineChart: Sendable {
     }
 
     private static func legend(_ line: Line) -> String {
-        "<span><svg class=\"key\" viewBox=\"0 0 18 8\"><path class=\"\(line.style)\" d=\"M1 4h16\"/></svg>\(HTML.escape(line.name))</span>"
+        "<span><svg class=\"key\" viewBox=\"0 0 18 8\"><path class=\"\(line.style)\" d=\"M1 "
+            + "4h16\"/></svg>\(HTML.escape(line.name))</span>"
     }
 
     private static func x(_ second: Double, of seconds: Int) -> String {

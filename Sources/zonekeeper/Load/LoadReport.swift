@@ -31,7 +31,7 @@ struct LoadReport: Sendable {
 
     /// The nodes' counters over the run, or why they are not known.
     enum Cost: Sendable {
-        case measured(ClusterCost, nodes: Int)
+        case measured(NodeCounters, nodes: Int)
         case unknown(String)
     }
 
@@ -120,7 +120,7 @@ struct LoadReport: Sendable {
     /// Successes a second.
     var operationsPerSecond: Double { seconds > 0 ? Double(succeeded) / seconds : 0 }
 
-    func per1000(_ total: Double) -> Double? { ClusterCost.per1000(total, operations: succeeded) }
+    func per1000(_ total: Double) -> Double? { NodeCounters.per1000(total, operations: succeeded) }
 
     var isOpen: Bool { if case .open = settings.pace { true } else { false } }
 
@@ -248,9 +248,11 @@ extension LoadReport {
                 if throttled > 0, settings.mix.hasRecords, settings.mix.hasKeyValues {
                     "Requests were refused; records and preferences have a limit each, so their sum is not judged."
                 } else if throttled > 0 {
-                    "Requests were refused, but in no whole second did nodes answer more than the limit: too little to judge it."
+                    "Requests were refused, but in no whole second did nodes answer more than the limit: too little "
+                        + "to judge it."
                 } else {
-                    "No limit was reached: nothing was refused at \(String(sentPerSecond, digits: 1)) requests a second."
+                    "No limit was reached: nothing was refused at \(String(sentPerSecond, digits: 1)) requests a "
+                        + "second."
                 }
             return [text] + verdictSentence
         }
@@ -263,7 +265,8 @@ extension LoadReport {
         let span =
             limit.isWholeRun ? "in the whole run" : "from second \(Int(limit.begin)) on, while nodes answered more"
         var lines = [
-            "The limit is \(Self.short(limit.limit)) requests a second (\(name)); \(Self.short(Double(limit.sent) / limit.seconds))/s were offered.",
+            "The limit is \(Self.short(limit.limit)) requests a second (\(name)); "
+                + "\(Self.short(Double(limit.sent) / limit.seconds))/s were offered.",
             "Accepted \(span): \(limit.accepted) in \(String(limit.seconds, digits: 2)) s, where limit x time is "
                 + "\(String(limit.allowed, digits: 1)): \(String(off: (limit.ratio - 1) * 100)), burst included.",
         ]
@@ -297,7 +300,8 @@ extension LoadReport {
             return [times, "How true it is was not tried: --on-throttled honour sends again exactly then."]
         }
         let again =
-            "\(retryAfter.accepted) of \(retryAfter.accepted + retryAfter.refusedAgain) retries sent exactly then were accepted"
+            "\(retryAfter.accepted) of \(retryAfter.accepted + retryAfter.refusedAgain) retries sent exactly then "
+            + "were accepted"
         let late =
             retryAfter.lateness.milliseconds(atPercentile: 50).map {
                 ", sent \(String(milliseconds: $0)) ms after that moment in the median"

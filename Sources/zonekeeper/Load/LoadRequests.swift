@@ -9,7 +9,8 @@ struct LoadBody: Hashable, Sendable {
     var zone: Int
 }
 
-/// The bodies of one operation, made before the clock starts: a ring, to be sent one after the other and again from the start.
+/// The bodies of one operation, made before the clock starts: a ring, to be sent one after the other and again from the
+/// start.
 struct LoadBodies: Sendable {
     let operation: LoadOperation
     let ring: [LoadBody]
@@ -84,7 +85,8 @@ struct LoadRequest: Sendable {
     var body: ByteBuffer
 }
 
-/// All that a run can send, ready as bytes: which request comes next is drawn from a seed, so the same seed sends the same requests.
+/// All that a run can send, ready as bytes: which request comes next is drawn from a seed, so the same seed sends the
+/// same requests.
 struct LoadDeck: Sendable {
     /// A request that was drawn. It can be sent again as it is.
     struct Card: Sendable {

@@ -97,8 +97,8 @@ final class LoadStop: Sendable {
     }
 }
 
-/// Ends a run at SIGINT, SIGTERM or SIGHUP; a second signal ends the process. SIGPIPE is passed over: a reader that is gone is no
-/// reason to leave a limit behind that was set for the run.
+/// Ends a run at SIGINT, SIGTERM or SIGHUP; a second signal ends the process. SIGPIPE is passed over: a reader that is
+/// gone is no reason to leave a limit behind that was set for the run.
 struct LoadSignals {
     private let sources: [any DispatchSourceSignal]
 

@@ -35,7 +35,8 @@ struct LoadSession {
         }
     }
 
-    /// The nodes whose counters are read: with --url for some of ZONEKEEPER_URLS all of those, as a write costs each of them.
+    /// The nodes whose counters are read: with --url for some of ZONEKEEPER_URLS all of those, as a write costs each of
+    /// them.
     private static func countedNodes(_ command: LoadCommand, _ targets: [LoadTarget]) throws -> [LoadTarget] {
         var others = command.connection
         others.url = []
@@ -69,8 +70,8 @@ struct LoadSession {
     /// What is left to do when the cluster is as it was before: print, write files, and throw where the run failed.
     private typealias Outcome = () throws -> Void
 
-    /// The run or the search, under the limit that was asked for. The limit is put back before anything is printed: a reader that is
-    /// gone or a disk that is full must not leave it behind.
+    /// The run or the search, under the limit that was asked for. The limit is put back before anything is printed: a
+    /// reader that is gone or a disk that is full must not leave it behind.
     private func limited(_ sessions: [LoadTokens]) async throws -> Outcome {
         guard !stop.isSet else { throw CommandFailure("stopped before the run began") }
         let change = try await setLimit()
@@ -98,7 +99,8 @@ struct LoadSession {
         guard let limit = command.limits.limit else { return nil }
         guard let administrator = tokens.administrator else {
             throw CommandFailure(
-                "--limit changes the container's limits and needs the administrator's token: give --admin-token-file or "
+                "--limit changes the container's limits and needs the administrator's token: give --admin-token-file "
+                    + "or "
                     + "set ZONEKEEPER_ADMIN_TOKEN_FILE")
         }
         var change = LimitChange(client: client, administrator: administrator, container: settings.place.container)

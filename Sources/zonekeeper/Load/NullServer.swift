@@ -9,7 +9,8 @@ import ServiceClient
 
 /// A server over TLS that does nothing: what the load tester reaches against it is what the tester itself can do.
 ///
-/// It answers each request with the same bytes, such as any operation of a load takes for a good answer, unless it is told otherwise.
+/// It answers each request with the same bytes, such as any operation of a load takes for a good answer, unless it is
+/// told otherwise.
 struct NullServer: Sendable {
     struct Request: Sendable {
         var method: String
@@ -63,7 +64,8 @@ struct NullServer: Sendable {
     static func answer(_ status: String, _ body: String, headers: String = "") -> ByteBuffer {
         ByteBuffer(
             string:
-                "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n"
+                "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\n\(headers)Content-Length: "
+                + "\(body.utf8.count)\r\n\r\n"
                 + body)
     }
 
@@ -101,8 +103,9 @@ private final class NullHandler: ChannelInboundHandler {
 
     /// About as long as the answer to one record, with what each operation's answer must hold.
     private static let goodBody =
-        #"{"records":[{"recordName":"load-0000000000","recordType":"Load","recordChangeTag":"1","fields":{"note":{"value":""#
-        + LoadRecords.note(0) + #"","type":"STRING"}}}],"zones":[{"syncToken":"AAAA","moreComing":false}]}"#
+        #"{"records":[{"recordName":"load-0000000000","recordType":"Load","recordChangeTag":"1","#
+        + #""fields":{"note":{"value":""# + LoadRecords.note(0)
+        + #"","type":"STRING"}}}],"zones":[{"syncToken":"AAAA","moreComing":false}]}"#
 }
 
 /// What the load tester can do on this machine: the same requests against a server that does nothing.
@@ -153,9 +156,11 @@ struct Calibration: Sendable {
     }
 
     var text: String {
-        "\(String(perSecond, digits: 0)) answers/s from a null server on this machine, which shares its processors with the tester "
+        "\(String(perSecond, digits: 0)) answers/s from a null server on this machine, which shares its processors "
+            + "with the tester "
             + "(\(String(threadCapacityPerSecond, digits: 0))/s for each second of the tester's thread); "
-            + "median \(String(milliseconds: latencyP50Milliseconds)) ms, p99 \(String(milliseconds: latencyP99Milliseconds)) ms. "
+            + "median \(String(milliseconds: latencyP50Milliseconds)) ms, p99 "
+            + "\(String(milliseconds: latencyP99Milliseconds)) ms. "
             + "Figures of a cluster mean the cluster up to a fifth of that, \(String(perSecond / 5, digits: 0))/s"
     }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import Directory
 import Glibc
 import RecordModel
 import ServiceClient
@@ -62,7 +63,8 @@ struct BackupManifest: Hashable, Sendable {
         }
         guard json["format"] == .integer(Self.currentFormat) else {
             throw CommandFailure(
-                "\(Self.fileName) has format \(json.text("format")), this program reads \(Self.currentFormat): use the version "
+                "\(Self.fileName) has format \(json.text("format")), this program reads \(Self.currentFormat): use "
+                    + "the version "
                     + "that wrote it")
         }
         guard let cluster = json["cluster"]?.string, case .integer(let created)? = json["created"],
@@ -148,14 +150,14 @@ enum FileCopy {
             position += piece.count
             try use(piece)
         }
-        let digits = hasher.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return Sum(size: Int64(position), sha256: digits)
+        return Sum(size: Int64(position), sha256: Hex.encode(Array(hasher.finalize())))
     }
 }
 
 /// The files of a node's data folder that make up its state.
 enum NodeFiles {
-    /// Relative to the folder, sorted. Left out: the lock, snapshots on their way, and SQLite's shared memory, which is made anew.
+    /// Relative to the folder, sorted. Left out: the lock, snapshots on their way, and SQLite's shared memory, which
+    /// SQLite makes again.
     /// - Throws: `DiskError` if a folder cannot be listed.
     static func list(in folder: String) throws(DiskError) -> [String] {
         var files = try listFolder(at: folder).filter {
@@ -187,7 +189,8 @@ enum NodeFiles {
     static func lock(_ folder: String, node: UInt64) throws(CommandFailure) -> FolderLock {
         guard Paths.exists(folder + "/node.json") else {
             throw CommandFailure(
-                "\(folder) has no data of node \(node): a backup needs the data of every node of the configuration on this "
+                "\(folder) has no data of node \(node): a backup needs the data of every node of the configuration "
+                    + "on this "
                     + "machine")
         }
         do throws(DiskError) {

@@ -6,7 +6,8 @@ import RecordModel
 /// { "name": "dev", "data": ".zonekeeper/dev", "shards": 16, "replicas": 3,
 ///   "nodes": [ {"id": 1, "host": "127.0.0.1", "clientPort": 24011, "peerPort": 24111} ] }
 /// ```
-/// `data` is relative to the file's folder; it, `shards` and `replicas` may be left out. Keys that are not known are refused.
+/// `data` is relative to the file's folder; it, `shards` and `replicas` may be left out. Keys that are not known are
+/// refused.
 struct ClusterFile: Hashable, Sendable {
     /// One node: where it is and its two ports.
     struct Node: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import Certificates
+import Directory
 import Foundation
 import ServiceClient
 import Storage
@@ -85,8 +86,8 @@ enum CertificateMaking {
         var isNothing: Bool { !authorities && nodes.isEmpty && !encryptionKey }
     }
 
-    /// Makes the authorities, each node's certificates and the encryption key where they are not there; what is there is left as
-    /// it is. A key is made only before there is data.
+    /// Makes the authorities, each node's certificates and the encryption key where they are not there; what is there
+    /// is left as it is. A key is made only before there is data.
     /// - Parameter nodes: each node's id, and where clients reach it.
     static func makeMissing(
         in folder: String, name: String, nodes: [(id: UInt64, host: String?)]
@@ -156,10 +157,6 @@ enum AdministratorSecret {
 /// Text that nobody can guess.
 enum RandomText {
     static func hex(bytes count: Int) -> String {
-        var generator = SystemRandomNumberGenerator()
-        return (0..<count).map { _ in
-            let byte = UInt8.random(in: 0 ... .max, using: &generator)
-            return (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        Hex.encode((0..<count).map { _ in UInt8.random(in: 0 ... .max) })
     }
 }

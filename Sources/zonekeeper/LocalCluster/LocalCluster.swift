@@ -17,7 +17,8 @@ struct LocalCluster {
             for (key, port) in [("clientPort", process.node.clientPort), ("peerPort", process.node.peerPort)] {
                 guard let problem = PortCheck.problem(host: process.node.host, port: port) else { continue }
                 throw CommandFailure(
-                    "port \(port) on \(process.node.host) \(problem). It is the \(key) of node \(process.node.id): stop what "
+                    "port \(port) on \(process.node.host) \(problem). It is the \(key) of node \(process.node.id): "
+                        + "stop what "
                         + "uses it, or change it in \(layout.path). No node was started")
             }
         }

@@ -7,7 +7,8 @@ struct NodeProcess: Sendable {
     var node: ClusterFile.Node
     var layout: ClusterLayout
 
-    /// The process that runs this node; nil where the pid file is missing, or its number belongs to something else by now.
+    /// The process that runs this node; nil where the pid file is missing, or its number belongs to something else by
+    /// now.
     var pid: Int32? {
         guard let bytes = try? readWholeFile(at: layout.pidFile(of: node)),
             let pid = Int32(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)),
@@ -26,7 +27,8 @@ struct NodeProcess: Sendable {
         return Array(line.dropFirst().prefix(arguments.count)) == arguments
     }
 
-    /// Starts the node as a process of its own session, so that it outlives this one and its terminal, and writes the pid file.
+    /// Starts the node as a process of its own session, so that it outlives this one and its terminal, and writes the
+    /// pid file.
     func start() throws(CommandFailure) -> Int32 {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             throw CommandFailure("/proc/self/exe cannot be read, so this program cannot start itself")
@@ -54,8 +56,8 @@ enum DetachedProcess {
     /// glibc's flag for `setsid` in the child; a macro that Swift does not see.
     private static let newSession: Int32 = 0x80
 
-    /// Starts a program in a new session, with no input, its output and errors appended to a file, default signal handling, and
-    /// this process's environment.
+    /// Starts a program in a new session, with no input, its output and errors appended to a file, default signal
+    /// handling, and this process's environment.
     /// - Returns: its process id. As long as this process lives it is a child of it.
     static func start(_ program: String, _ arguments: [String], log: String) throws(CommandFailure) -> pid_t {
         var actions = posix_spawn_file_actions_t()

@@ -25,8 +25,8 @@ struct NodeRunner {
     var plan: NodePlan
     var logger: Logger
 
-    /// Returns after SIGTERM or SIGINT, when everything is closed. A node that the cluster wants nothing of answers what was asked
-    /// of it before, and then ends the process.
+    /// Returns after SIGTERM or SIGINT, when everything is closed. A node that the cluster wants nothing of answers
+    /// what was asked of it before, and then ends the process.
     /// - Throws: `CommandFailure` with what kept the node from starting.
     func run() async throws {
         let exclusion = ExclusionService()
@@ -43,7 +43,8 @@ struct NodeRunner {
         } catch {
             await node.stop()
             throw CommandFailure(
-                "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: \(error)"
+                "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: "
+                    + "\(error)"
             )
         }
         var configuration = ServiceGroupConfiguration(
@@ -140,8 +141,8 @@ struct NodeService: Service {
     }
 }
 
-/// Waits until the cluster wants nothing of the node; then all services are to end in order. It ends before the web server, after
-/// which it is added.
+/// Waits until the cluster wants nothing of the node; then all services are to end in order. It ends before the web
+/// server, after which it is added.
 final class ExclusionService: Service {
     private let exclusions: AsyncStream<Never>
     private let exclusion: AsyncStream<Never>.Continuation
@@ -161,7 +162,7 @@ final class ExclusionService: Service {
     }
 }
 
-/// Begins this process anew, with the same program, arguments, environment and process id.
+/// Executes this program again, with the same arguments, environment and process id.
 enum Restart {
     /// Returns only if the system refuses.
     static func run(_ logger: Logger) {
