@@ -29,7 +29,8 @@ extension Conformance {
                 for method in methods {
                     let name = try #require(method.value["operationId"]?.string)
                     #expect(names.insert(name).inserted, "\(name) twice")
-                    let declared = (method.value["parameters"]?.array ?? []).filter { $0["in"] == "path" }
+                    let declared = (method.value["parameters"]?.array ?? [])
+                        .compactMap(Home.contract.resolved).filter { $0["in"] == "path" }
                     let needed = path.key.split(separator: "/").filter { $0.hasPrefix("{") }.map {
                         String($0.dropFirst().dropLast())
                     }

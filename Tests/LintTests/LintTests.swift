@@ -68,12 +68,12 @@ struct LintTests {
         #expect(Set(folders) == known, "every target has its place in the layers")
     }
 
-    @Test("no file is longer than 400 lines")
+    @Test("no file is longer than 500 lines")
     func fileLength() throws {
         for folder in ["Sources", "Tests"] {
             for file in try Self.swiftFiles(in: folder) {
                 let lines = try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false).count
-                #expect(lines <= 400, "\(file) has \(lines) lines: look for the seam")
+                #expect(lines <= 500, "\(file) has \(lines) lines: look for the seam")
             }
         }
     }

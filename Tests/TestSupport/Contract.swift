@@ -9,7 +9,7 @@ package final class Contract: Sendable {
     private let seen = Mutex<Set<String>>([])
 
     /// - Throws: where the document is not JSON.
-    package init() throws { document = try JSONParser.parse(OpenAPIDocument.json()) }
+    package init() throws { document = try JSONParser.parse(OpenAPIDocument.json) }
 
     /// What is wrong with an answer by the document; empty where nothing is.
     /// - Parameter path: the request's path, without its query.
@@ -22,7 +22,7 @@ package final class Contract: Sendable {
         guard let operation = document["paths"]?[template]?[method.lowercased()] else {
             return [404, 405, 200].contains(status) ? [] : ["\(method) \(template) answered \(status)"]
         }
-        guard let answer = operation["responses"]?[String(status)] else {
+        guard let answer = operation["responses"]?[String(status)].flatMap(resolved) else {
             return ["\(method) \(template): the document has no status \(status)"]
         }
         seen.withLock { seen in
@@ -45,6 +45,12 @@ package final class Contract: Sendable {
         return JSONSchema(root: document).faults(of: value, against: schema).map {
             "\(method) \(template) \(status): \($0)"
         }
+    }
+
+    /// A parameter or a response of the document, which may stand among its components.
+    package func resolved(_ part: JSONValue) -> JSONValue? {
+        guard let reference = part["$ref"]?.string else { return part }
+        return JSONSchema(root: document).resolve(reference)
     }
 
     /// The document's path for a request's.

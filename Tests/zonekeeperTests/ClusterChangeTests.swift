@@ -1,5 +1,8 @@
 import ArgumentParser
 import RecordModel
+import ServiceClient
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -81,5 +84,32 @@ struct ClusterChangeTests {
         let text = ClusterTable.text(overview, besides: [])
         #expect(text.contains("node 4 at u4 is in the cluster too") && text.contains("node 1 is being removed"))
         #expect(throws: CommandFailure.self) { try ClusterOverview(.object([])) }
+    }
+
+    @Test("without a configuration file the nodes that the cluster names are asked")
+    func statusWithoutFile() async throws {
+        #expect(try Zonekeeper.parseAsRoot(["cluster", "status"]) is ClusterStatusCommand)
+        let url = Mutex("")
+        let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer = { request, _ in
+            if request.target.hasPrefix("/health/ready") { return ScriptedAnswer(body: #"{"ready":true}"#) }
+            if request.target.hasPrefix("/admin/1/status") {
+                return ScriptedAnswer(body: #"{"replicas":[{"group":3,"role":"leader"},{"group":0,"role":"leader"}]}"#)
+            }
+            let node = #"{"id":7,"peerAddress":"h:1","clientURL":"\#(url.withLock { $0 })","joined":true}"#
+            return ScriptedAnswer(
+                body: #"{"epoch":4,"settled":true,"nodes":[\#(node)],"removed":[],"groups":[\#(Self.settled)]}"#)
+        }
+        try await TemporaryFolder.with { folder in
+            let secret = folder + "/admin.token"
+            try PrivateFile.create(secret, "s\n")
+            try await ScriptedServer.running(answer) { server in
+                url.withLock { $0 = server.url }
+                let options = try ClientOptions.parse(["--url", server.url, "--admin-token-file", secret])
+                let (statuses, overview) = try await options.withConnection(ClusterStatusCommand.state(on:))
+                #expect(statuses.map(\.state) == [.ready] && statuses.map(\.leads) == [[2]])
+                #expect(ClusterTable.text(statuses).contains("7     ready  -    \(server.url)"))
+                #expect(overview?.progress == "1 of 1 groups have the members they shall have")
+            }
+        }
     }
 }

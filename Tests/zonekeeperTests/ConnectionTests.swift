@@ -36,6 +36,15 @@ struct ConnectionTests {
         #expect(settings.environment == "development")
     }
 
+    @Test("The help of a session's option says that the process list shows it, and what to use instead")
+    func sessionHelp() {
+        for help in [Zonekeeper.helpMessage(for: ZoneListCommand.self), LoadCommand.helpMessage()] {
+            let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words.contains("A user's session. The process list shows it"))
+            #expect(words.contains("ZONEKEEPER_WEB_AUTH_TOKEN_FILE") && words.contains("[ZONEKEEPER_WEB_AUTH_TOKEN]"))
+        }
+    }
+
     @Test("An environment that there is not is refused")
     func environment() {
         #expect(throws: ValidationError.self) { try settings(["--environment", "staging"]) }

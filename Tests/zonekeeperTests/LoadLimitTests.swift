@@ -46,10 +46,10 @@ struct LoadLimitTests {
                 node.state.withLock { $0.values } == [
                     "requestsPerSecond": .integer(40), "requestsPer100kUsers": .integer(0),
                 ])
-            #expect(stop.farewell?.contains("requestsPerSecond=70 requestsPer100kUsers=default") == true)
+            #expect(stop.exitNotice?.contains("requestsPerSecond=70 requestsPer100kUsers=default") == true)
             try await change.putBack(stop: stop)
             #expect(node.state.withLock { $0.values } == ["requestsPerSecond": .integer(70)])
-            #expect(stop.farewell == nil, "nothing is left behind")
+            #expect(stop.exitNotice == nil, "nothing is left behind")
         }
     }
 
@@ -66,7 +66,7 @@ struct LoadLimitTests {
             node.state.withLock { $0.patches = [] }
             try await change.putBack(stop: stop)
             #expect(node.state.withLock { $0.patches.count } == 3)
-            #expect(node.state.withLock { $0.values }.isEmpty && stop.farewell == nil)
+            #expect(node.state.withLock { $0.values }.isEmpty && stop.exitNotice == nil)
         }
     }
 
@@ -80,7 +80,7 @@ struct LoadLimitTests {
             let stop = LoadStop()
             var change = Self.change(client, patience: .zero)
             await #expect(throws: CommandFailure.self) { try await change.set(40, for: Self.records, stop: stop) }
-            #expect(node.state.withLock { $0.values }.isEmpty && stop.farewell == nil)
+            #expect(node.state.withLock { $0.values }.isEmpty && stop.exitNotice == nil)
             #expect(node.state.withLock { $0.patches.count } == 2)
 
             node.state.withLock { $0.faults = Array(repeating: "503 Service Unavailable", count: 9) }
@@ -89,7 +89,7 @@ struct LoadLimitTests {
                 Issue.record("no error")
             } catch {
                 #expect(error.message.contains("limits set --container c`: requestsPerSecond=default"), "\(error)")
-                #expect(stop.farewell != nil)
+                #expect(stop.exitNotice != nil)
             }
         }
     }
@@ -102,7 +102,7 @@ struct LoadLimitTests {
             let stop = LoadStop()
             var change = Self.change(client)
             await #expect(throws: CommandFailure.self) { try await change.set(40, for: Self.records, stop: stop) }
-            #expect(node.state.withLock { $0.patches.count } == 1 && stop.farewell == nil)
+            #expect(node.state.withLock { $0.patches.count } == 1 && stop.exitNotice == nil)
         }
     }
 

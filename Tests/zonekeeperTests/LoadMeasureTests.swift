@@ -1,37 +1,36 @@
-import NIOCore
 import RecordModel
 import Testing
 
 @testable import zonekeeper
 
-@Suite("Load: statistics, limits, the truth of retryAfter, and answers on the wire")
+@Suite("Load: statistics, limits, and how exact retryAfter is")
 struct LoadMeasureTests {
     private static let second: UInt64 = 1_000_000_000
 
-    @Test("a sketch's percentiles are within two percent of the exact ones")
-    func sketch() throws {
+    @Test("a histogram's percentiles are within two percent of the exact ones")
+    func percentiles() throws {
         var random = LoadRandom(seed: 2)
-        var sketch = LatencySketch()
+        var histogram = LatencyHistogram()
         var exact: [UInt64] = []
         for _ in 0..<20_000 {
             let value = UInt64(1_000 + random.below(1 << (10 + random.below(24))))
-            sketch.record(value)
+            histogram.record(value)
             exact.append(value)
         }
         exact.sort()
         for percentile in [1.0, 50, 90, 99, 99.9] {
-            let value = try #require(sketch.milliseconds(atPercentile: percentile)) * 1_000_000
+            let value = try #require(histogram.milliseconds(atPercentile: percentile)) * 1_000_000
             let right = Double(exact[Int((percentile / 100 * 20_000).rounded(.up)) - 1])
             #expect(abs(value / right - 1) < 0.02, "p\(percentile): \(value) for \(right)")
         }
-        #expect(sketch.milliseconds(atPercentile: 100) == Double(exact[19_999]) / 1_000_000)
-        var both = sketch
-        both.add(sketch)
-        #expect(both.count == 40_000 && both.milliseconds(atPercentile: 50) == sketch.milliseconds(atPercentile: 50))
-        sketch.record(.max)
-        sketch.record(0)
-        #expect(sketch.count == 20_002)
-        #expect(LatencySketch().milliseconds(atPercentile: 50) == nil)
+        #expect(histogram.milliseconds(atPercentile: 100) == Double(exact[19_999]) / 1_000_000)
+        var both = histogram
+        both.add(histogram)
+        #expect(both.count == 40_000 && both.milliseconds(atPercentile: 50) == histogram.milliseconds(atPercentile: 50))
+        histogram.record(.max)
+        histogram.record(0)
+        #expect(histogram.count == 20_002)
+        #expect(LatencyHistogram().milliseconds(atPercentile: 50) == nil)
     }
 
     /// A run that offers `offered` requests in each second, of which the first ones are accepted.
@@ -115,8 +114,8 @@ struct LoadMeasureTests {
         #expect(timeline.seconds[0].p50 != nil && timeline.seconds[2].p99 != nil)
     }
 
-    @Test("retryAfter is as true as the share of exact retries that were accepted; others do not count")
-    func truth() {
+    @Test("retryAfter is as exact as the share of exact retries that were accepted; others do not count")
+    func accuracy() {
         var measurement = LoadMeasurement(behaviours: 2, targets: 1, operations: 1)
         func attempt(_ outcome: LoadOutcome, exact: Bool, again: Bool, behaviour: Int = 0) -> LoadAttempt {
             LoadAttempt(
@@ -129,13 +128,13 @@ struct LoadMeasureTests {
         measurement.record(attempt(refused, exact: true, again: false))
         measurement.record(attempt(.succeeded, exact: false, again: false, behaviour: 1))
         measurement.record(attempt(.throttled(status: 429, retryAfter: nil), exact: false, again: false, behaviour: 1))
-        let truth = measurement.truth
-        #expect(truth.refusals == 6 && truth.refusalsWithTime == 5)
-        #expect(truth.accepted == 3 && truth.refusedAgain == 1 && truth.share == 0.75)
+        let retryAfter = measurement.retryAfter
+        #expect(retryAfter.refusals == 6 && retryAfter.refusalsWithTime == 5)
+        #expect(retryAfter.accepted == 3 && retryAfter.refusedAgain == 1 && retryAfter.share == 0.75)
         #expect(measurement.byBehaviour.map(\.requests) == [4, 2])
         #expect(measurement.byBehaviour.map(\.acceptedShare) == [0.75, 0.5])
         #expect(measurement.byBehaviour[0].waits.maxNanoseconds == Self.second)
-        #expect(RetryTruth().share == nil)
+        #expect(RetryAfterAccuracy().share == nil)
     }
 
     @Test("a refusal's time is read from the body, to a fraction, else from the header, and is rounded up")
@@ -158,48 +157,6 @@ struct LoadMeasureTests {
         #expect(
             other == .failed(status: 429, code: LoadAnswer.otherThrottledCode, reason: "this address"),
             "a refusal without RateLimit headers is not the container's limit")
-    }
-
-    @Test("answers are whole wherever the bytes are cut: lengths, chunks, headers in any case, one after the other")
-    func wire() throws {
-        let text =
-            "HTTP/1.1 100 Continue\r\n\r\n"
-            + "HTTP/1.1 429 Too Many Requests\r\nretry-after: 2\r\nRateLimit-Policy: \"requests\";q=40;w=1\r\n"
-            + "RATELIMIT: \"requests\";r=0;t=0.5\r\nContent-Length: 5\r\n\r\nhello"
-            + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
-            + "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
-        let bytes = Array(text.utf8)
-        for cut in 0...bytes.count {
-            var reader = HTTPAnswerReader()
-            var answers: [HTTPAnswer] = []
-            for part in [bytes[..<cut], bytes[cut...]] {
-                var buffer = ByteBuffer(bytes: part)
-                reader.append(&buffer)
-                while let answer = try reader.next() { answers.append(answer) }
-            }
-            try #require(answers.count == 3, "cut at \(cut)")
-            #expect(answers.map(\.status) == [429, 200, 204] && answers.map(\.closes) == [false, false, true])
-            #expect(answers.map { String(buffer: $0.body) } == ["hello", "abcde", ""])
-            #expect(answers[0].retryAfterSeconds == 2 && answers[0].budget?.rate == 40)
-            #expect(answers[0].budget?.remaining == 0 && answers[0].budget?.resetSeconds == 0.5)
-            #expect(answers[1].budget == nil && !reader.isInsideAnswer)
-        }
-    }
-
-    @Test(
-        "bytes that are no answer end the connection instead of being waited on",
-        arguments: [
-            "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "nonsense\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n7fffffffffffffff\r\n",
-            "HTTP/1.1 2x0 OK\r\n\r\n",
-        ])
-    func badWire(text: String) {
-        var reader = HTTPAnswerReader()
-        var buffer = ByteBuffer(string: text)
-        reader.append(&buffer)
-        #expect(throws: HTTPAnswerError.self) { try reader.next() }
     }
 
     @Test("the machine's idle share is that of the first line of /proc/stat")

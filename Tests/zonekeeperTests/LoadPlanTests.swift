@@ -134,26 +134,26 @@ struct LoadPlanTests {
         #expect(ThrottleBehaviour.backOff.pause(attempt: 1, retryAfter: nil, unit: 0) == 100_000_000, "half at least")
     }
 
-    @Test("the retry book gives items by their time, and those of one time as they came")
-    func retryBook() {
+    @Test("the queue gives items by their time, and those of one time as they came")
+    func dueQueue() {
         var random = LoadRandom(seed: 8)
-        var book = RetryBook<Int>()
+        var queue = DueQueue<Int>()
         var naive: [(due: UInt64, item: Int)] = []
         var taken: [Int] = []
         var expected: [Int] = []
         for item in 0..<2_000 {
             let due = UInt64(random.below(50))
-            book.add(item, due: due)
+            queue.add(item, due: due)
             naive.append((due, item))
             guard item % 3 == 0 else { continue }
             let now = UInt64(random.below(40))
-            while let (_, item) = book.pop(by: now) { taken.append(item) }
+            while let (_, item) = queue.pop(by: now) { taken.append(item) }
             let ready = naive.filter { $0.due <= now }.sorted { ($0.due, $0.item) < ($1.due, $1.item) }
             expected += ready.map(\.item)
             naive.removeAll { $0.due <= now }
-            #expect(book.nextDue == naive.map(\.due).min())
+            #expect(queue.nextDue == naive.map(\.due).min())
         }
-        #expect(taken == expected && book.count == naive.count)
+        #expect(taken == expected && queue.count == naive.count)
     }
 
     @Test("options that say one thing twice, or lack the other half, are refused")

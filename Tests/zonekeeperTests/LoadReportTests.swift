@@ -154,13 +154,13 @@ struct LoadReportTests {
         after[0].cpuSeconds += 1.5
         after[1].logSyncs += 10
         after[1].logBytesWritten += 4_000
-        let cost = try #require(ClusterCost(before: before, after: after))
+        let cost = try #require(NodeCounters.spent(before: before, after: after))
         #expect(cost.logSyncs == 60)
-        #expect(ClusterCost.per1000(cost.logSyncs, operations: 2_000) == 30)
-        #expect(ClusterCost.per1000(cost.logBytesWritten, operations: 500) == 8_000)
-        #expect(ClusterCost.per1000(cost.cpuSeconds, operations: 1_500) == 1)
-        #expect(ClusterCost.per1000(1, operations: 0) == nil)
-        #expect(ClusterCost(before: after, after: before) == nil, "a node that starts anew counts from 0")
+        #expect(NodeCounters.per1000(cost.logSyncs, operations: 2_000) == 30)
+        #expect(NodeCounters.per1000(cost.logBytesWritten, operations: 500) == 8_000)
+        #expect(NodeCounters.per1000(cost.cpuSeconds, operations: 1_500) == 1)
+        #expect(NodeCounters.per1000(1, operations: 0) == nil)
+        #expect(NodeCounters.spent(before: after, after: before) == nil, "a node that starts anew counts from 0")
     }
 
     @Test("the report for programs is JSON with every figure")
@@ -168,7 +168,7 @@ struct LoadReportTests {
         var tally = measurement()
         for _ in 0..<2_000 { tally.record(.succeeded, nanoseconds: 2_000_000) }
         tally.record(.failed(status: 409, code: "CONFLICT", reason: nil), nanoseconds: 1)
-        var cost = try #require(ClusterCost(before: [], after: []))
+        var cost = try #require(NodeCounters.spent(before: [], after: []))
         cost.logSyncs = 500
         let json = try JSONParser.parse(report(tally, .closed(concurrency: 3), cost: .measured(cost, nodes: 3)).json)
         #expect(json["succeeded"] == .integer(2_000))

@@ -1,5 +1,7 @@
 import ArgumentParser
+import NIOCore
 import RecordModel
+import Synchronization
 import Testing
 
 @testable import zonekeeper
@@ -78,8 +80,8 @@ struct LoadRunTests {
             settings.behaviours = WeightedChoice([(.honour, 1), (.ignore, 1)])
             let result = try await Self.run(settings, server)
             let measurement = result.measurement
-            #expect(measurement.truth.answered > 0)
-            #expect(measurement.truth.refusalsWithTime == measurement.truth.refusals)
+            #expect(measurement.retryAfter.answered > 0)
+            #expect(measurement.retryAfter.refusalsWithTime == measurement.retryAfter.refusals)
             let (honour, ignore) = (measurement.byBehaviour[0], measurement.byBehaviour[1])
             #expect(honour.attempts > honour.requests && ignore.attempts == ignore.requests)
             #expect((honour.acceptedShare ?? 0) > (ignore.acceptedShare ?? 1))
@@ -104,6 +106,53 @@ struct LoadRunTests {
             #expect(result.measurement.byTarget[1].unanswered == 50)
             #expect(result.seconds < 1_800)
         }
+    }
+
+    @Test("answers with a length, in chunks, with headers in any case, and the last ones of a connection are counted")
+    func answers() async throws {
+        let texts = [
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 429 Too Many Requests\r\nretry-after: 2\r\n"
+                + "RateLimit-Policy: \"requests\";q=40;w=1\r\nRATELIMIT: \"requests\";r=0;t=0.5\r\n"
+                + "Content-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+        ]
+        let sent = Mutex(0)
+        let server = try await NullServer.start { _ in
+            let number = sent.withLock { sent in
+                defer { sent += 1 }
+                return sent
+            }
+            return ByteBuffer(string: texts[number % texts.count])
+        }
+        let result = try await Self.run(Self.settings(.closed(concurrency: 1), count: 20), server)
+        await server.shutdown()
+        let measurement = result.measurement
+        #expect(measurement.sent == 20 && measurement.tally.unanswered == 0)
+        #expect(measurement.tally.succeeded == 10 && measurement.tally.throttled == 5)
+        #expect(measurement.tally.errorsByStatus == [429: 5, 204: 5])
+        #expect(measurement.budget?.rate == 40 && measurement.budget?.remaining == 0)
+        #expect(measurement.budget?.resetSeconds == 0.5)
+        #expect(measurement.retryAfter.refusalsWithTime == 5)
+        #expect(measurement.retryAfter.asked.maxNanoseconds == 2_000_000_000)
+    }
+
+    @Test(
+        "bytes that are no answer end the connection instead of being waited on",
+        arguments: [
+            "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "nonsense\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
+        ])
+    func badAnswers(text: String) async throws {
+        let server = try await NullServer.start { _ in ByteBuffer(string: text) }
+        var settings = Self.settings(.closed(concurrency: 1), count: 2)
+        settings.timeoutSeconds = 3_600
+        let result = try await Self.run(settings, server)
+        await server.shutdown()
+        #expect(result.measurement.tally.unanswered == 2)
+        #expect(result.measurement.tally.errorsByTransport.keys.allSatisfy { $0.contains("answer") })
     }
 
     @Test("a run that is asked to stop ends with what it has")
@@ -132,23 +181,23 @@ struct LoadRunTests {
             let settings = Self.settings(.open(rate: 300, spacing: .even, outstandingMax: 64), seconds: 1.3)
             let result = try await Self.run(settings, server)
             let tally = result.measurement.tally
-            var glance = LoadGlance(
+            var snapshot = LoadSnapshot(
                 seconds: result.seconds, dueRate: 300, sent: result.measurement.sent, accepted: tally.succeeded,
                 throttled: tally.throttled, failed: 0, outstanding: 0, waitingToRetry: 2, notIssued: 0,
                 lately: Array(result.measurement.timeline.seconds.prefix(1)),
                 latencies: result.measurement.byTarget[0].latencies, errors: [("THROTTLED", tally.throttled)],
                 budget: result.measurement.budget)
-            let frame = LiveFrame(glance: glance, secondsMax: 2, limit: nil)
+            let frame = LiveFrame(snapshot: snapshot, secondsMax: 2, limit: nil)
             let lines = frame.lines(width: 80)
             #expect(lines.allSatisfy { $0.count <= 80 })
             #expect(lines.contains { $0.hasPrefix("throttled") && $0.hasSuffix("\(tally.throttled)") })
             #expect(lines.contains { $0.contains("limit 50/s, 0 left") })
             #expect(lines.contains { $0.contains("THROTTLED \(tally.throttled)") })
             #expect(frame.line.contains("/s throttled"))
-            glance.lately = []
-            glance.errors = []
-            glance.budget = nil
-            #expect(LiveFrame(glance: glance, secondsMax: nil, limit: nil).lines(width: 30).count == lines.count)
+            snapshot.lately = []
+            snapshot.errors = []
+            snapshot.budget = nil
+            #expect(LiveFrame(snapshot: snapshot, secondsMax: nil, limit: nil).lines(width: 30).count == lines.count)
         }
         #expect(LiveFrame.sparkline([0, 1, 2, 8], width: 3) == "▁▂█")
     }

@@ -116,7 +116,7 @@ struct LoadVerdictTests {
         }
         let share = TesterShare(LoadResult(measurement: run, seconds: 2, wasInterrupted: false, testerCPUSeconds: 0.1))
         #expect(share.limitReason == nil && share.connectionReason?.contains("--connections") == true)
-        #expect(run.truth.lateness.maxNanoseconds == Self.second, "a retry is sent when a connection takes it")
+        #expect(run.retryAfter.lateness.maxNanoseconds == Self.second, "a retry is sent when a connection takes it")
     }
 
     // MARK: The search

@@ -7,16 +7,28 @@ import Service
 
 // Who is in the cluster, and where replicas are and shall be.
 extension AdminRequest {
-    func respondAboutCluster(_ route: String) async throws(RequestFailure) -> Reply {
-        switch (method, route) {
-        case ("GET", "cluster"): break
-        case ("POST", "cluster/nodes"): try await change(.changeMap(.addNode(try node())))
-        case ("DELETE", "cluster/nodes"): try await change(.changeMap(.removeNode(try nodeParameter("id"))))
-        case ("POST", "cluster/replace"):
-            try await change(.changeMap(.replaceNode(try nodeNumber("old"), with: try node())))
-        case ("POST", "cluster/leaders"): try await change(.changeMap(try leaderChange()))
-        default: throw RequestFailure(.notFound, "no administration route '\(method) \(route)'")
-        }
+    func addNode() async throws(RequestFailure) -> Reply {
+        try await change(.changeMap(.addNode(try node())))
+        return try await cluster()
+    }
+
+    func removeNode() async throws(RequestFailure) -> Reply {
+        try await change(.changeMap(.removeNode(try nodeParameter("id"))))
+        return try await cluster()
+    }
+
+    func replaceNode() async throws(RequestFailure) -> Reply {
+        try await change(.changeMap(.replaceNode(try nodeNumber("old"), with: try node())))
+        return try await cluster()
+    }
+
+    func setLeaders() async throws(RequestFailure) -> Reply {
+        try await change(.changeMap(try leaderChange()))
+        return try await cluster()
+    }
+
+    /// The cluster's map, and how far the nodes are with it; also after a change of it.
+    func cluster() async throws(RequestFailure) -> Reply {
         do throws(RequestFailure) {
             guard let map = try await directory().map else {
                 throw RequestFailure(

@@ -81,84 +81,80 @@ struct AdminRequest: Sendable {
     }
 
     func respond() async throws(RequestFailure) -> Reply {
-        let route = url.segments.dropFirst(2).joined(separator: "/")
-        switch route.prefix(while: { $0 != "/" }) {
-        case "containers", "schema": return try await respondAboutData(route)
-        case "users", "tokens", "keys", "roles": return try await respondAboutAccess(route)
-        case "cluster": return try await respondAboutCluster(route)
-        case "limits", "usage", "audit", "providers", "sign-up": return try await respondAboutRules(route)
-        default: return try await respondAboutNode(route)
+        let path = url.segments.dropFirst(2).joined(separator: "/")
+        guard let route = AdminRoute.all.first(where: { $0.method == method && $0.path == path }) else {
+            throw RequestFailure(.notFound, "no administration route '\(method) \(path)'")
         }
+        return try await route.respond(self)()
     }
 
-    private func respondAboutData(_ route: String) async throws(RequestFailure) -> Reply {
-        switch (method, route) {
-        case ("GET", "containers"): return try await containers()
-        case ("POST", "containers"): return try await createContainer()
-        case ("POST", "containers/keys"): return try await rotateKey()
-        case ("GET", "schema"): return try await exportSchema()
-        case ("POST", "schema"): return try await importSchema()
-        case ("GET", "schema/state"): return try await schemaState()
-        case ("POST", "schema/validate"): return try await validateSchema()
-        case ("POST", "schema/deploy"): return try await deploySchema()
-        case ("POST", "schema/reset"): return try await resetDevelopment()
-        case ("POST", "schema/indexes"): return try await addIndex()
-        case ("DELETE", "schema/indexes"): return try await removeIndex()
-        default: throw unknown(route)
-        }
+    fileprivate func metrics() async throws(RequestFailure) -> Reply {
+        Reply(body: Array(context.metrics.text(of: context.node).utf8), contentType: "text/plain; version=0.0.4")
+    }
+}
+
+/// One method of one path under `/admin/1/`.
+struct AdminRoute: Sendable {
+    let method: String
+    let path: String
+    /// `AdminRequest`'s method that answers.
+    let respond: @Sendable (AdminRequest) -> () async throws(RequestFailure) -> Reply
+
+    private init(
+        _ method: String, _ path: String,
+        _ respond: @escaping @Sendable (AdminRequest) -> () async throws(RequestFailure) -> Reply
+    ) {
+        self.method = method
+        self.path = path
+        self.respond = respond
     }
 
-    private func respondAboutAccess(_ route: String) async throws(RequestFailure) -> Reply {
-        switch (method, route) {
-        case ("GET", "users"): return try await users()
-        case ("POST", "users"): return try await createUser()
-        case ("PATCH", "users"): return try await updateUser()
-        case ("DELETE", "users"): return try await deleteUser()
-        case ("POST", "users/password"): return try await setPassword()
-        case ("GET", "tokens"): return try await tokens()
-        case ("POST", "tokens"): return try await createToken()
-        case ("DELETE", "tokens"): return try await revokeToken()
-        case ("GET", "keys"): return try await keys()
-        case ("POST", "keys"): return try await createKey()
-        case ("DELETE", "keys"): return try await revokeKey()
-        case ("GET", "roles"): return try await roles()
-        case ("POST", "roles/members"): return try await addRoleMember()
-        case ("DELETE", "roles/members"): return try await removeRoleMember()
-        default: throw unknown(route)
-        }
-    }
-
-    private func respondAboutRules(_ route: String) async throws(RequestFailure) -> Reply {
-        switch (method, route) {
-        case ("GET", "limits"): return try await limits()
-        case ("PATCH", "limits"): return try await setLimits()
-        case ("GET", "limits/explain"): return try await explainLimits()
-        case ("GET", "usage"): return try await usage()
-        case ("GET", "audit"): return try await auditLog()
-        case ("GET", "providers"): return try await providers()
-        case ("POST", "providers"): return try await setProvider()
-        case ("DELETE", "providers"): return try await removeProvider()
-        case ("GET", "sign-up"): return try await signUp()
-        case ("PATCH", "sign-up"): return try await setSignUp()
-        default: throw unknown(route)
-        }
-    }
-
-    private func respondAboutNode(_ route: String) async throws(RequestFailure) -> Reply {
-        switch (method, route) {
-        case ("GET", "status"): return try await status()
-        case ("GET", "leader"): return try await leader()
-        case ("POST", "state-hash"): return try await hashState()
-        case ("GET", "state-hash"): return try await stateHashes()
-        case ("GET", "metrics"):
-            return Reply(
-                body: Array(context.metrics.text(of: context.service.node).utf8),
-                contentType: "text/plain; version=0.0.4")
-        default: throw unknown(route)
-        }
-    }
-
-    private func unknown(_ route: String) -> RequestFailure {
-        RequestFailure(.notFound, "no administration route '\(method) \(route)'")
-    }
+    /// The table of contents of the administration.
+    static let all: [AdminRoute] = [
+        .init("GET", "containers", AdminRequest.containers),
+        .init("POST", "containers", AdminRequest.createContainer),
+        .init("POST", "containers/keys", AdminRequest.rotateKey),
+        .init("GET", "schema", AdminRequest.exportSchema),
+        .init("POST", "schema", AdminRequest.importSchema),
+        .init("GET", "schema/state", AdminRequest.schemaState),
+        .init("POST", "schema/validate", AdminRequest.validateSchema),
+        .init("POST", "schema/deploy", AdminRequest.deploySchema),
+        .init("POST", "schema/reset", AdminRequest.resetDevelopment),
+        .init("POST", "schema/indexes", AdminRequest.addIndex),
+        .init("DELETE", "schema/indexes", AdminRequest.removeIndex),
+        .init("GET", "users", AdminRequest.users),
+        .init("POST", "users", AdminRequest.createUser),
+        .init("PATCH", "users", AdminRequest.updateUser),
+        .init("DELETE", "users", AdminRequest.deleteUser),
+        .init("POST", "users/password", AdminRequest.setPassword),
+        .init("GET", "tokens", AdminRequest.tokens),
+        .init("POST", "tokens", AdminRequest.createToken),
+        .init("DELETE", "tokens", AdminRequest.revokeToken),
+        .init("GET", "keys", AdminRequest.keys),
+        .init("POST", "keys", AdminRequest.createKey),
+        .init("DELETE", "keys", AdminRequest.revokeKey),
+        .init("GET", "roles", AdminRequest.roles),
+        .init("POST", "roles/members", AdminRequest.addRoleMember),
+        .init("DELETE", "roles/members", AdminRequest.removeRoleMember),
+        .init("GET", "limits", AdminRequest.limits),
+        .init("PATCH", "limits", AdminRequest.setLimits),
+        .init("GET", "limits/explain", AdminRequest.explainLimits),
+        .init("GET", "usage", AdminRequest.usage),
+        .init("GET", "audit", AdminRequest.auditLog),
+        .init("GET", "providers", AdminRequest.providers),
+        .init("POST", "providers", AdminRequest.setProvider),
+        .init("DELETE", "providers", AdminRequest.removeProvider),
+        .init("GET", "sign-up", AdminRequest.signUp),
+        .init("PATCH", "sign-up", AdminRequest.setSignUp),
+        .init("GET", "status", AdminRequest.status),
+        .init("GET", "leader", AdminRequest.leader),
+        .init("GET", "cluster", AdminRequest.cluster),
+        .init("POST", "cluster/nodes", AdminRequest.addNode),
+        .init("DELETE", "cluster/nodes", AdminRequest.removeNode),
+        .init("POST", "cluster/replace", AdminRequest.replaceNode),
+        .init("POST", "cluster/leaders", AdminRequest.setLeaders),
+        .init("GET", "metrics", AdminRequest.metrics),
+        .init("POST", "state-hash", AdminRequest.hashState),
+        .init("GET", "state-hash", AdminRequest.stateHashes),
+    ]
 }

@@ -95,7 +95,7 @@ struct WebResponder: HTTPResponder {
         case "kv": return try await keyValues(call, &headers)
         case "admin": return try await administration(call)
         case "device": throw .notBuilt("tokens for push")
-        case "openapi.json": return Reply(body: OpenAPIDocument.json())
+        case "openapi.json": return Reply(body: OpenAPIDocument.json)
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {

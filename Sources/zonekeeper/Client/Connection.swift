@@ -16,7 +16,7 @@ struct Connection: Sendable {
         return container
     }
 
-    /// The same, but where nobody answers at the URLs so far, these are tried; only those at which the token is not told to who listens.
+    /// The same with more URLs to try where nobody answers; without those that would send the token unencrypted.
     func reaching(_ urls: [String]) -> Connection {
         let more = urls.filter { $0.hasPrefix("https://") && !client.urls.contains($0) }
         if more.isEmpty { return self }
@@ -29,12 +29,26 @@ struct Connection: Sendable {
     /// Sends an administrator's request.
     /// - Parameters:
     ///   - route: what follows `/admin/1/`.
+    ///   - parameters: those that are nil are left out.
     ///   - isSlow: the server takes up to a minute, and a second attempt would be the same work once more.
     ///   - isRepeatable: whether a repeat after an unknown outcome does no harm; nil for whether it is a GET.
     /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
     func administer(
-        _ method: String, _ route: String, parameters: [(name: String, value: String)] = [], body: [UInt8] = [],
+        _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:], body: JSONValue? = nil,
         isSlow: Bool = false, isRepeatable: Bool? = nil
+    ) async throws -> ServiceResponse {
+        try await administer(
+            method, route, Self.present(parameters), body: body?.serialized() ?? [], isSlow: isSlow,
+            isRepeatable: isRepeatable)
+    }
+
+    private static func present(_ parameters: KeyValuePairs<String, String?>) -> [(name: String, value: String)] {
+        parameters.compactMap { name, value in value.map { (name, $0) } }
+    }
+
+    private func administer(
+        _ method: String, _ route: String, _ parameters: [(name: String, value: String)], body: [UInt8] = [],
+        isSlow: Bool, isRepeatable: Bool? = nil
     ) async throws -> ServiceResponse {
         try needAdministrator()
         var request = ServiceRequest(
@@ -49,13 +63,13 @@ struct Connection: Sendable {
     /// Reads a list of the administration to its end, and hands over each page's JSON.
     /// - Throws: what `administer` throws; `CommandFailure` where the pages do not go on.
     func administerPages(
-        _ route: String, parameters: [(name: String, value: String)] = [], isSlow: Bool = false,
+        _ route: String, parameters: KeyValuePairs<String, String?> = [:], isSlow: Bool = false,
         _ body: (JSONValue) throws -> Void
     ) async throws {
         var after: String?
         while true {
             let place = after.map { [(name: "after", value: $0)] } ?? []
-            let page = try await administer("GET", route, parameters: parameters + place, isSlow: isSlow).json()
+            let page = try await administer("GET", route, Self.present(parameters) + place, isSlow: isSlow).json()
             try body(page)
             guard let next = page["next"]?.string else { return }
             guard next != after else {
@@ -65,15 +79,14 @@ struct Connection: Sendable {
         }
     }
 
-    /// All entries of a list of the administration.
-    /// - Parameter key: the member that holds a page's entries.
+    /// All entries of a list of the administration, which its answers hold under the route's name.
     func administerList(
-        _ route: String, _ key: String, parameters: [(name: String, value: String)] = []
+        _ route: String, parameters: KeyValuePairs<String, String?> = [:]
     ) async throws -> [JSONValue] {
         var entries: [JSONValue] = []
         try await administerPages(route, parameters: parameters) { page in
-            guard let more = page[key]?.array else {
-                throw CommandFailure("the answer has no \(key) in it. Is this a Zonekeeper node?")
+            guard let more = page[route]?.array else {
+                throw CommandFailure("the answer has no \(route) in it. Is this a Zonekeeper node?")
             }
             entries += more
         }
@@ -84,7 +97,8 @@ struct Connection: Sendable {
     func needAdministrator() throws {
         guard client.administratorSecret != nil else {
             throw ValidationError(
-                "this needs the administrator's token; name its file with --admin-token-file, or set ZONEKEEPER_ADMIN_TOKEN_FILE"
+                "this needs the administrator's token; name its file with --admin-token-file, or set "
+                    + "ZONEKEEPER_ADMIN_TOKEN_FILE"
             )
         }
     }
@@ -111,6 +125,12 @@ struct Connection: Sendable {
         request.credentials = try userCredentials()
         if action == "set" { request.idempotencyKey = IdempotencyKeys.make() }
         return patient(request)
+    }
+
+    /// Asks for the user's preferences.
+    /// - Throws: `CommandFailure` with the server's code and reason, or what kept it from answering.
+    func preferences(_ action: String, _ json: JSONValue) async throws -> ServiceResponse {
+        try await send(try preferencesRequest(action, json)).checked()
     }
 
     /// Sends a request; whatever comes back is the answer.
@@ -145,7 +165,8 @@ struct Connection: Sendable {
             let instead =
                 settings.serverKey == nil ? "" : " A server key reaches public data only, and this is a user's."
             throw ValidationError(
-                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in NAME` or "
+                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in "
+                    + "NAME` or "
                     + "`zonekeeper token create --session --user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN.\(instead)")
         }
         return .tokens(api: try apiToken(), user: session)
@@ -155,5 +176,66 @@ struct Connection: Sendable {
         var request = request
         if let seconds = settings.patienceSeconds { request.patienceSeconds = seconds }
         return request
+    }
+}
+
+extension ServiceResponse {
+    /// The body's JSON.
+    func json() throws(CommandFailure) -> JSONValue {
+        do throws(JSONError) {
+            return try parsed()
+        } catch {
+            throw CommandFailure("the answer (HTTP status \(status)) is not JSON: \(error). Is this a Zonekeeper node?")
+        }
+    }
+
+    /// The response itself, unless it says that the request failed.
+    /// - Throws: `CommandFailure` with the error's code and reason, and when to come back.
+    func checked() throws(CommandFailure) -> ServiceResponse {
+        if isSuccess { return self }
+        guard let json = try? parsed(), let code = json["serverErrorCode"]?.string else {
+            throw CommandFailure(
+                "HTTP status \(status), without a reason. Is this a Zonekeeper node?",
+                isOutcomeUnknown: isOutcomeUnknown)
+        }
+        let later = retryAfterSeconds.map { " (try again in \(Units.seconds($0)))" } ?? ""
+        let signIn = json["redirectURL"]?.string.map { "; sign in with `zonekeeper user sign-in`, or at \($0)" } ?? ""
+        let doubt =
+            followsUncertainty && isOutcomeUnknown
+            ? ". So ended the last attempt; an earlier one may have been done: look before you repeat it" : ""
+        throw CommandFailure(
+            "\(code): \(json["reason"]?.string ?? "no reason given")\(later)\(signIn)\(doubt)",
+            isOutcomeUnknown: isOutcomeUnknown)
+    }
+
+    /// The objects that a member of the answer holds.
+    func entries(_ key: String) throws(CommandFailure) -> [JSONValue] { try json()[key]?.array ?? [] }
+
+    /// The failures of single records or zones inside an answer, as `CODE: name: reason`.
+    static func failures(in members: [JSONValue]) -> [String] {
+        members.compactMap { member in
+            guard let code = member["serverErrorCode"]?.string else { return nil }
+            let name = member["recordName"]?.string.map { "\($0): " } ?? ""
+            return "\(code): \(name)\(member["reason"]?.string ?? "")"
+        }
+    }
+}
+
+extension Bool {
+    /// A parameter that is left out where it is false.
+    var parameter: String? { self ? "true" : nil }
+}
+
+extension CommandFailure {
+    /// A command that could not ask the cluster.
+    init(_ error: ServiceClientError) { self.init(error.message) }
+
+    /// Does what needs a file, a key or a setting; where that cannot be used, the command fails with the same words.
+    static func orElse<Value>(_ body: () throws(ServiceClientError) -> Value) throws(CommandFailure) -> Value {
+        do throws(ServiceClientError) {
+            return try body()
+        } catch {
+            throw CommandFailure(error)
+        }
     }
 }

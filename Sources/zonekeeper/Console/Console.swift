@@ -1,6 +1,7 @@
 import Foundation
+import RecordModel
 
-/// Why a command could not do what it was asked, in words for whoever typed it: one line, without a full stop.
+/// Why a command failed, in words for its user: one line, without a full stop.
 struct CommandFailure: Error, CustomStringConvertible {
     var message: String
     /// Whether what was asked for may have been done nevertheless.
@@ -25,17 +26,26 @@ enum Console {
     /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    static func write(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+    static func write(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
     /// Writes a part of a text to standard output, as it is.
-    static func printPart(_ text: String) {
-        if !text.isEmpty { FileHandle.standardOutput.write(Data(text.utf8)) }
-    }
+    static func printPart(_ text: String) { write(Array(text.utf8), to: STDOUT_FILENO) }
 
     /// Writes a document, such as the server's JSON, to standard output, with one line feed at its end.
     static func print(_ bytes: [UInt8]) {
-        FileHandle.standardOutput.write(Data(bytes))
-        if bytes.last != UInt8(ascii: "\n") { FileHandle.standardOutput.write(Data("\n".utf8)) }
+        write(bytes.last == UInt8(ascii: "\n") ? bytes : bytes + [UInt8(ascii: "\n")], to: STDOUT_FILENO)
+    }
+
+    /// Gives up at the first error that is not an interruption: the reader may be gone, and a load has a limit to put
+    /// back.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
     }
 }
 
@@ -74,5 +84,90 @@ struct ProgressLine {
 extension String {
     func replacingPrefix(_ prefix: String, with other: String) -> String {
         hasPrefix(prefix) ? other + dropFirst(prefix.count) : self
+    }
+}
+
+/// Rows under headings, in columns as wide as their widest cell.
+struct Table {
+    var headings: [String]
+    private(set) var rows: [[String]] = []
+
+    init(_ headings: String...) { self.headings = headings }
+
+    init(headings: [String]) { self.headings = headings }
+
+    /// A heading, and what stands under it of each object.
+    typealias Column = (heading: String, cell: (JSONValue) -> String)
+
+    /// A row for each object of an answer.
+    init(_ objects: [JSONValue], _ columns: [Column]) {
+        headings = columns.map(\.heading)
+        for object in objects { add(columns.map { $0.cell(object) }) }
+    }
+
+    /// Adds a row; control characters, which would break the line or command the terminal, become spaces.
+    mutating func add(_ cells: [String]) {
+        precondition(cells.count == headings.count, "\(cells.count) cells under \(headings.count) headings")
+        rows.append(cells.map { String($0.map { $0.isNewline || $0.hasControl ? " " : $0 }) })
+    }
+
+    /// The table's lines; the last column is not padded.
+    var text: String {
+        var widths: [Int] = []
+        return lines(widths: &widths)
+    }
+
+    /// The lines of a table that is printed piece by piece: the first piece has the headings.
+    /// - Parameter widths: of the columns up to now, empty before the first piece; they only grow.
+    func lines(widths: inout [Int]) -> String {
+        let isFirst = widths.isEmpty
+        if isFirst { widths = headings.map(\.count) }
+        for row in rows {
+            for (column, cell) in row.enumerated() { widths[column] = max(widths[column], cell.count) }
+        }
+        return ((isFirst ? [headings] : []) + rows).map { [widths] row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                line += cell
+                if column + 1 < row.count { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
+            }
+            return line.trimmingTrailingSpaces
+        }.joined(separator: "\n")
+    }
+}
+
+extension String {
+    fileprivate var trimmingTrailingSpaces: String {
+        var text = self[...]
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+
+    /// At most `count` characters, the last of them an ellipsis where something was cut.
+    func shortened(to count: Int) -> String { self.count <= count ? self : prefix(count - 1) + "…" }
+}
+
+extension Character {
+    /// Whether a control character is in it (Unicode's general category Cc).
+    fileprivate var hasControl: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
+}
+
+extension JSONValue {
+    /// A member as people read it; empty where it is missing.
+    func text(_ key: String) -> String { self[key]?.plainText ?? "" }
+
+    /// A member that is in milliseconds since 1970, as a time.
+    func time(_ key: String) -> String {
+        guard case .integer(let milliseconds)? = self[key] else { return "" }
+        return Times.text(milliseconds)
+    }
+
+    /// A string as it is, anything else as JSON.
+    var plainText: String {
+        switch self {
+        case .string(let text): text
+        case .null: ""
+        default: String(decoding: serialized(), as: UTF8.self)
+        }
     }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 
 /// Amounts as people read and write them: decimal units, as storage is sold and CloudKit's limits are stated.
@@ -9,7 +10,8 @@ enum Units {
         "tib": 1 << 40, "pib": 1 << 50,
     ]
 
-    /// Such as `999 bytes`, `1.2 MB`, `100 MB`: two digits or more, cut rather than rounded up, so that what is shown as full is.
+    /// Such as `999 bytes`, `1.2 MB`, `100 MB`: two digits or more, cut rather than rounded up, so that what is shown
+    /// as full is.
     static func bytes(_ count: Int64) -> String {
         var unit = 0
         var scale: UInt64 = 1
@@ -34,7 +36,8 @@ enum Units {
         return (count < 0 ? "-" : "") + String(text.reversed())
     }
 
-    /// Such as `0.25 s`, `12.5 s`, `2 min`, `1 h 5 min`; rounded up, so that whoever waits so long has waited long enough.
+    /// Such as `0.25 s`, `12.5 s`, `2 min`, `1 h 5 min`; rounded up: a caller that waits this long has waited long
+    /// enough.
     static func seconds(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "\(seconds) s" }
         if seconds < 60 {
@@ -62,5 +65,46 @@ enum Units {
         let (product, overflow) = digits.multipliedReportingOverflow(by: Int128(factor))
         guard !overflow, product % scale == 0 else { return nil }
         return Int64(exactly: product / scale)
+    }
+}
+
+/// Times as commands read and print them.
+enum Times {
+    /// Milliseconds since 1970, now.
+    static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+    /// Such as `2026-01-31T12:00:00Z`.
+    static func text(_ milliseconds: Int64) -> String {
+        Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+    }
+
+    static func text(_ date: Date) -> String { date.formatted(.iso8601) }
+
+    /// Reads milliseconds since 1970, or a time as ISO 8601 writes it; nil for anything else.
+    static func milliseconds(_ text: String) -> Int64? {
+        if let number = Int64(text) { return number }
+        let plain = Date.ISO8601FormatStyle()
+        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        guard let date = (try? plain.parse(text)) ?? (try? fractional.parse(text)) else { return nil }
+        return Int64((date.timeIntervalSince1970 * 1_000).rounded())
+    }
+}
+
+/// A span of time such as `90s`, `15m`, `12h` or `14d`.
+struct Lifetime: ExpressibleByArgument, Hashable {
+    var seconds: Int64
+
+    init(seconds: Int64) { self.seconds = seconds }
+
+    init?(argument: String) {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let last = argument.last, let unit = units[last], let count = Int64(argument.dropLast()), count > 0,
+            case let (seconds, isTooLong) = count.multipliedReportingOverflow(by: unit), !isTooLong
+        else { return nil }
+        self.seconds = seconds
+    }
+
+    var defaultValueDescription: String {
+        seconds % 86_400 == 0 ? "\(seconds / 86_400)d" : "\(seconds)s"
     }
 }

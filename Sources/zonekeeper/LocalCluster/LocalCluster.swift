@@ -1,5 +1,7 @@
+import AsyncHTTPClient
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// The nodes of a configuration, as processes of this machine.
 struct LocalCluster {
@@ -15,7 +17,8 @@ struct LocalCluster {
             for (key, port) in [("clientPort", process.node.clientPort), ("peerPort", process.node.peerPort)] {
                 guard let problem = PortCheck.problem(host: process.node.host, port: port) else { continue }
                 throw CommandFailure(
-                    "port \(port) on \(process.node.host) \(problem). It is the \(key) of node \(process.node.id): stop what "
+                    "port \(port) on \(process.node.host) \(problem). It is the \(key) of node \(process.node.id): "
+                        + "stop what "
                         + "uses it, or change it in \(layout.path). No node was started")
             }
         }
@@ -46,7 +49,7 @@ struct LocalCluster {
             guard clock.now < end else {
                 progress.abandon()
                 let late = processes.filter { process in
-                    statuses.contains { $0.node.id == process.node.id && $0.state != .ready }
+                    statuses.contains { $0.id == process.node.id && $0.state != .ready }
                 }
                 let logs = late.map { "node \($0.node.id), log \(layout.log(of: $0.node)):\n\($0.logTail())" }
                 throw CommandFailure(
@@ -91,5 +94,132 @@ struct LocalCluster {
         for process in processes { unlink(layout.pidFile(of: process.node)) }
         if !running.isEmpty { progress.finish("\(running.count) of \(running.count) nodes stopped") }
         return running.map(\.process.node.id)
+    }
+}
+
+extension LocalCluster {
+    /// Asks every node of the configuration, all at once.
+    func statuses() async throws -> [NodeStatus] {
+        let nodes = layout.file.nodes.map { node in
+            NodeStatus(
+                id: node.id, clientURL: node.clientURL, peerAddress: node.peerAddress,
+                pid: NodeProcess(node: node, layout: layout).pid,
+                isLocal: ["localhost", "::1"].contains(node.host) || node.host.hasPrefix("127."))
+        }
+        guard Paths.exists(layout.clientAuthority) else { return nodes }
+        let secret = try? AdministratorSecret.read(layout.administratorToken)
+        let http = try ServiceClient.http(authority: layout.clientAuthority, connectSeconds: 1)
+        let statuses = await NodeStatus.ask(nodes, http, administratorSecret: secret)
+        try await http.shutdown()
+        return statuses
+    }
+
+    /// What one of these nodes says of the cluster's members; nil where none can be asked.
+    func overview(_ urls: [String]) async throws -> ClusterOverview? {
+        guard !urls.isEmpty, let secret = try? AdministratorSecret.read(layout.administratorToken) else { return nil }
+        let http = try ServiceClient.http(authority: layout.clientAuthority, connectSeconds: 1)
+        let client = ServiceClient(http: http, urls: urls, administratorSecret: secret)
+        var request = ServiceRequest(.get, "/admin/1/cluster", isAdministrative: true)
+        request.patienceSeconds = 0
+        request.timeoutSeconds = 5
+        let json = try? await client.send(request).json()
+        try await http.shutdown()
+        return json.flatMap { try? ClusterOverview($0) }
+    }
+}
+
+/// What a node of a cluster is at.
+struct NodeStatus: Hashable, Sendable {
+    enum State: String, Hashable, Sendable {
+        /// It serves: every group that it holds has a leader.
+        case ready
+        /// It runs, and cannot serve yet.
+        case starting
+        /// It does not run.
+        case stopped
+        /// It should be there and does not answer.
+        case unreachable
+    }
+
+    /// How a node answered when asked whether it is ready.
+    enum Health: Hashable, Sendable {
+        case ready
+        case notReady
+        /// Nobody listens.
+        case refused
+        /// No answer, or none that can be trusted.
+        case silent
+    }
+
+    var id: UInt64
+    var clientURL: String
+    var peerAddress: String
+    /// The process on this machine that `cluster up` started.
+    var pid: Int32?
+    /// Whether it could only run on this machine.
+    var isLocal = false
+    var state = State.stopped
+    /// The shards that it leads, ascending.
+    var leads: [Int] = []
+
+    /// What to make of an answer to `/health/ready`.
+    static func state(health: Health, isRunning: Bool, isLocal: Bool) -> State {
+        switch health {
+        case .ready: .ready
+        case .notReady: .starting
+        case .refused: isRunning ? .starting : isLocal ? .stopped : .unreachable
+        case .silent: .unreachable
+        }
+    }
+
+    /// Asks nodes for their state, all at once, and for the shards that they lead where the secret is known.
+    static func ask(
+        _ nodes: [NodeStatus], _ http: HTTPClient, administratorSecret secret: String?
+    ) async -> [NodeStatus] {
+        let statuses = await withTaskGroup(of: NodeStatus.self) { tasks in
+            for node in nodes {
+                let client = ServiceClient(http: http, urls: [node.clientURL], administratorSecret: secret)
+                tasks.addTask { await node.asked(client) }
+            }
+            return await tasks.reduce(into: []) { $0.append($1) }
+        }
+        return statuses.sorted { $0.id < $1.id }
+    }
+
+    private func asked(_ client: ServiceClient) async -> NodeStatus {
+        let health = await Self.health(of: client)
+        var status = self
+        status.state = Self.state(health: health, isRunning: pid != nil, isLocal: isLocal)
+        if health == .ready || health == .notReady, client.administratorSecret != nil {
+            status.leads = await Self.leads(of: client)
+        }
+        return status
+    }
+
+    private static func health(of client: ServiceClient) async -> NodeStatus.Health {
+        do {
+            var request = ServiceRequest(.get, "/health/ready")
+            request.patienceSeconds = 0
+            request.timeoutSeconds = 2
+            return try await client.send(request).status == 200 ? .ready : .notReady
+        } catch let error as ServiceUnreachable {
+            return error.isRefused ? .refused : .silent
+        } catch {
+            return .silent
+        }
+    }
+
+    private static func leads(of client: ServiceClient) async -> [Int] {
+        var request = ServiceRequest(.get, "/admin/1/status", isAdministrative: true)
+        request.patienceSeconds = 0
+        request.timeoutSeconds = 2
+        guard let response = try? await client.send(request), let json = try? response.json() else { return [] }
+        return (json["replicas"]?.array ?? []).compactMap { replica in
+            // Group 0 is the directory; shard i is group i + 1.
+            guard replica["role"]?.string == "leader", case .integer(let group)? = replica["group"], group > 0 else {
+                return nil
+            }
+            return Int(group - 1)
+        }.sorted()
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Storage
 
 /// A node's process on this machine, as its pid file names it.
@@ -6,7 +7,8 @@ struct NodeProcess: Sendable {
     var node: ClusterFile.Node
     var layout: ClusterLayout
 
-    /// The process that runs this node; nil where the pid file is missing, or its number belongs to something else by now.
+    /// The process that runs this node; nil where the pid file is missing, or its number belongs to something else by
+    /// now.
     var pid: Int32? {
         guard let bytes = try? readWholeFile(at: layout.pidFile(of: node)),
             let pid = Int32(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)),
@@ -25,7 +27,8 @@ struct NodeProcess: Sendable {
         return Array(line.dropFirst().prefix(arguments.count)) == arguments
     }
 
-    /// Starts the node as a process of its own session, so that it outlives this one and its terminal, and writes the pid file.
+    /// Starts the node as a process of its own session, so that it outlives this one and its terminal, and writes the
+    /// pid file.
     func start() throws(CommandFailure) -> Int32 {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             throw CommandFailure("/proc/self/exe cannot be read, so this program cannot start itself")
@@ -45,5 +48,83 @@ struct NodeProcess: Sendable {
         guard let bytes = try? readWholeFile(at: layout.log(of: node)) else { return "" }
         let text = String(decoding: bytes.suffix(16_384), as: UTF8.self)
         return text.split(separator: "\n").suffix(lines).map { "  " + $0 }.joined(separator: "\n")
+    }
+}
+
+/// Starts a process that does not depend on this one.
+enum DetachedProcess {
+    /// glibc's flag for `setsid` in the child; a macro that Swift does not see.
+    private static let newSession: Int32 = 0x80
+
+    /// Starts a program in a new session, with no input, its output and errors appended to a file, default signal
+    /// handling, and this process's environment.
+    /// - Returns: its process id. As long as this process lives it is a child of it.
+    static func start(_ program: String, _ arguments: [String], log: String) throws(CommandFailure) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        let flags = newSession | Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        var pid: pid_t = 0
+        let words = ([program] + arguments).map { strdup($0) }
+        defer { for word in words { free(word) } }
+        let code = posix_spawn(&pid, program, &actions, &attributes, words + [nil], environ)
+        guard code == 0 else {
+            throw CommandFailure(
+                "\(program) cannot be started with its output in \(log): \(String(cString: strerror(code)))")
+        }
+        return pid
+    }
+
+    /// How a child of this process ended; nil while it runs.
+    static func end(of pid: pid_t) -> String? {
+        var status: Int32 = 0
+        guard waitpid(pid, &status, WNOHANG) == pid else { return nil }
+        let signal = status & 0x7F
+        return signal == 0 ? "exit code \(status >> 8 & 0xFF)" : "signal \(signal)"
+    }
+}
+
+/// Whether a port can be listened on.
+enum PortCheck {
+    /// Listens on the port for a moment.
+    /// - Returns: why it cannot be used; nil if it can.
+    static func problem(host: String, port: Int) -> String? {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_PASSIVE
+        var found: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, "\(port)", &hints, &found)
+        guard code == 0, let address = found?.pointee else {
+            return "'\(host)' is not known: \(String(cString: gai_strerror(code)))"
+        }
+        defer { freeaddrinfo(found) }
+        let descriptor = socket(address.ai_family, address.ai_socktype, address.ai_protocol)
+        guard descriptor >= 0 else { return String(cString: strerror(errno)) }
+        defer { close(descriptor) }
+        var yes: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        guard bind(descriptor, address.ai_addr, address.ai_addrlen) == 0, listen(descriptor, 1) == 0 else {
+            switch errno {
+            case EADDRINUSE: return "is in use"
+            case EADDRNOTAVAIL: return "cannot be used, as \(host) is no address of this machine"
+            default: return "cannot be used: \(String(cString: strerror(errno)))"
+            }
+        }
+        return nil
     }
 }

@@ -1,0 +1,363 @@
+import ArgumentParser
+import Directory
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper audit`
+struct AuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit", abstract: "Show the audit log, and verify that nothing in it was changed.",
+        subcommands: [AuditShowCommand.self, AuditVerifyCommand.self])
+}
+
+/// `zonekeeper audit show`
+struct AuditShowCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show what administrators changed, who signed in, and what was refused; the newest records last.",
+        discussion: "A request's id finds it in the logs of the nodes it crossed.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: ArgumentHelp("How many of the newest records (usually 50).", valueName: "count"))
+    var last: Int?
+
+    @Option(help: ArgumentHelp("Every record with a higher number instead.", valueName: "sequence"))
+    var after: UInt64?
+
+    @Flag(help: "Every record instead.")
+    var all = false
+
+    func validate() throws {
+        if [last != nil, after != nil, all].count(where: \.self) > 1 {
+            throw ValidationError("only one of --last, --after and --all is expected")
+        }
+        if let last, !(1...1_000_000).contains(last) { throw ValidationError("--last: 1 to 1,000,000 is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let pages = AuditPages(connection: connection)
+        var start = after ?? 0
+        if after == nil, !all {
+            let newest = try await pages.newest()
+            start = newest - min(newest, UInt64(last ?? 50))
+        }
+        // Page by page: the log may be long, and its beginning is of use before its end is there.
+        var printer = AuditPrinter(isJSON: options.json)
+        try await pages.each(after: start) { Console.printPart(printer.text(of: $0.records)) }
+        Console.printPart(printer.end)
+    }
+}
+
+/// Records of the audit log as they are printed, in as many pieces as there are pages.
+struct AuditPrinter {
+    private let isJSON: Bool
+    /// Of the table's columns.
+    private var widths: [Int] = []
+    private var isEmpty = true
+
+    init(isJSON: Bool) { self.isJSON = isJSON }
+
+    mutating func text(of records: [JSONValue]) -> String {
+        guard !records.isEmpty else { return "" }
+        defer { isEmpty = false }
+        guard isJSON else { return Self.table(records).lines(widths: &widths) + "\n" }
+        let texts = records.map { String(decoding: $0.serialized(), as: UTF8.self) }
+        return (isEmpty ? #"{"records":["# : ",\n") + texts.joined(separator: ",\n")
+    }
+
+    /// What comes after the last page.
+    var end: String {
+        guard isJSON else { return isEmpty ? "no records\n" : "" }
+        return (isEmpty ? #"{"records":["# : "") + "]}\n"
+    }
+
+    private static func table(_ records: [JSONValue]) -> Table {
+        var table = Table("RECORD", "TIME", "ACTOR", "ACTION", "SUBJECT", "OUTCOME", "ADDRESS", "REQUEST")
+        for record in records {
+            let count = record.amount("count") ?? 1
+            table.add([
+                record.text("sequence"), record.time("time"), record.text("actor"), record.text("action"),
+                record.text("subject").shortened(to: 60),
+                record.text("outcome").shortened(to: 80) + (count > 1 ? " (\(Units.count(count)) times)" : ""),
+                record.text("address"), record.text("requestID"),
+            ])
+        }
+        return table
+    }
+}
+
+/// `zonekeeper audit verify`
+struct AuditVerifyCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Compute the audit log's chain of hashes here, from its records, and say where it breaks.",
+        discussion: """
+            Each record's hash covers the one before it, so none can be changed, taken out or put in without breaking \
+            the \
+            chain. Who can write to every node's disk could make a whole new chain: keep the newest hash somewhere \
+            else \
+            from time to time, and name it with --expect later. The exit code is 1 where something is wrong.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "A record's number and hash, as an earlier `audit verify` said; may be repeated.",
+            valueName: "sequence:hash")
+    )
+    var expect: [AuditMark] = []
+
+    func run(on connection: Connection) async throws {
+        var chain = AuditChain(expecting: expect)
+        try await AuditPages(connection: connection).each(after: 0) { page in
+            for (position, json) in page.records.enumerated() {
+                let record = try AuditRecord(json)
+                if position == 0 { try AuditChain.check(first: record, of: page) }
+                try chain.take(record)
+            }
+        }
+        try chain.finish()
+        try show(chain.json, chain.text)
+    }
+}
+
+/// A record of the audit log and the hash that it had.
+struct AuditMark: Hashable {
+    var sequence: UInt64
+    var hash: [UInt8]
+}
+
+extension AuditMark: ExpressibleByArgument {
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let sequence = UInt64(parts[0]), sequence > 0, let hash = HexText.bytes(parts[1]),
+            hash.count == 32
+        else { return nil }
+        self.sequence = sequence
+        self.hash = hash
+    }
+}
+
+/// The chain as far as it was read.
+struct AuditChain {
+    private var expected: [AuditMark]
+    private var first: AuditRecord?
+    private var last: AuditRecord?
+    private var count: Int64 = 0
+
+    init(expecting expected: [AuditMark]) { self.expected = expected }
+
+    /// - Throws: `CommandFailure` if a page does not begin where the server keeps that it must: records are gone that
+    ///   are not past retention.
+    static func check(first record: AuditRecord, of page: AuditAnswer) throws(CommandFailure) {
+        guard record.sequence == page.firstSequence ?? record.sequence,
+            record.previousHash == page.firstPreviousHash ?? record.previousHash
+        else {
+            throw CommandFailure(
+                "the audit log was changed: record \(page.firstSequence ?? record.sequence) is missing, record "
+                    + "\(record.sequence) stands where it was")
+        }
+    }
+
+    /// - Throws: `CommandFailure` if the record is not what it was, or does not follow the one before it.
+    mutating func take(_ record: AuditRecord) throws(CommandFailure) {
+        if let broken = AuditRecord.verify([record], following: last) {
+            let good = last.map { "every record up to \($0.sequence) is right" } ?? "it is the first one"
+            throw CommandFailure(
+                broken == record.sequence
+                    ? "the audit log was changed: record \(broken) is not what it was, or does not follow the one "
+                        + "before "
+                        + "it; \(good)"
+                    : "the audit log was changed: record \(broken) is missing, record \(record.sequence) follows; "
+                        + "\(good)"
+            )
+        }
+        if record.sequence == 1, record.previousHash != AuditRecord.firstPreviousHash {
+            throw CommandFailure("the audit log was changed: record 1 follows a record that never was")
+        }
+        for mark in expected where mark.sequence == record.sequence && mark.hash != record.hash {
+            throw CommandFailure(
+                "the audit log is not the one that was: record \(mark.sequence) has the hash "
+                    + "\(Hex.encode(record.hash)), not "
+                    + Hex.encode(mark.hash))
+        }
+        expected.removeAll { $0.sequence == record.sequence }
+        first = first ?? record
+        last = record
+        count += 1
+    }
+
+    /// The log ends here.
+    /// - Throws: `CommandFailure` if a record that was expected did not come, though it is not past retention.
+    func finish() throws(CommandFailure) {
+        guard let mark = expected.first else { return }
+        if let first, mark.sequence < first.sequence {
+            throw CommandFailure(
+                "record \(mark.sequence) is past retention: the log begins with record \(first.sequence), so it "
+                    + "cannot be "
+                    + "compared")
+        }
+        throw CommandFailure(
+            "the audit log is not the one that was: record \(mark.sequence) is missing, the newest is "
+                + "\(last?.sequence ?? 0)"
+        )
+    }
+
+    /// The number and hash of the newest record, to keep elsewhere; empty where there is none.
+    var mark: String { last.map { "\($0.sequence):\(Hex.encode($0.hash))" } ?? "" }
+
+    var text: String {
+        guard let first else { return "the audit log has no records" }
+        let earlier = first.sequence > 1 ? " (from record \(first.sequence); earlier ones are past retention)" : ""
+        let records = count == 1 ? "1 record is" : "\(Units.count(count)) records are"
+        return "\(records) right\(earlier)\nnewest \(mark)"
+    }
+
+    var json: JSONValue {
+        .members([
+            "valid": .bool(true), "records": .integer(count),
+            "first": first.map { .integer(Int64(clamping: $0.sequence)) },
+            "last": last.map { .integer(Int64(clamping: $0.sequence)) }, "newest": .string(mark),
+        ])
+    }
+}
+
+/// A page of the audit log.
+struct AuditAnswer {
+    var records: [JSONValue]
+    var isLast: Bool
+    /// The number that the first record must have, where the server says it.
+    var firstSequence: UInt64?
+    /// The hash that the first record must follow: also what is kept of records past retention.
+    var firstPreviousHash: [UInt8]?
+}
+
+/// The audit log as an administrator reads it, page by page.
+struct AuditPages {
+    var connection: Connection
+
+    private static let recordsPerPage = 500
+
+    /// Records with higher numbers than `sequence`, in order.
+    /// - Throws: `CommandFailure` where the server says that more are coming and sends none: that is no end.
+    func page(after sequence: UInt64, limit: Int = recordsPerPage) async throws -> AuditAnswer {
+        let response = try await connection.administer(
+            "GET", "audit", parameters: ["after": String(sequence), "limit": String(limit)]
+        ).json()
+        guard let records = response["records"]?.array else {
+            throw CommandFailure("the answer has no records in it. Is this a Zonekeeper node?")
+        }
+        let isLast = response["moreComing"] != .bool(true)
+        guard isLast || !records.isEmpty else {
+            throw CommandFailure(
+                "the audit log has no record after \(sequence), though the answer says that more are coming")
+        }
+        return AuditAnswer(
+            records: records, isLast: isLast,
+            firstSequence: response.amount("firstSequence").flatMap { UInt64(exactly: $0) },
+            firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { HexText.bytes($0) })
+    }
+
+    /// Hands over every record after `sequence`, a page at a time.
+    func each(after sequence: UInt64, _ body: (AuditAnswer) throws -> Void) async throws {
+        var sequence = sequence
+        while true {
+            let answer = try await page(after: sequence)
+            try body(answer)
+            if answer.isLast { return }
+            guard let last = answer.records.last?.sequence, last > sequence else {
+                throw CommandFailure(
+                    "the audit log does not go on after record \(sequence), though it says that it does")
+            }
+            sequence = last
+        }
+    }
+
+    /// The number of the newest record, 0 where there is none; found in few requests however long the log is.
+    func newest() async throws -> UInt64 {
+        var search = NewestSearch()
+        while let probe = search.probe {
+            let found = try await page(after: probe, limit: 1).records.first
+            search.answered(found?.sequence)
+        }
+        return search.newest
+    }
+}
+
+/// Finds the highest number of a log that can only be asked for the first record after one.
+struct NewestSearch: Hashable {
+    /// The highest number known to be there.
+    private(set) var newest: UInt64 = 0
+    /// No record has a number above this one; nil while none is known.
+    private var bound: UInt64?
+    private var step: UInt64 = 1
+
+    /// The number after which to ask; nil once the newest is known.
+    var probe: UInt64? {
+        guard let bound else { return newest == 0 ? 0 : newest + step - 1 }
+        return bound == newest ? nil : newest + (bound - newest) / 2
+    }
+
+    /// - Parameter sequence: of the first record after the probe; nil where none follows.
+    mutating func answered(_ sequence: UInt64?) {
+        guard let probe else { return }
+        guard let sequence, sequence > probe else { return bound = probe }
+        newest = sequence
+        if bound == nil { step *= 2 }
+        // The log may have grown meanwhile.
+        if let bound, bound < sequence { self.bound = sequence }
+    }
+}
+
+extension JSONValue {
+    /// The number of a record of the audit log.
+    var sequence: UInt64? { amount("sequence").flatMap { UInt64(exactly: $0) } }
+}
+
+extension AuditRecord {
+    /// Reads a record of the administration's answer, with everything that its hash is made of.
+    /// - Throws: `CommandFailure` naming the member at fault.
+    init(_ json: JSONValue) throws(CommandFailure) {
+        let sequence = json.sequence ?? 0
+        func missing(_ key: String) -> CommandFailure {
+            CommandFailure("record \(sequence) of the audit log has no right '\(key)', so it cannot be verified")
+        }
+        func text(_ key: String) throws(CommandFailure) -> String {
+            guard let text = json[key]?.string else { throw missing(key) }
+            return text
+        }
+        func bytes(_ key: String) throws(CommandFailure) -> [UInt8] {
+            guard let bytes = HexText.bytes(try text(key)) else { throw missing(key) }
+            return bytes
+        }
+        guard sequence > 0 else { throw missing("sequence") }
+        guard let time = json.amount("time") else { throw missing("time") }
+        guard let count = json.amount("count").flatMap({ UInt64(exactly: $0) }) else { throw missing("count") }
+        self.init(
+            sequence: sequence, previousHash: try bytes("previousHash"),
+            event: AuditEvent(
+                origin: AuditOrigin(
+                    actor: try text("actor"), requestID: try text("requestID"), address: try text("address"), time: time
+                ),
+                action: try text("action"), subject: try text("subject"), outcome: try text("outcome"), count: count),
+            hash: try bytes("hash"))
+    }
+}
+
+/// Hexadecimal digits.
+enum HexText {
+    /// Nil for anything but pairs of digits.
+    static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for position in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[position], let low = digits[position + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
+    }
+}

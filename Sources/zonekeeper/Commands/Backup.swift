@@ -1,0 +1,288 @@
+import ArgumentParser
+import Glibc
+import RecordModel
+import ServiceClient
+import Storage
+
+/// `zonekeeper backup`
+struct BackupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Copy a whole stopped cluster into a folder.",
+        discussion: """
+            Every node of the configuration must have its data on this machine, and be stopped. The copies are \
+            read again and verified before the backup counts as one. Encrypted fields are sealed in it: without \
+            the cluster's encryption key they cannot be read again.
+            """)
+
+    @OptionGroup var options: ConfigOptions
+
+    @Option(help: ArgumentHelp("The backup's folder, missing or empty.", valueName: "folder"))
+    var to: String
+
+    @Flag(help: "Copy certificates, their keys, the encryption key and the administrator's token as well.")
+    var withSecrets = false
+
+    func run() async throws {
+        let target = Paths.absolute(to)
+        let manifest = try ClusterBackup(
+            layout: try options.layout(), target: target, withSecrets: withSecrets
+        ).run()
+        let bytes = manifest.files.reduce(0) { $0 + $1.size }
+        print(
+            "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
+                + "\(target)"
+        )
+        if !withSecrets {
+            print("keep a copy of the encryption key elsewhere: encrypted fields of this backup open with no other")
+        }
+    }
+}
+
+/// `zonekeeper restore`
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Put a backup back as the data of a cluster that has none.",
+        discussion: """
+            The configuration must have the backup's cluster name and nodes, and no node may have data. Zones \
+            get new incarnations at the next start: change tags and sync tokens that clients hold are then \
+            answered as expired. A node that joined after the backup was made must be stopped and its folder deleted \
+            before: it would hold the restored data for an old copy, and have the others fetch its own.
+            """)
+
+    @OptionGroup var options: ConfigOptions
+
+    @Option(help: ArgumentHelp("The backup's folder.", valueName: "folder"))
+    var from: String
+
+    @Flag(
+        help: "Put certificates, the encryption key and the administrator's token back as well, where they are missing."
+    )
+    var withSecrets = false
+
+    func run() async throws {
+        let layout = try options.layout()
+        let manifest = try ClusterRestore(
+            layout: layout, source: Paths.absolute(from), withSecrets: withSecrets
+        ).run()
+        print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
+        if !Paths.exists(layout.encryptionKey) {
+            print(
+                "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with "
+                    + "no other"
+            )
+        }
+        print("stop all nodes that joined later, and delete their folders: they would take this for an old copy")
+        print("start them with `zonekeeper cluster up --config \(options.config)`")
+    }
+}
+
+/// Makes a copy of a whole stopped cluster.
+struct ClusterBackup {
+    var layout: ClusterLayout
+    /// The backup's folder; absolute, missing or empty.
+    var target: String
+    var withSecrets: Bool
+
+    /// Copies every node's folder, then reads the copies again and holds them against what was copied.
+    /// - Throws: `CommandFailure`; the target is then no backup, as its manifest is missing.
+    func run() throws -> BackupManifest {
+        // Held until the copies are done.
+        var locks: [FolderLock] = []
+        for node in layout.file.nodes { locks.append(try NodeFiles.lock(layout.folder(of: node), node: node.id)) }
+        defer { withExtendedLifetime(locks) {} }
+        do {
+            guard try NodeFiles.isEmpty(target) else {
+                throw CommandFailure("\(target) is not empty: name a folder for this backup only")
+            }
+            try makeFolder(at: target)
+            let files = try copy(try sources())
+            let manifest = BackupManifest(
+                cluster: layout.file.name, nodes: layout.file.nodes.map(\.id), created: Times.now,
+                hasSecrets: withSecrets,
+                files: files)
+            try Self.verify(manifest, in: target)
+            try replaceFile(at: "\(target)/\(BackupManifest.fileName)", with: manifest.serialized)
+            try fsyncFolder(at: Paths.folder(of: target))
+            return manifest
+        } catch let error as DiskError {
+            throw CommandFailure("the backup is not complete: \(error.operation) of \(error.path): \(error.reason)")
+        }
+    }
+
+    /// What to copy, and where to below the target.
+    private func sources() throws(DiskError) -> [(source: String, path: String)] {
+        var sources: [(source: String, path: String)] = []
+        for node in layout.file.nodes {
+            let folder = layout.folder(of: node)
+            sources += try NodeFiles.list(in: folder).map { (folder + "/" + $0, "node-\(node.id)/\($0)") }
+        }
+        guard withSecrets else { return sources }
+        if Paths.exists(layout.administratorToken) { sources.append((layout.administratorToken, "admin.token")) }
+        for name in try listFolder(at: layout.certificates) {
+            let path = "\(layout.certificates)/\(name)"
+            if name.hasPrefix("node-") {
+                sources += try listFolder(at: path).map { ("\(path)/\($0)", "certs/\(name)/\($0)") }
+            } else {
+                sources.append((path, "certs/" + name))
+            }
+        }
+        return sources
+    }
+
+    private func copy(_ sources: [(source: String, path: String)]) throws(DiskError) -> [BackupManifest.File] {
+        var total: Int64 = 0
+        for (source, _) in sources { total += Int64(try DiskFile(path: source, flags: O_RDONLY).size()) }
+        var progress = ByteProgress("copied", total: total)
+        var files: [BackupManifest.File] = []
+        var folders: Set<String> = [target]
+        for (source, path) in sources {
+            let folder = Paths.folder(of: "\(target)/\(path)")
+            if folders.insert(folder).inserted {
+                try makeFolder(at: folder)
+                folders.insert(Paths.folder(of: folder))
+            }
+            let sum = try FileCopy.copy(from: source, to: "\(target)/\(path)", mode: 0o600) { progress.add($0) }
+            files.append(BackupManifest.File(path: path, size: sum.size, sha256: sum.sha256))
+        }
+        for folder in folders.sorted() { try fsyncFolder(at: folder) }
+        progress.finish()
+        return files
+    }
+
+    /// Reads every file of a backup and holds it against the manifest.
+    static func verify(_ manifest: BackupManifest, in folder: String) throws {
+        var progress = ByteProgress("verified", total: manifest.files.reduce(0) { $0 + $1.size })
+        for file in manifest.files {
+            let sum: FileCopy.Sum
+            do throws(DiskError) {
+                sum = try FileCopy.sum(of: "\(folder)/\(file.path)") { progress.add($0) }
+            } catch {
+                throw CommandFailure("\(folder)/\(file.path) cannot be read: \(error.reason). The backup is damaged")
+            }
+            guard sum == FileCopy.Sum(size: file.size, sha256: file.sha256) else {
+                throw CommandFailure(
+                    "\(folder)/\(file.path) is not what was copied (\(sum.size) bytes, SHA-256 \(sum.sha256)). The "
+                        + "backup is "
+                        + "damaged")
+            }
+        }
+        progress.finish()
+    }
+}
+
+/// Puts a backup back as the data of a cluster that has none.
+///
+/// Each node's folder gets a file `restored.json`, by which the node begins new incarnations of its zones: what clients
+/// know of the time after the backup is then answered as expired, never silently wrong.
+struct ClusterRestore {
+    var layout: ClusterLayout
+    /// The backup's folder; absolute.
+    var source: String
+    /// Whether certificates and the administrator's token are put back as well, where they are missing.
+    var withSecrets: Bool
+
+    /// Checks the whole backup first, then copies. A node's folder appears whole or not at all.
+    /// - Throws: `CommandFailure`.
+    func run() throws -> BackupManifest {
+        let manifest = try manifest()
+        for node in layout.file.nodes {
+            let folder = layout.folder(of: node)
+            guard try NodeFiles.isEmpty(folder) else {
+                throw CommandFailure(
+                    "\(folder) has data already: move it away first; a restore replaces nothing")
+            }
+        }
+        try ClusterBackup.verify(manifest, in: source)
+        do throws(DiskError) {
+            try copy(manifest)
+        } catch {
+            throw CommandFailure("the restore is not complete: \(error.operation) of \(error.path): \(error.reason)")
+        }
+        return manifest
+    }
+
+    private func manifest() throws -> BackupManifest {
+        let path = "\(source)/\(BackupManifest.fileName)"
+        let bytes: [UInt8]
+        do throws(DiskError) {
+            bytes = try readWholeFile(at: path)
+        } catch {
+            throw CommandFailure("\(path) cannot be read: \(error.reason). Is this the folder of a finished backup?")
+        }
+        let manifest = try BackupManifest(parsing: bytes)
+        guard manifest.cluster == layout.file.name else {
+            throw CommandFailure(
+                "the backup is of cluster '\(manifest.cluster)', the configuration names '\(layout.file.name)'")
+        }
+        let nodes = layout.file.nodes.map(\.id).sorted()
+        guard manifest.nodes == nodes else {
+            throw CommandFailure(
+                "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it "
+                    + "was made of"
+            )
+        }
+        if withSecrets, !manifest.hasSecrets {
+            throw CommandFailure(
+                "the backup has no certificates and no administrator's token: it was made without --with-secrets")
+        }
+        return manifest
+    }
+
+    private func copy(_ manifest: BackupManifest) throws(DiskError) {
+        var progress = ByteProgress("restored", total: manifest.files.reduce(0) { $0 + $1.size })
+        let incarnation = JSONValue.members(["incarnation": .integer(Times.now)]).serialized()
+        try makeFolder(at: layout.data)
+        for node in layout.file.nodes {
+            let folder = layout.folder(of: node)
+            let temporary = folder + ".restoring"
+            try Self.remove(temporary)
+            let files = manifest.files.filter { $0.path.hasPrefix("node-\(node.id)/") }
+            for file in files {
+                let name = file.path.dropFirst("node-\(node.id)/".count)
+                try copy(file, to: "\(temporary)/\(name)", progress: &progress)
+            }
+            try replaceFile(at: temporary + "/restored.json", with: incarnation)
+            for folder in [temporary, temporary + "/log", temporary + "/shards"] where Paths.exists(folder) {
+                try fsyncFolder(at: folder)
+            }
+            // An empty folder may be in the place.
+            guard rmdir(folder) == 0 || errno == ENOENT else {
+                throw DiskError(operation: "rmdir", path: folder, code: errno)
+            }
+            try renameFile(at: temporary, to: folder)
+        }
+        if withSecrets { try copySecrets(manifest, progress: &progress) }
+        try fsyncFolder(at: layout.data)
+        progress.finish()
+    }
+
+    private func copySecrets(_ manifest: BackupManifest, progress: inout ByteProgress) throws(DiskError) {
+        for file in manifest.files where file.path == "admin.token" || file.path.hasPrefix("certs/") {
+            let path = "\(layout.data)/\(file.path)"
+            if !Paths.exists(path) { try copy(file, to: path, progress: &progress) }
+        }
+    }
+
+    private func copy(
+        _ file: BackupManifest.File, to path: String, progress: inout ByteProgress
+    ) throws(DiskError) {
+        try makeFolder(at: Paths.folder(of: path))
+        let mode: mode_t = file.path.hasPrefix("certs/") && file.path.hasSuffix(".pem") ? 0o644 : 0o600
+        let sum = try FileCopy.copy(from: "\(source)/\(file.path)", to: path, mode: mode) { progress.add($0) }
+        guard sum.sha256 == file.sha256 else { throw DiskError(operation: "verify", path: path, code: EIO) }
+    }
+
+    /// Removes what an interrupted restore left: a folder of files and one level of folders.
+    private static func remove(_ folder: String) throws(DiskError) {
+        guard Paths.exists(folder) else { return }
+        for name in try listFolder(at: folder) {
+            let path = "\(folder)/\(name)"
+            if unlink(path) == 0 { continue }
+            for inner in try listFolder(at: path) { try removeFile(at: "\(path)/\(inner)") }
+            guard rmdir(path) == 0 else { throw DiskError(operation: "rmdir", path: path, code: errno) }
+        }
+        guard rmdir(folder) == 0 else { throw DiskError(operation: "rmdir", path: folder, code: errno) }
+    }
+}

@@ -1,0 +1,315 @@
+import ArgumentParser
+import Foundation
+import RecordModel
+import ServiceClient
+import Storage
+
+/// `zonekeeper cluster`
+struct ClusterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cluster",
+        abstract:
+            "Start, look at and stop the nodes of a configuration file on this machine; change who is in a cluster.",
+        subcommands: [
+            ClusterUpCommand.self, ClusterStatusCommand.self, ClusterDownCommand.self, ClusterAddCommand.self,
+            ClusterRemoveCommand.self, ClusterReplaceCommand.self, ClusterTransferCommand.self,
+        ])
+}
+
+/// The configuration file that a cluster's commands are about.
+struct ConfigOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The cluster's configuration file. Its `data` folder is relative to the file's own folder.",
+            valueName: "file"))
+    var config: String
+
+    func layout() throws(CommandFailure) -> ClusterLayout { try ClusterLayout.read(config) }
+}
+
+/// `zonekeeper cluster up`
+struct ClusterUpCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "up",
+        abstract: "Start every node of a configuration file, and wait until each is ready.",
+        discussion: """
+            Certificates, the encryption key and the administrator's token are made where they are missing. \
+            Nodes that run already are left alone, so this may be done again at any time.
+            """)
+
+    @OptionGroup var options: ConfigOptions
+
+    @Option(help: "How long to wait for the nodes, in seconds.")
+    var timeout = 60
+
+    func run() async throws {
+        let layout = try options.layout()
+        do throws(DiskError) {
+            try makeFolder(at: layout.data + "/logs")
+        } catch {
+            throw CommandFailure("the data folder \(layout.data) cannot be made: \(error.reason)")
+        }
+        let made = try CertificateMaking.makeMissing(for: layout)
+        if made.authorities || !made.nodes.isEmpty {
+            print("made development certificates in \(layout.certificates)")
+        }
+        if made.encryptionKey { print("made the encryption key \(layout.encryptionKey)") }
+        if try AdministratorSecret.makeIfMissing(at: layout.administratorToken) {
+            print("made the administrator's token \(layout.administratorToken)")
+        }
+        let cluster = LocalCluster(layout: layout)
+        let started = try cluster.startMissing()
+        let statuses = try await cluster.awaitReady(started, timeoutSeconds: timeout)
+        print(ClusterTable.text(statuses))
+    }
+}
+
+/// `zonekeeper cluster status`
+struct ClusterStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract:
+            "Say of each node whether it is ready, which shards it leads, and how far replicas are where they shall be."
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "The cluster's configuration file. Without one ZONEKEEPER_URLS, ZONEKEEPER_CA and "
+                + "ZONEKEEPER_ADMIN_TOKEN_FILE say where to ask.", valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, leads}]}.")
+    var json = false
+
+    func run() async throws {
+        let (statuses, overview) = try await state()
+        if json { return Console.print(ClusterTable.json(statuses)) }
+        print(ClusterTable.text(statuses))
+        if let overview { print(ClusterTable.text(overview, besides: statuses)) }
+    }
+
+    private func state() async throws -> (statuses: [NodeStatus], overview: ClusterOverview?) {
+        guard let config else { return try await ClientOptions.parse([]).withConnection(Self.state(on:)) }
+        let cluster = LocalCluster(layout: try ClusterLayout.read(config))
+        let statuses = try await cluster.statuses()
+        if json { return (statuses, nil) }
+        return (statuses, try await cluster.overview(statuses.filter { $0.state == .ready }.map(\.clientURL)))
+    }
+
+    /// The nodes as the cluster itself names them, each asked for its state.
+    static func state(on connection: Connection) async throws -> (statuses: [NodeStatus], overview: ClusterOverview?) {
+        let overview = try ClusterOverview(await connection.administer("GET", "cluster").json())
+        let nodes = overview.nodes.map {
+            NodeStatus(id: UInt64(clamping: $0.id), clientURL: $0.clientURL, peerAddress: $0.peerAddress)
+        }
+        let client = connection.client
+        return (await NodeStatus.ask(nodes, client.http, administratorSecret: client.administratorSecret), overview)
+    }
+}
+
+/// The nodes of a cluster as people and as programs read them.
+enum ClusterTable {
+    static func text(_ statuses: [NodeStatus]) -> String {
+        var table = Table("NODE", "STATE", "PID", "CLIENTS", "PEERS", "LEADS SHARDS")
+        for status in statuses {
+            table.add([
+                "\(status.id)", status.state.rawValue, status.pid.map { "\($0)" } ?? "-", status.clientURL,
+                status.peerAddress, status.leads.map(String.init).joined(separator: " "),
+            ])
+        }
+        return table.text
+    }
+
+    /// What the configuration file does not say: other nodes, and replicas on their way.
+    static func text(_ overview: ClusterOverview, besides statuses: [NodeStatus]) -> String {
+        let known = statuses.map { Int64($0.id) }
+        var lines = overview.nodes.filter { !known.contains($0.id) }.map { node in
+            "node \(node.id) at \(node.clientURL) is in the cluster too; the configuration file does not name it"
+        }
+        lines += overview.nodes.filter(\.isLeaving).map { "node \($0.id) is being removed" }
+        lines += overview.removed.filter { known.contains($0) }.map { "node \($0) was removed from the cluster" }
+        let members = overview.nodes.map(\.id)
+        lines += known.filter { !members.contains($0) && !overview.removed.contains($0) }.map {
+            "node \($0) is not in the cluster yet: add it with `zonekeeper cluster add \($0)`"
+        }
+        lines.append(overview.progress)
+        return lines.joined(separator: "\n")
+    }
+
+    static func json(_ statuses: [NodeStatus]) -> [UInt8] {
+        let nodes = statuses.map { status in
+            JSONValue.members([
+                "id": .integer(Int64(clamping: status.id)), "pid": status.pid.map { .integer(Int64($0)) } ?? .null,
+                "clientURL": .string(status.clientURL), "peerAddress": .string(status.peerAddress),
+                "state": .string(status.state.rawValue), "leads": .array(status.leads.map { .integer(Int64($0)) }),
+            ])
+        }
+        return JSONValue.members(["nodes": .array(nodes)]).serialized()
+    }
+}
+
+/// `zonekeeper cluster down`
+struct ClusterDownCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "down", abstract: "Stop the nodes that `cluster up` started on this machine.")
+
+    @OptionGroup var options: ConfigOptions
+
+    @Flag(help: "Kill what does not stop. Nothing acknowledged is lost; the next start takes longer.")
+    var force = false
+
+    @Option(help: "How long to wait for the nodes, in seconds.")
+    var timeout = 20
+
+    func run() async throws {
+        let stopped = try await LocalCluster(layout: try options.layout()).stop(
+            timeoutSeconds: timeout, isForced: force)
+        print(
+            stopped.isEmpty ? "no node was running" : "stopped node \(stopped.map(String.init).joined(separator: ", "))"
+        )
+    }
+}
+
+/// `zonekeeper cluster add`
+struct ClusterAddCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Take a new node into the cluster, which takes its part of the shards.",
+        discussion: """
+            The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
+            certificates of its own (`zonekeeper certs create`). It may be started before or after. Its id must never \
+            have \
+            been another node's.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var follow: FollowOptions
+    @OptionGroup var new: NewNodeOptions
+
+    @Argument(help: "The node's id.")
+    var node: UInt64
+
+    func run(on connection: Connection) async throws {
+        try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
+            "POST", "cluster/nodes", new.json(id: node),
+            isDone: { $0.isSettled && $0.nodes.contains { $0.id == Int64(node) && $0.hasJoined } },
+            progress: \.progress, result: "node \(node) is in the cluster")
+    }
+}
+
+/// `zonekeeper cluster remove`
+struct ClusterRemoveCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Move everything away from a node, and let it go.",
+        discussion: """
+            The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be \
+            deleted. Its \
+            id is not given again. A node that every shard needs cannot go before another has come.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var follow: FollowOptions
+
+    @Argument(help: "The node's id.")
+    var node: UInt64
+
+    func run(on connection: Connection) async throws {
+        try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
+            "DELETE", "cluster/nodes", parameters: ["id": "\(node)"],
+            isDone: { $0.isSettled && $0.removed.contains(Int64(node)) },
+            progress: \.progress, result: "node \(node) is not in the cluster any more; its folder can be deleted")
+    }
+}
+
+/// `zonekeeper cluster replace`
+struct ClusterReplaceCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replace",
+        abstract: "Let a new node take the place of another, replica by replica.",
+        discussion: """
+            The old node may be running or lost. A node that only lost its folder needs no command: it is started \
+            again, and \
+            fetches its data from the others.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var follow: FollowOptions
+    @OptionGroup var new: NewNodeOptions
+
+    @Argument(help: "The id of the node that leaves.")
+    var old: UInt64
+
+    @Argument(help: "The id of the node that comes.")
+    var node: UInt64
+
+    func run(on connection: Connection) async throws {
+        try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
+            "POST", "cluster/replace", new.json(id: node, inPlaceOf: old),
+            isDone: { $0.isSettled && $0.removed.contains(Int64(old)) },
+            progress: \.progress,
+            result: "node \(node) has taken the place of node \(old), whose folder can be deleted")
+    }
+}
+
+/// `zonekeeper cluster transfer`
+struct ClusterTransferCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "transfer",
+        abstract: "Say which node leads a shard or the directory, or take the lead from a node.",
+        discussion: """
+            zonekeeper cluster transfer 3 --to 2              node 2 leads shard 3
+            zonekeeper cluster transfer directory --to 2      node 2 leads the directory
+            zonekeeper cluster transfer --all-from 1          node 1 leads nothing, the others do
+            zonekeeper cluster transfer --all-from 1 --to 2   node 2 leads what node 1 led, where it has a replica
+
+            It holds until it is said otherwise: a node that was away gets its lead back.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var follow: FollowOptions
+
+    @Argument(help: "The number of a shard, or `directory`.")
+    var group: GroupArgument?
+
+    @Option(help: ArgumentHelp("The node that shall lead nothing.", valueName: "node"))
+    var allFrom: UInt64?
+
+    @Option(help: ArgumentHelp("The node that shall lead.", valueName: "node"))
+    var to: UInt64?
+
+    func validate() throws {
+        if (group == nil) == (allFrom == nil) {
+            throw ValidationError("a shard or `directory` is expected, or --all-from with a node, and not both")
+        }
+        if group != nil, to == nil { throw ValidationError("--to is missing: the node that shall lead") }
+    }
+
+    private var result: String {
+        let heir = to.map { "node \($0)" } ?? "the other nodes"
+        if let allFrom { return "what node \(allFrom) led is led by \(heir) where they have a replica" }
+        return "\(group?.shard.map { "shard \($0)" } ?? "the directory") is led by \(heir)"
+    }
+
+    func run(on connection: Connection) async throws {
+        let heir = to.map { JSONValue.integer(Int64(clamping: $0)) }
+        let body = JSONValue.members([
+            "shard": (group?.shard).map { .integer(Int64($0)) }, "from": allFrom.map { .integer(Int64(clamping: $0)) },
+            (allFrom == nil ? "node" : "to"): heir,
+        ])
+        try await ClusterChange(connection: connection, follow: follow, isJSON: options.json).run(
+            "POST", "cluster/leaders", body, isDone: \.areLeadersSettled, progress: \.leaderProgress, result: result)
+    }
+}
+
+/// A shard by its number, or the directory.
+struct GroupArgument: ExpressibleByArgument, Hashable {
+    /// Nil for the directory.
+    var shard: Int?
+
+    init?(argument: String) {
+        if argument == "directory" { return }
+        guard let number = Int(argument), number >= 0 else { return nil }
+        shard = number
+    }
+}

@@ -1,0 +1,232 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+
+/// How long a command follows what it brought about.
+struct FollowOptions: ParsableArguments {
+    @Flag(help: "Return when the change is decided; the nodes go on with it.")
+    var noWait = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long to show the progress, in seconds, or such as 10m (usually 30m). The nodes go on in any case.",
+            valueName: "time"))
+    var wait: Patience?
+
+    var seconds: Double { wait?.seconds ?? 1_800 }
+}
+
+/// A node that is to be in the cluster: where the others and clients reach it.
+struct NewNodeOptions: ParsableArguments {
+    @Option(help: "The host at which the other nodes and clients reach the node.")
+    var host: String
+
+    @Option(help: "Its client port.")
+    var clientPort: Int
+
+    @Option(help: "Its peer port.")
+    var peerPort: Int
+
+    func validate() throws {
+        for (name, port) in [("--client-port", clientPort), ("--peer-port", peerPort)]
+        where !(1...65_535).contains(port) {
+            throw ValidationError("\(name): 1 to 65535 is expected")
+        }
+        if host.isEmpty || ClusterFile.Node.isWildcard(host) {
+            throw ValidationError("--host: the name or the address at which the others reach the node is expected")
+        }
+    }
+
+    /// - Parameter old: the node in whose place it comes, if any.
+    func json(id: UInt64, inPlaceOf old: UInt64? = nil) -> JSONValue {
+        let node = ClusterFile.Node(id: id, host: host, clientPort: clientPort, peerPort: peerPort)
+        return .members([
+            "old": old.map { .integer(Int64(clamping: $0)) }, "id": .integer(Int64(clamping: id)),
+            "peerHost": .string(host), "peerPort": .integer(Int64(peerPort)), "clientURL": .string(node.clientURL),
+        ])
+    }
+}
+
+extension Connection {
+    /// The same, but where nobody answers at the URLs so far, the cluster's other nodes are asked.
+    fileprivate func reaching(_ overview: ClusterOverview) -> Connection {
+        reaching(overview.nodes.filter { $0.hasJoined && !$0.isLeaving }.map(\.clientURL))
+    }
+}
+
+/// Has the cluster's map changed, and shows how far the nodes have come.
+struct ClusterChange {
+    var connection: Connection
+    var follow: FollowOptions
+    var isJSON: Bool
+
+    /// - Parameters:
+    ///   - isDone: whether there is nothing to wait for any more.
+    ///   - progress: the line to show meanwhile.
+    ///   - result: the last line.
+    func run(
+        _ method: String, _ route: String, parameters: KeyValuePairs<String, String?> = [:],
+        _ body: JSONValue? = nil, isDone: (ClusterOverview) -> Bool, progress: (ClusterOverview) -> String,
+        result: String
+    ) async throws {
+        // Who is asked may be the one that leaves: then another says what came of it.
+        let nodes = try ClusterOverview(await connection.administer("GET", "cluster").json())
+        let connection = connection.reaching(nodes)
+        var response = try await connection.administer(
+            method, route, parameters: parameters, body: body, isRepeatable: true)
+        if !follow.noWait { response = try await wait(response, by: connection, isDone: isDone, progress: progress) }
+        if isJSON { return Console.print(response.body) }
+        print(result)
+    }
+
+    private func wait(
+        _ first: ServiceResponse, by connection: Connection, isDone: (ClusterOverview) -> Bool,
+        progress: (ClusterOverview) -> String
+    ) async throws -> ServiceResponse {
+        let end = ContinuousClock.now + .seconds(follow.seconds)
+        var line = ProgressLine()
+        var connection = connection
+        var response = first
+        while true {
+            let overview = try ClusterOverview(response.json())
+            if isDone(overview) {
+                line.finish(progress(overview))
+                return response
+            }
+            line.show(progress(overview))
+            // All nodes that were there before may go.
+            connection = connection.reaching(overview)
+            response = try await look(by: connection, until: end, progress(overview), &line)
+        }
+    }
+
+    /// How the cluster is a little later.
+    /// - Throws: `CommandFailure` where that is too late.
+    private func look(
+        by connection: Connection, until end: ContinuousClock.Instant, _ progress: String, _ line: inout ProgressLine
+    ) async throws -> ServiceResponse {
+        var problem: CommandFailure?
+        while ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(300))
+            do {
+                return try await connection.administer("GET", "cluster")
+            } catch let error as CommandFailure {
+                // Who is asked may be the one that leaves, or be without the directory for a moment.
+                line.show("asking again: \(error)")
+                problem = error
+            }
+        }
+        line.abandon()
+        let state = problem.map { "\(progress) when asked last, and now: \($0)" } ?? "\(progress), and the nodes go on"
+        throw CommandFailure(
+            "not done after \(Int(follow.seconds)) s: \(state). See how far they come with `zonekeeper cluster "
+                + "status`, or run this "
+                + "again")
+    }
+}
+
+/// What the administration says of the cluster's nodes and groups, in words.
+struct ClusterOverview: Hashable, Sendable {
+    /// A shard or the directory.
+    struct Group: Hashable, Sendable {
+        var name: String
+        var isSettled: Bool
+        var leader: Int64?
+        var preferredLeader: Int64?
+        /// What holds it up; empty where nothing is known to.
+        var waitsFor: String
+        /// Entries that the member which is furthest behind lacks, and its node.
+        var lag: (node: Int64, entries: Int64)?
+
+        static func == (left: Self, right: Self) -> Bool {
+            left.name == right.name && left.isSettled == right.isSettled && left.leader == right.leader
+                && left.preferredLeader == right.preferredLeader && left.waitsFor == right.waitsFor
+                && left.lag?.node == right.lag?.node && left.lag?.entries == right.lag?.entries
+        }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+
+    struct Node: Hashable, Sendable {
+        var id: Int64
+        var clientURL: String
+        var peerAddress: String
+        var isLeaving: Bool
+        var hasJoined: Bool
+        var replicas: Int64
+        var leads: Int64
+    }
+
+    var epoch: Int64
+    var isSettled: Bool
+    var nodes: [Node]
+    var removed: [Int64]
+    var groups: [Group]
+
+    /// - Throws: `CommandFailure` if the answer is not one about a cluster.
+    init(_ json: JSONValue) throws(CommandFailure) {
+        guard case .integer(let epoch)? = json["epoch"], case .bool(let isSettled)? = json["settled"],
+            let nodes = json["nodes"]?.array, let groups = json["groups"]?.array
+        else { throw CommandFailure("the answer says nothing of a cluster. Is this a Zonekeeper node?") }
+        self.epoch = epoch
+        self.isSettled = isSettled
+        self.nodes = nodes.map { node in
+            Node(
+                id: Self.number(node["id"]) ?? 0, clientURL: node.text("clientURL"),
+                peerAddress: node.text("peerAddress"), isLeaving: node["leaving"] == .bool(true),
+                hasJoined: node["joined"] == .bool(true), replicas: Self.number(node["replicas"]) ?? 0,
+                leads: Self.number(node["leads"]) ?? 0)
+        }
+        removed = (json["removed"]?.array ?? []).compactMap { Self.number($0) }
+        self.groups = groups.map { group in
+            let lags = (group["lag"]?.array ?? []).compactMap { entry -> (node: Int64, entries: Int64)? in
+                guard let node = Self.number(entry["node"]), let entries = Self.number(entry["missingEntries"]) else {
+                    return nil
+                }
+                return (node, entries)
+            }
+            return Group(
+                name: Self.number(group["shard"]).map { "shard \($0)" } ?? "directory",
+                isSettled: group["settled"] == .bool(true), leader: Self.number(group["leader"]),
+                preferredLeader: Self.number(group["preferredLeader"]), waitsFor: group.text("waitsFor"),
+                lag: lags.max { $0.entries < $1.entries })
+        }
+    }
+
+    private static func number(_ json: JSONValue?) -> Int64? {
+        if case .integer(let number)? = json { number } else { nil }
+    }
+
+    /// How far the replicas have moved.
+    var progress: String {
+        let settled = groups.count { $0.isSettled }
+        var parts = ["\(settled) of \(groups.count) groups have the members they shall have"]
+        if let first = groups.first(where: { !$0.isSettled }) { parts.append(first.state) }
+        let absent = nodes.filter { !$0.hasJoined }.map { "\($0.id)" }
+        if !absent.isEmpty { parts.append("node \(absent.joined(separator: ", ")) has not come yet") }
+        if settled == groups.count, let leaving = nodes.first(where: \.isLeaving) {
+            parts.append("node \(leaving.id) is about to go")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    /// How far leadership has moved.
+    var leaderProgress: String {
+        let right = groups.count { $0.leader == $0.preferredLeader }
+        let first = groups.first { $0.leader != $0.preferredLeader }.map { group in
+            "; \(group.name) is still led by \(group.leader.map { "node \($0)" } ?? "nobody")"
+        }
+        return "\(right) of \(groups.count) groups are led by the node that shall lead them" + (first ?? "")
+    }
+
+    var areLeadersSettled: Bool { groups.allSatisfy { $0.leader == $0.preferredLeader } }
+}
+
+extension ClusterOverview.Group {
+    /// What an unsettled group is at.
+    var state: String {
+        if leader == nil { return "\(name) has no leader" }
+        let behind = lag.map { ", node \($0.node) lacks \($0.entries) entries" } ?? ""
+        return "\(name): \(waitsFor.isEmpty ? "a change is under way" : waitsFor)\(behind)"
+    }
+}

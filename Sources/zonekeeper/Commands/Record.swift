@@ -1,0 +1,304 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper record`
+struct RecordCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record", abstract: "Save, get, query, follow, delete and import records.",
+        subcommands: [
+            RecordSaveCommand.self, RecordGetCommand.self, RecordQueryCommand.self, RecordChangesCommand.self,
+            RecordDeleteCommand.self, RecordImportCommand.self,
+        ])
+}
+
+/// `zonekeeper record save`
+struct RecordSaveCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "save",
+        abstract: "Create a record; with --tag or --force, change one.",
+        discussion: """
+            Fields are field=value, which the server converts to the schema's type, or field:TYPE=value with \
+            STRING, INT64, DOUBLE, TIMESTAMP, BYTES (base64), LOCATION (latitude,longitude), REFERENCE (a record \
+            name), one of these with _LIST, DELETE_SELF (a reference; the record goes when its target goes), \
+            VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Option(help: "The record type.")
+    var type: String
+
+    @Option(help: "The record name; without one the server makes one.")
+    var name: String?
+
+    @Option(help: "Change the record, if this is still its change tag.")
+    var tag: String?
+
+    @Option(help: "The name of the parent record, of the same zone; '' clears it.")
+    var parent: String?
+
+    @Flag(help: "Change the record whatever its change tag, or create it.")
+    var force = false
+
+    @Option(
+        help: ArgumentHelp("Read the fields from a JSON object in this file; `-` is standard input.", valueName: "file")
+    )
+    var jsonFile: String?
+
+    @Argument(help: ArgumentHelp("Fields.", valueName: "field=value"))
+    var fields: [String] = []
+
+    func validate() throws {
+        if jsonFile != nil, !fields.isEmpty {
+            throw ValidationError("either fields or --json-file is expected, not both")
+        }
+        if tag != nil, force { throw ValidationError("either --tag or --force is expected, not both") }
+        if tag != nil || force, name == nil {
+            throw ValidationError("--tag and --force need --name, the record to change")
+        }
+        for field in fields { _ = try FieldArgument(parsing: field) }
+    }
+
+    func run(on connection: Connection) async throws {
+        let (nameInFile, fields) = try givenFields()
+        let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
+        let record = JSONValue.members([
+            "recordName": (name ?? nameInFile).map { .string($0) }, "recordType": .string(type),
+            "recordChangeTag": tag.map { .string($0) },
+            "parent": parent.map { $0.isEmpty ? .null : .members(["recordName": .string($0)]) }, "fields": fields,
+        ])
+        let response = try await connection.send(
+            try place.modify([.members(["operationType": .string(kind), "record": record])], on: connection))
+        let records = try response.records()
+        try RecordFailures.report(response, asJSON: options.json, records) { saved in
+            "saved \(saved.text("recordName")) (\(saved.text("recordType"))), tag \(saved.text("recordChangeTag"))"
+        }
+    }
+
+    private func givenFields() throws -> (recordName: String?, fields: JSONValue) {
+        guard let jsonFile else {
+            let members = try fields.map { text in
+                let field = try FieldArgument(parsing: text)
+                return JSONValue.Member(field.name, field.json)
+            }
+            return (nil, .object(members))
+        }
+        let text = try InputFile.read(jsonFile)
+        let json: JSONValue
+        do throws(JSONError) {
+            json = try JSONParser.parse(Array(text.utf8))
+        } catch {
+            throw CommandFailure("\(jsonFile) is not JSON: \(error)")
+        }
+        return try FieldsObject.read(json)
+    }
+}
+
+/// `zonekeeper record get`
+struct RecordGetCommand: ClientCommand {
+    static let configuration = CommandConfiguration(commandName: "get", abstract: "Print records, each by its name.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Argument(help: "Record names, at most 200.")
+    var names: [String]
+
+    func run(on connection: Connection) async throws {
+        let records = names.map { JSONValue.members(["recordName": .string($0)]) }
+        let response = try await connection.send(
+            try place.request("records/lookup", ["records": .array(records)], on: connection))
+        let found = try response.records()
+        try RecordFailures.report(response, asJSON: options.json, found, RecordTable.details)
+    }
+}
+
+/// `zonekeeper record delete`
+struct RecordDeleteCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete records, each by its name.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Option(help: "Delete the one record only if this is still its change tag.")
+    var tag: String?
+
+    @Argument(help: "Record names, at most 200.")
+    var names: [String]
+
+    func validate() throws {
+        if tag != nil, names.count != 1 { throw ValidationError("--tag is for one record") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let operations = names.map { name in
+            JSONValue.members([
+                "operationType": .string(tag == nil ? "forceDelete" : "delete"),
+                "record": .members(["recordName": .string(name), "recordChangeTag": tag.map { .string($0) }]),
+            ])
+        }
+        let response = try await connection.send(try place.modify(operations, on: connection))
+        let records = try response.records()
+        try RecordFailures.report(response, asJSON: options.json, records) { "deleted \($0.text("recordName"))" }
+    }
+}
+
+/// `zonekeeper record changes`
+struct RecordChangesCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes",
+        abstract: "List what changed in a zone since a token, and the token to go on from.",
+        discussion: """
+            Pages are followed to the end. Each record stands once, as it is now, in the order of its latest \
+            change; deleted ones too. The zone is a custom one of the user's private database: the default zone \
+            has no change feed.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: "The zone.")
+    var zone: String
+
+    @Option(help: ArgumentHelp("The token of the last time.", valueName: "token"))
+    var token: String?
+
+    @Flag(help: "Everything from the zone's beginning, as without --token.")
+    var fromStart = false
+
+    @Flag(help: "The newest change first.")
+    var reverse = false
+
+    @Option(parsing: .singleValue, help: "Only records of this type; may be repeated.")
+    var type: [String] = []
+
+    @Option(help: ArgumentHelp("The fields to print, with commas between them.", valueName: "fields"))
+    var desiredKeys: String?
+
+    func validate() throws {
+        if fromStart, token != nil { throw ValidationError("either --from-start or --token is expected, not both") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let (records, token) = try await changes(on: connection)
+        try show(
+            .members(["records": .array(records), "syncToken": .string(token)]),
+            "\(records.isEmpty ? "no changes" : ChangesTable.text(records))\ntoken \(token)")
+    }
+
+    /// Page after page, to the end.
+    private func changes(on connection: Connection) async throws -> (records: [JSONValue], token: String) {
+        let keys = desiredKeys.map { $0.split(separator: ",").map { JSONValue.string(String($0)) } }
+        var records: [JSONValue] = []
+        var token = token
+        while true {
+            let request = JSONValue.members([
+                "zoneID": ZoneRequests.id(zone), "syncToken": token.map { .string($0) },
+                "reverse": reverse ? .bool(true) : nil, "desiredKeys": keys.map { .array($0) },
+                "desiredRecordTypes": type.isEmpty ? nil : .array(type.map { .string($0) }),
+            ])
+            let response = try await connection.send(
+                try connection.request("private", "changes/zone", .members(["zones": .array([request])]))
+            ).checked()
+            guard let page = try response.json()["zones"]?.array?.first else {
+                throw CommandFailure("the answer has no zone in it. Is this a Zonekeeper node?")
+            }
+            if let code = page["serverErrorCode"]?.string { throw CommandFailure("\(code): \(page.text("reason"))") }
+            guard let next = page["syncToken"]?.string else {
+                throw CommandFailure("the answer has no sync token in it. Is this a Zonekeeper node?")
+            }
+            records += page["records"]?.array ?? []
+            token = next
+            if page["moreComing"] != .bool(true) { return (records, next) }
+        }
+    }
+}
+
+/// Entries of a change feed as people read them.
+enum ChangesTable {
+    static func text(_ records: [JSONValue]) -> String {
+        let columns: [Table.Column] = [
+            ("CHANGE", { $0["deleted"] == .bool(true) ? "deleted" : "saved" }),
+            ("RECORD NAME", { $0.text("recordName") }), ("TYPE", { $0.text("recordType") }),
+            ("TAG", { $0.text("recordChangeTag") }), ("MODIFIED", { $0["modified"]?.time("timestamp") ?? "" }),
+            ("FIELDS", { fields(of: $0).shortened(to: 80) }),
+        ]
+        return Table(records, columns).text
+    }
+
+    private static func fields(of record: JSONValue) -> String {
+        guard case .object(let members)? = record["fields"] else { return "" }
+        return members.map { "\($0.key)=\(RecordTable.value($0.value))" }.joined(separator: " ")
+    }
+}
+
+/// Which records a command is about: whose, and in which zone.
+struct RecordOptions: ParsableArguments {
+    /// A database of the container.
+    enum Database: String, ExpressibleByArgument, CaseIterable {
+        case `public`
+        case `private`
+    }
+
+    @Option(help: "The container's database: everybody's, or the session's user's.")
+    var database = Database.public
+
+    @Option(help: "The zone; only the private database has others than the default one.")
+    var zone = ZoneKey.defaultZoneName
+
+    /// The zone in the protocol's form.
+    var zoneID: JSONValue { .members(["zoneName": .string(zone)]) }
+
+    /// A request about records of the zone.
+    /// - Parameter isZoneWide: whether it names no zone, as it is about all of them.
+    func request(
+        _ action: String, _ members: KeyValuePairs<String, JSONValue?>, isZoneWide: Bool = false,
+        on connection: Connection
+    ) throws -> ServiceRequest {
+        guard case .object(let given) = JSONValue.members(members) else {
+            preconditionFailure("members make an object")
+        }
+        return try connection.request(
+            database.rawValue, action,
+            .object((isZoneWide ? [] : [JSONValue.Member("zoneID", zoneID)]) + given))
+    }
+
+    /// A request that changes records; it carries an idempotency key.
+    func modify(_ operations: [JSONValue], on connection: Connection) throws -> ServiceRequest {
+        var request = try request("records/modify", ["operations": .array(operations)], on: connection)
+        request.idempotencyKey = IdempotencyKeys.make()
+        return request
+    }
+}
+
+extension ServiceResponse {
+    /// The records of an answer, those that failed among them.
+    /// - Throws: `CommandFailure` if the request failed as a whole. Of an atomic batch it says what failed in it.
+    func records() throws(CommandFailure) -> [JSONValue] {
+        if status == 400, let records = (try? json())?["records"]?.array {
+            let reasons = Self.failures(in: records).filter { !$0.hasPrefix("ATOMIC_ERROR") }
+            throw CommandFailure((reasons.isEmpty ? ["ATOMIC_ERROR"] : reasons).joined(separator: "\nerror: "))
+        }
+        return try checked().json()["records"]?.array ?? []
+    }
+}
+
+/// Records of an answer, some of which may have failed.
+enum RecordFailures {
+    /// Prints the answer, or a line for each record that did not fail.
+    /// - Throws: `ExitCode` after each failure has been said.
+    static func report(
+        _ response: ServiceResponse, asJSON: Bool, _ records: [JSONValue], _ text: (JSONValue) -> String
+    ) throws {
+        if asJSON {
+            Console.print(response.body)
+        } else {
+            for record in records where record["serverErrorCode"] == nil { print(text(record)) }
+        }
+        let failures = ServiceResponse.failures(in: records)
+        for failure in failures { Console.error(failure) }
+        if !failures.isEmpty { throw ExitCode.failure }
+    }
+}

@@ -1,0 +1,213 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper record import`
+struct RecordImportCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Save the lines of a file as records, in batches.",
+        discussion: """
+            Each line is a JSON object of fields, plain ({"title": "Hello"}) or as Web Services have them \
+            ({"title": {"value": "Hello", "type": "STRING"}}), with a "recordName" or without one. A batch is \
+            repeated under one idempotency key while nodes fail over, so none is saved twice.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var place: RecordOptions
+
+    @Argument(help: "The file; `-` for standard input.")
+    var file: String
+
+    @Option(help: "The record type.")
+    var type: String
+
+    @Option(help: "Records in a request, at most \(Limits.operationsMax).")
+    var batch = Limits.operationsMax
+
+    @Option(
+        help: "What to do with a record whose name is there already: create (an error), forceUpdate or forceReplace.")
+    var existing = RecordImport.Existing.forceReplace
+
+    @Option(help: "The line to begin with, from 1, to go on after a failure.")
+    var startLine = 1
+
+    func validate() throws {
+        guard (1...Limits.operationsMax).contains(batch) else {
+            throw ValidationError("--batch: 1 to \(Limits.operationsMax) is expected")
+        }
+        if startLine < 1 { throw ValidationError("--start-line: 1 or more is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let saved = try await RecordImport(
+            options: place, recordType: type, existing: existing, batchCount: batch, startLine: startLine,
+            path: file
+        ).run(on: connection)
+        if options.json { Console.print(JSONValue.members(["imported": .integer(Int64(saved))]).serialized()) }
+    }
+}
+
+extension RecordImport.Existing: ExpressibleByArgument {}
+
+/// Sends the lines of a file to a cluster as records, in batches.
+struct RecordImport {
+    /// What becomes of a record that is there already.
+    enum Existing: String, CaseIterable {
+        /// It is an error.
+        case create
+        /// The line's fields are set, others stay.
+        case forceUpdate
+        /// The line's fields are all that is left.
+        case forceReplace
+    }
+
+    var options: RecordOptions
+    var recordType: String
+    var existing: Existing
+    var batchCount: Int
+    /// Lines before this one, counted from 1, were saved before.
+    var startLine: Int
+    var path: String
+
+    /// How long a batch is tried again while nodes fail over, in seconds.
+    private static let patienceSeconds = 60.0
+    /// A batch is sent before its body comes near the server's limit.
+    private static let batchBytesMax = 2 << 20
+
+    /// Lines on their way.
+    private struct Batch {
+        var operations: [JSONValue] = []
+        var lines: [Int] = []
+        var bytes = 0
+    }
+
+    /// Sends every line.
+    /// - Returns: the number of records saved.
+    /// - Throws: `CommandFailure` that names the line to go on from.
+    func run(on connection: Connection) async throws -> Int {
+        var reader = try LineReader(path: path)
+        var progress = ProgressLine()
+        var saved = 0
+        var batch = Batch()
+        var resumeLine = startLine
+        do {
+            while let line = try reader.next() {
+                guard reader.line >= startLine, !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else { continue }
+                try add(line, number: reader.line, to: &batch)
+                guard batch.operations.count == batchCount || batch.bytes > Self.batchBytesMax else { continue }
+                saved += try await send(batch, on: connection)
+                batch = Batch()
+                resumeLine = reader.line + 1
+                progress.show(Self.progressText(saved, reader.readBytes, of: reader.totalBytes))
+            }
+            if !batch.operations.isEmpty { saved += try await send(batch, on: connection) }
+        } catch let failure as CommandFailure {
+            progress.abandon()
+            throw CommandFailure(
+                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line "
+                    + "\(resumeLine) among "
+                    + "them; go on with --start-line \(resumeLine)")
+        }
+        progress.finish("imported \(saved) records")
+        return saved
+    }
+
+    private static func progressText(_ saved: Int, _ bytes: Int, of total: Int?) -> String {
+        guard let total, total > 0 else { return "imported \(saved) records" }
+        return "imported \(saved) records, \(bytes * 100 / total)%"
+    }
+
+    private func add(_ line: [UInt8], number: Int, to batch: inout Batch) throws(CommandFailure) {
+        let object: (recordName: String?, fields: JSONValue)
+        do throws(JSONError) {
+            let json = try JSONParser.parse(line)
+            do throws(CommandFailure) {
+                object = try FieldsObject.read(json)
+            } catch {
+                throw JSONError(position: 0, expected: "an object of fields", found: error.message)
+            }
+        } catch {
+            throw CommandFailure("\(path), line \(number): \(error)")
+        }
+        // Without a name nothing can be there already.
+        let kind = object.recordName == nil ? Existing.create : existing
+        batch.operations.append(
+            .members([
+                "operationType": .string(kind.rawValue),
+                "record": .members([
+                    "recordName": object.recordName.map { .string($0) }, "recordType": .string(recordType),
+                    "fields": object.fields,
+                ]),
+            ]))
+        batch.lines.append(number)
+        batch.bytes += line.count
+    }
+
+    /// Sends a batch, again and again under one idempotency key where the cluster says to.
+    private func send(_ batch: Batch, on connection: Connection) async throws -> Int {
+        var request = try options.modify(batch.operations, on: connection)
+        request.patienceSeconds = Self.patienceSeconds
+        request.waitsForConnection = true
+        let records = try await connection.send(request).records()
+        var problems: [String] = []
+        for (line, record) in zip(batch.lines, records) {
+            guard let failure = ServiceResponse.failures(in: [record]).first else { continue }
+            problems.append("\(path), line \(line): \(failure)")
+        }
+        guard problems.isEmpty else {
+            let shown = problems.prefix(5).joined(separator: "\nerror: ")
+            throw CommandFailure(problems.count > 5 ? "\(shown)\nerror: and \(problems.count - 5) more" : shown)
+        }
+        return records.count
+    }
+}
+
+/// Reads a file line by line, however large it is.
+struct LineReader: ~Copyable {
+    /// The longest line: a record cannot be larger than the server's limit, in whatever form.
+    static let lineBytesMax = 4 << 20
+
+    private let file: UnsafeMutablePointer<FILE>
+    private let path: String
+    /// Of the file, in bytes; nil for standard input.
+    let totalBytes: Int?
+    /// Read so far, in bytes.
+    private(set) var readBytes = 0
+    /// The number of the last line read, from 1.
+    private(set) var line = 0
+
+    /// - Parameter path: `-` is standard input.
+    init(path: String) throws(CommandFailure) {
+        self.path = path
+        guard let file = path == "-" ? fdopen(dup(STDIN_FILENO), "r") : fopen(path, "r") else {
+            throw CommandFailure("\(path) cannot be read: \(String(cString: strerror(errno)))")
+        }
+        self.file = file
+        totalBytes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+    }
+
+    deinit { fclose(file) }
+
+    /// The next line without its line feed; nil at the end.
+    mutating func next() throws(CommandFailure) -> [UInt8]? {
+        var pointer: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        let count = getline(&pointer, &capacity, file)
+        defer { free(pointer) }
+        guard count > 0, let pointer else {
+            if ferror(file) != 0 { throw CommandFailure("\(path) cannot be read: \(String(cString: strerror(errno)))") }
+            return nil
+        }
+        line += 1
+        readBytes += count
+        guard count <= Self.lineBytesMax else {
+            throw CommandFailure("\(path), line \(line): \(count) bytes, at most \(Self.lineBytesMax) in a line")
+        }
+        var bytes = UnsafeBufferPointer(start: pointer, count: count).map { UInt8(bitPattern: $0) }
+        while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
+        return bytes
+    }
+}

@@ -1,0 +1,92 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper role`
+struct RoleCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "role", abstract: "List the security roles of a container's environment, and say who has them.",
+        discussion: """
+            Roles and what they may do are the schema's (CREATE ROLE and GRANT). _world, _icloud and _creator need no \
+            members.
+            """,
+        subcommands: [RoleListCommand.self, RoleGrantCommand.self, RoleRevokeCommand.self])
+}
+
+/// `zonekeeper role list`
+struct RoleListCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the roles with their members.")
+
+    @OptionGroup var options: ClientOptions
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "GET", "roles",
+            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        let roles = try response.entries("roles")
+        try show(response, roles.isEmpty ? "no roles" : Self.table(roles))
+    }
+
+    static func table(_ roles: [JSONValue]) -> String {
+        func members(_ role: JSONValue) -> String {
+            let members = role["members"]?.array ?? []
+            return members.isEmpty ? "(none)" : members.map(\.plainText).joined(separator: ", ")
+        }
+        return Table(roles, [("ROLE", { $0.text("name") }), ("MEMBERS", members)]).text
+    }
+}
+
+/// Which role, and whose.
+struct RoleMemberArguments: ParsableArguments {
+    @Argument(help: "The role, as the schema names it.")
+    var role: String
+
+    @Argument(help: "The user's name.")
+    var user: String
+
+    func validate() throws {
+        if ["_world", "_icloud", "_creator"].contains(role) {
+            throw ValidationError(
+                "\(role) has no members: it is everybody's, every user's or the record's maker's by itself")
+        }
+    }
+}
+
+/// `zonekeeper role grant`
+struct RoleGrantCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "grant", abstract: "Give a user a role; on all nodes when the command ends.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var member: RoleMemberArguments
+
+    func run(on connection: Connection) async throws {
+        let body = JSONValue.members([
+            "container": .string(try connection.container()),
+            "environment": .string(connection.settings.environment), "role": .string(member.role),
+            "user": .string(member.user),
+        ])
+        let response = try await connection.administer("POST", "roles/members", body: body)
+        try show(response, "user \(member.user) has the role \(member.role)")
+    }
+}
+
+/// `zonekeeper role revoke`
+struct RoleRevokeCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke", abstract: "Take a role from a user; on all nodes when the command ends.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var member: RoleMemberArguments
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "DELETE", "roles/members",
+            parameters: [
+                "container": try connection.container(), "environment": connection.settings.environment,
+                "role": member.role, "user": member.user,
+            ])
+        try show(response, "user \(member.user) has the role \(member.role) no more")
+    }
+}

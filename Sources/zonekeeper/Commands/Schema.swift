@@ -1,0 +1,385 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+import Storage
+
+/// `zonekeeper schema`
+struct SchemaCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schema",
+        abstract: "Import, export, deploy and look at a container's schema.",
+        discussion: """
+            A container has a schema for development, which may be changed freely, and one for production, which \
+            only grows: `schema deploy` adds to it what development has.
+            """,
+        subcommands: [
+            SchemaShowCommand.self, SchemaImportCommand.self, SchemaExportCommand.self, SchemaAddIndexCommand.self,
+            SchemaRemoveIndexCommand.self, SchemaDeployCommand.self, SchemaResetCommand.self,
+        ])
+}
+
+/// `zonekeeper schema show`
+struct SchemaShowCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Print a container's record types, their fields and grants, and how far indexes are built.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "Only these record types.")
+    var types: [String] = []
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "GET", "schema/state",
+            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        try show(response, try SchemaText(response.json(), types: types).text())
+    }
+}
+
+/// A schema with the state of its indexes, as people read it.
+struct SchemaText {
+    private let json: JSONValue
+    private let types: [String]
+
+    /// - Parameter types: those to show; empty is all.
+    init(_ json: JSONValue, types: [String]) { (self.json, self.types) = (json, types) }
+
+    /// - Throws: `CommandFailure` naming a type that is not there.
+    func text() throws(CommandFailure) -> String {
+        let all = json["types"]?.array ?? []
+        for name in types where !all.contains(where: { $0.text("name") == name }) {
+            let known = all.map { $0.text("name") }.joined(separator: ", ")
+            throw CommandFailure("the schema has no record type '\(name)'; it has \(known)")
+        }
+        let shown = all.filter { types.isEmpty || types.contains($0.text("name")) }
+        let title = "\(json.text("container")), \(json.text("environment")), version \(json.text("version"))"
+        return ([title] + shown.map(Self.text)).joined(separator: "\n\n")
+    }
+
+    private static func text(of type: JSONValue) -> String {
+        let grants = (type["grants"]?.array ?? []).map { grant in
+            let permissions = (grant["permissions"]?.array ?? []).compactMap(\.string).joined(separator: ", ")
+            return "\(permissions) to \(grant.text("role"))"
+        }
+        let heading = type.text("name") + (grants.isEmpty ? "" : "  (\(grants.joined(separator: "; ")))")
+        let fields = type["fields"]?.array ?? []
+        guard !fields.isEmpty else { return heading + "\n  (no fields)" }
+        var table = Table("FIELD", "TYPE", "INDEXES")
+        for field in fields {
+            let indexes = (field["indexes"]?.array ?? []).map(Self.index).joined(separator: ", ")
+            table.add([field.text("name"), field.text("type"), indexes])
+        }
+        return heading + "\n" + table.text.split(separator: "\n").map { "  " + $0 }.joined(separator: "\n")
+    }
+
+    /// Such as `SORTABLE (building, 40%)`.
+    private static func index(_ json: JSONValue) -> String {
+        if json["ready"] == .bool(true) { return json.text("index") }
+        guard case .integer(let done)? = json["done"], case .integer(let total)? = json["total"], total > 0 else {
+            return "\(json.text("index")) (building)"
+        }
+        // Never 100 before it is ready.
+        return "\(json.text("index")) (building, \(min(99, max(0, done) * 100 / total))%)"
+    }
+}
+
+/// `zonekeeper schema import`
+struct SchemaImportCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Make a container's schema what a file says.",
+        discussion: """
+            The file is the whole schema that is wanted: what it leaves out is removed, unless --additive is \
+            said; the type Users always stays. What would lose data is refused, unless --allow-data-loss is said. \
+            It happens wholly or not at all. Indexes that are new on types with records are built in the \
+            background: see `schema show`.
+            """, aliases: ["import-schema"])
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The schema, such as schema.ckdb; `-` for standard input.")
+    var file: String
+
+    @Flag(help: "Keep the types, fields and indexes that the file leaves out.")
+    var additive = false
+
+    @Flag(help: "Remove types and fields together with what records have in them.")
+    var allowDataLoss = false
+
+    @Flag(help: "Say what would change, and change nothing.")
+    var dryRun = false
+
+    @Flag(
+        name: .customLong("validate"),
+        help: "Only check the file: that it is a schema, and that the container's can become it. Changes nothing.")
+    var isCheck = false
+
+    @Option(help: "Change the schema only if it is still at this version.")
+    var expectedVersion: UInt64?
+
+    func validate() throws {
+        if isCheck, allowDataLoss || dryRun || expectedVersion != nil {
+            throw ValidationError("--validate goes with --additive only: it changes nothing anyway")
+        }
+    }
+
+    func run(on connection: Connection) async throws {
+        let text = try InputFile.read(file)
+        let response = try await connection.administer(
+            "POST", isCheck ? "schema/validate" : "schema",
+            parameters: [
+                "container": try connection.container(), "environment": connection.settings.environment,
+                "additive": additive.parameter, "allowDataLoss": allowDataLoss.parameter, "dryRun": dryRun.parameter,
+                "expectedVersion": expectedVersion.map(String.init),
+            ],
+            // Wrapped, as the schema's own text may begin with anything.
+            body: .members(["schema": .string(text)]))
+        let plan = SchemaPlanReport(try response.json(), isDryRun: dryRun || isCheck)
+        try show(response, isCheck ? plan.validationText(of: file) : plan.text)
+    }
+}
+
+/// What a change of a schema does, as people read it.
+struct SchemaPlanReport {
+    private let json: JSONValue
+    private let isDryRun: Bool
+    private let showsKept: Bool
+
+    /// - Parameter showsKept: whether the steps are told that are not done, where nobody asked to leave them out.
+    init(_ json: JSONValue, isDryRun: Bool, showsKept: Bool = false) {
+        (self.json, self.isDryRun, self.showsKept) = (json, isDryRun, showsKept)
+    }
+
+    /// The steps, each on its line, with what it does besides.
+    var steps: [String] {
+        let changes = (json["changes"]?.array ?? []).map { change in
+            let consequence = change["consequence"]?.string.map { " (\($0))" } ?? ""
+            return (isDryRun ? "would " : "") + change.text("change") + consequence
+        }
+        let kept = showsKept ? json["kept"]?.array ?? [] : []
+        return changes + kept.map { "not done, as \(json.text("environment")) keeps what it has: \($0.text("change"))" }
+    }
+
+    private var isEmpty: Bool { json["changes"]?.array?.isEmpty != false }
+
+    /// The steps and the version that the schema has.
+    var text: String {
+        let schema = json["environment"] == nil ? "the schema" : "the \(json.text("environment")) schema"
+        let end =
+            if isEmpty {
+                "nothing to change: \(schema) is at version \(json.text("version"))"
+            } else if isDryRun {
+                "nothing was changed (--dry-run)"
+            } else {
+                "\(schema) has version \(json.text("version")) now"
+            }
+        return (steps + [end]).joined(separator: "\n")
+    }
+
+    func validationText(of file: String) -> String {
+        let count = json.text("types")
+        return (["\(file) is a schema with \(count) record type\(count == "1" ? "" : "s")"] + steps)
+            .joined(separator: "\n")
+    }
+}
+
+/// A text file that a command was given.
+enum InputFile {
+    /// - Parameter path: `-` is standard input.
+    static func read(_ path: String) throws(CommandFailure) -> String {
+        let bytes: [UInt8]
+        do throws(DiskError) {
+            bytes = path == "-" ? Self.standardInput() : try readWholeFile(at: path)
+        } catch {
+            throw CommandFailure("\(path) cannot be read: \(error.reason)")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure("\(path) is not UTF-8 text")
+        }
+        return text
+    }
+
+    private static func standardInput() -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let line = readLine(strippingNewline: false) { bytes += Array(line.utf8) }
+        return bytes
+    }
+}
+
+/// `zonekeeper schema export`
+struct SchemaExportCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.",
+        aliases: ["export-schema"])
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: ArgumentHelp("Write it to a file instead.", valueName: "file"))
+    var output: String?
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "GET", "schema",
+            parameters: ["container": try connection.container(), "environment": connection.settings.environment])
+        guard let output else { return Console.print(response.body) }
+        do throws(DiskError) {
+            try replaceFile(at: output, with: response.body)
+        } catch {
+            throw CommandFailure("\(output) cannot be written: \(error.reason)")
+        }
+        print("wrote \(output)")
+    }
+}
+
+/// What an index is on: the arguments of `schema add-index` and `schema remove-index`.
+struct IndexArguments: ParsableArguments {
+    @Argument(help: "The container.")
+    var container: String
+
+    @Argument(help: "The record type.")
+    var type: String
+
+    @Argument(help: "The field; system fields are such as ___recordID, ___createTime, ___modTime and ___createdBy.")
+    var field: String
+
+    @Argument(
+        help: "QUERYABLE (equality, lists; all records by ___recordID), SORTABLE (ranges, order) or SEARCHABLE (words)."
+    )
+    var index: String
+
+    func validate() throws {
+        guard IndexOptions.named.contains(where: { $0.word == index.uppercased() }) else {
+            throw ValidationError("INDEX: QUERYABLE, SORTABLE or SEARCHABLE is expected, not '\(index)'")
+        }
+    }
+}
+
+/// `zonekeeper schema add-index`
+struct SchemaAddIndexCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add-index",
+        abstract: "Give a field an index.",
+        discussion: """
+            It is built in the background where there are records; `schema show` says how far it is. Until then \
+            queries that need it are answered TRY_AGAIN_LATER.
+            """)
+
+    @OptionGroup var index: IndexArguments
+    @OptionGroup var options: ClientOptions
+
+    @Flag(help: "Say what would change, and change nothing.")
+    var dryRun = false
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "POST", "schema/indexes",
+            parameters: [
+                "container": index.container, "environment": connection.settings.environment,
+                "dryRun": dryRun.parameter,
+            ],
+            body: .members([
+                "type": .string(index.type), "field": .string(index.field), "index": .string(index.index.uppercased()),
+            ]))
+        try show(response, SchemaPlanReport(try response.json(), isDryRun: dryRun).text)
+    }
+}
+
+/// `zonekeeper schema remove-index`
+struct SchemaRemoveIndexCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove-index",
+        abstract: "Take an index from a field.",
+        discussion: "Records stay as they are; queries that need the index are refused from then on.")
+
+    @OptionGroup var index: IndexArguments
+    @OptionGroup var options: ClientOptions
+
+    @Flag(help: "Say what would change, and change nothing.")
+    var dryRun = false
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "DELETE", "schema/indexes",
+            parameters: [
+                "container": index.container, "environment": connection.settings.environment, "type": index.type,
+                "field": index.field, "index": index.index.uppercased(), "dryRun": dryRun.parameter,
+            ])
+        try show(response, SchemaPlanReport(try response.json(), isDryRun: dryRun).text)
+    }
+}
+
+/// `zonekeeper schema deploy`
+struct SchemaDeployCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "deploy",
+        abstract: "Add to the production schema what the development schema has.",
+        discussion: """
+            Types, fields, indexes and grants are added. What production alone has stays and is listed; a field \
+            whose type differs is refused, and then nothing is changed. Records are not copied.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Flag(help: "Say what would change, and change nothing.")
+    var dryRun = false
+
+    @Option(help: "Change the production schema only if it is still at this version.")
+    var expectedVersion: UInt64?
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "POST", "schema/deploy",
+            parameters: [
+                "container": try connection.container(), "dryRun": dryRun.parameter,
+                "expectedVersion": expectedVersion.map(String.init),
+            ])
+        try show(response, SchemaPlanReport(try response.json(), isDryRun: dryRun, showsKept: true).text)
+    }
+}
+
+/// `zonekeeper schema reset`
+struct SchemaResetCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset",
+        abstract: "Empty the development environment, and give it the production schema.",
+        discussion: """
+            Every record and zone of the container's development environment goes, of all users, and sync tokens \
+            with them. Production, users and their preferences stay.
+            """, aliases: ["reset-schema"])
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: ArgumentHelp("The container's name once more: this cannot be undone.", valueName: "container"))
+    var confirm: String?
+
+    @Flag(help: "Say what would change in the schema, and change nothing.")
+    var dryRun = false
+
+    func validate() throws {
+        if confirm == nil, !dryRun {
+            throw ValidationError(
+                "--confirm CONTAINER is missing: a reset deletes every record of the development environment; "
+                    + "--dry-run only "
+                    + "says what would change")
+        }
+    }
+
+    func run(on connection: Connection) async throws {
+        let container = try connection.container()
+        if let confirm, confirm != container {
+            throw ValidationError("--confirm names '\(confirm)', but the container is '\(container)'")
+        }
+        let response = try await connection.administer(
+            "POST", "schema/reset",
+            parameters: [
+                "container": container, "dryRun": dryRun.parameter, "confirm": dryRun ? nil : container,
+            ])
+        let json = try response.json()
+        let end =
+            dryRun
+            ? "nothing was changed (--dry-run)"
+            : "the development environment of \(container) is empty; its schema has version \(json.text("version")) now"
+        try show(response, (SchemaPlanReport(json, isDryRun: dryRun).steps + [end]).joined(separator: "\n"))
+    }
+}

@@ -1,0 +1,226 @@
+import ArgumentParser
+import Certificates
+import Cluster
+import Directory
+import Foundation
+import Logging
+import PeerTransport
+import Storage
+import WebServices
+
+/// `zonekeeper serve`
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run one node, until SIGTERM or SIGINT.",
+        discussion: """
+            Without --config this is a whole store in one process: data, development certificates, the \
+            encryption key and the administrator's token are made in the data folder, and clients are served \
+            over HTTPS.
+
+            With --config it is one node of the cluster that the file describes. Its data folder is the \
+            file's `data`, which is relative to the file's own folder, with `node-<id>` in it.
+            """)
+
+    @Option(help: "The cluster's configuration file.")
+    var config: String?
+
+    @Option(help: "Which of the configuration's nodes to run.")
+    var node: UInt64?
+
+    @Option(help: "The data folder (default: zonekeeper-data; with --config: node-<id> in the configuration's `data`).")
+    var data: String?
+
+    @Option(help: "Where to listen (default: 127.0.0.1; with --config: the node's `host`).")
+    var host: String?
+
+    @Option(help: "The client port; without --config only (default: 24000).")
+    var port: Int?
+
+    @Option(help: "The peer port, on loopback; without --config only (default: 24100).")
+    var peerPort: Int?
+
+    @Option(help: "The folder of the certificates (default: `certs` in the data folder, or beside node-<id>).")
+    var certs: String?
+
+    @Option(help: "The file with the administrator's token (default: `admin.token`, beside `certs`).")
+    var adminTokenFile: String?
+
+    @Option(
+        help:
+            "The file with the key that opens encrypted fields (default: `encryption.key` in the certificates' folder)."
+    )
+    var encryptionKeyFile: String?
+
+    @Option(help: "Another certificate for the client port, PEM.")
+    var clientCertificate: String?
+
+    @Option(help: "The key of --client-certificate, PEM.")
+    var clientKey: String?
+
+    @Option(help: "trace, debug, info, notice, warning, error or critical.", transform: Logger.Level.parse)
+    var logLevel: Logger.Level?
+
+    func validate() throws {
+        if config == nil, node != nil { throw ValidationError("--node goes with --config") }
+        if config != nil {
+            if node == nil { throw ValidationError("--config needs --node, the id of the node to run") }
+            if port != nil || peerPort != nil {
+                throw ValidationError(
+                    "--port and --peer-port are for a single node; with --config the file has the ports")
+            }
+        }
+        for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
+            if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
+        }
+        if (clientCertificate == nil) != (clientKey == nil) {
+            throw ValidationError("--client-certificate and --client-key go together")
+        }
+    }
+
+    func run() async throws {
+        let plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
+        // A single node says where it is in its greeting; its log is for what is out of the ordinary.
+        let level = logLevel ?? (config == nil ? .warning : .info)
+        LoggingSystem.bootstrap { label in
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = level
+            return handler
+        }
+        var logger = Logger(label: "zonekeeper")
+        if config != nil { logger[metadataKey: "node"] = "\(plan.settings.nodeID)" }
+        try await NodeRunner(plan: plan, logger: logger).run()
+    }
+
+    /// The node of a configuration file. Its certificates and the administrator's token must be there.
+    private func clusterPlan(config: String, node id: UInt64) throws -> NodePlan {
+        let layout = try ClusterLayout.read(config)
+        guard let node = layout.file.nodes.first(where: { $0.id == id }) else {
+            let ids = layout.file.nodes.map { "\($0.id)" }.joined(separator: ", ")
+            throw CommandFailure("\(config) has no node \(id); it has \(ids)")
+        }
+        let folder = certs ?? layout.certificates
+        guard Paths.exists("\(folder)/node-\(id)/peer.pem") else {
+            throw CommandFailure(
+                "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config "
+                    + "\(config)`, and "
+                    + "bring the folder here if this is another machine")
+        }
+        let tokenFile = adminTokenFile ?? layout.administratorToken
+        guard Paths.exists(tokenFile) else {
+            throw CommandFailure(
+                "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on "
+                    + "every node"
+            )
+        }
+        var plan = plan(
+            node, of: layout.file, data: data ?? layout.folder(of: node), certs: folder,
+            secret: try AdministratorSecret.read(tokenFile))
+        plan.settings.encryptionKey = try encryptionKey(in: folder)
+        return plan
+    }
+
+    /// A store of one node; what is missing of its files is made.
+    private func singlePlan() throws -> NodePlan {
+        // A wildcard is where a node listens, not where anyone reaches it.
+        let reachedAt = host.flatMap { ClusterFile.Node.isWildcard($0) ? nil : $0 } ?? "127.0.0.1"
+        let node = ClusterFile.Node(
+            id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
+        let file = ClusterFile(
+            name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1,
+            nodes: [node])
+        let folder = Paths.absolute(file.data)
+        do throws(DiskError) {
+            try makeFolder(at: folder)
+        } catch {
+            throw CommandFailure(
+                "the data folder \(folder) cannot be made: \(error.reason). Name a folder that this user may write to")
+        }
+        let certificates = certs ?? folder + "/certs"
+        _ = try CertificateMaking.makeMissing(in: certificates, name: file.name, nodes: [(node.id, node.host)])
+        let tokenFile = adminTokenFile ?? folder + "/admin.token"
+        try AdministratorSecret.makeIfMissing(at: tokenFile)
+        var plan = plan(
+            node, of: file, data: folder, certs: certificates, secret: try AdministratorSecret.read(tokenFile))
+        plan.settings.encryptionKey = try encryptionKey(in: certificates)
+        // The only node has no peers, so nobody needs to reach this port.
+        plan.settings.peerListenHost = "127.0.0.1"
+        plan.greeting = Self.greeting(url: node.clientURL, authority: certificates + "/client-ca.pem", token: tokenFile)
+        return plan
+    }
+
+    /// The cluster's encryption key. A folder of certificates may be without it: then encrypted fields fail, and say
+    /// why.
+    private func encryptionKey(in certificates: String) throws(CertificatesError) -> [UInt8]? {
+        let path = encryptionKeyFile ?? "\(certificates)/\(EncryptionKeyFile.name)"
+        guard encryptionKeyFile != nil || Paths.exists(path) else { return nil }
+        return try EncryptionKeyFile.read(path)
+    }
+
+    private func plan(
+        _ node: ClusterFile.Node, of file: ClusterFile, data: String, certs: String, secret: String
+    ) -> NodePlan {
+        let files = "\(certs)/node-\(node.id)"
+        let tls = PeerTLS(
+            authorityPath: certs + "/peer-ca.pem", certificatePath: files + "/peer.pem", keyPath: files + "/peer.key")
+        let listenHost = host ?? node.host
+        return NodePlan(
+            settings: NodeSettings(
+                node: node, of: file, dataPath: Paths.absolute(data), listenHost: listenHost, tls: tls),
+            web: WebServerSettings(
+                host: listenHost, port: node.clientPort, certificatePath: clientCertificate ?? files + "/server.pem",
+                keyPath: clientKey ?? files + "/server.key"),
+            administratorSecret: secret)
+    }
+
+    private static func greeting(url: String, authority: String, token: String) -> String {
+        """
+        Zonekeeper serves \(url)
+          certificate authority  \(authority)
+          administrator's token  \(token)
+
+        Try, in another shell:
+          export ZONEKEEPER_URLS=\(url) ZONEKEEPER_CA=\(authority) ZONEKEEPER_ADMIN_TOKEN_FILE=\(token)
+          export ZONEKEEPER_CONTAINER=iCloud.com.example.first
+          zonekeeper container create $ZONEKEEPER_CONTAINER
+          zonekeeper user create ada
+          zonekeeper token create --api
+          zonekeeper token create --session --user ada
+        Stop it with Ctrl-C.
+        """
+    }
+}
+
+extension Logger.Level {
+    fileprivate static func parse(_ text: String) throws -> Logger.Level {
+        guard let level = Logger.Level(rawValue: text) else {
+            throw ValidationError(
+                "one of \(allCases.map(\.rawValue).joined(separator: ", ")) is expected, not '\(text)'")
+        }
+        return level
+    }
+}
+
+/// Everything that `serve` needs to run one node.
+struct NodePlan: Sendable {
+    var settings: NodeSettings
+    var web: WebServerSettings
+    var administratorSecret: String
+    /// Printed once the node serves.
+    var greeting: String?
+}
+
+extension NodeSettings {
+    /// One node of a cluster's configuration, with the files of its certificates.
+    init(
+        node: ClusterFile.Node, of file: ClusterFile, dataPath: String, listenHost: String, tls: PeerTLS
+    ) {
+        self.init(
+            nodeID: NodeID(node.id), clusterID: file.name, dataPath: dataPath,
+            nodes: file.nodes.map {
+                ClusterMap.Node(id: $0.id, peerHost: $0.host, peerPort: $0.peerPort, clientURL: $0.clientURL)
+            }, peerListenHost: listenHost, tls: tls)
+        shardCount = file.shards
+        replicasPerShard = file.replicas
+    }
+}

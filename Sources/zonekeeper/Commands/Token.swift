@@ -1,0 +1,186 @@
+import ArgumentParser
+import Foundation
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper token`
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "Make, list and revoke API tokens and sessions.",
+        subcommands: [TokenCreateCommand.self, TokenListCommand.self, TokenRevokeCommand.self])
+}
+
+/// `zonekeeper token create`
+struct TokenCreateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a token. Its secret is shown once and kept nowhere.",
+        discussion: """
+            An API token names a container and an environment (ckAPIToken); a session speaks for a user in a \
+            container (ckWebAuthToken). A browser may use an API token from the origins that it names, or from \
+            everywhere \
+            where it names none.
+            """)
+
+    /// What a token is for.
+    enum Kind: String, EnumerableFlag {
+        case api
+        case session
+    }
+
+    @OptionGroup var options: ClientOptions
+
+    @Flag(help: "For an app, or for a user.")
+    var kind: Kind
+
+    @Option(help: "With --session: whose it is.")
+    var user: String?
+
+    @Option(help: "With --session: how long it lasts, such as 12h or 30d.")
+    var lifetime = Lifetime(seconds: 14 * 86_400)
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "With --api: web pages from here may use it, such as https://app.example.com; may be repeated.",
+            valueName: "origin"))
+    var origin: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With --api: where the sign-in page sends users to, with ?ckWebAuthToken=; without one it tells the "
+                + "page that opened it.", valueName: "url"))
+    var callback: String?
+
+    @Option(help: "A note for the list of tokens.")
+    var label: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Take the secret from this file (32 to 256 letters, digits, - and _) instead of a random one.",
+            valueName: "file"))
+    var secretFile: String?
+
+    func validate() throws {
+        switch (kind, user) {
+        case (.session, nil): throw ValidationError("--session needs --user, whose session it is")
+        case (.api, _?): throw ValidationError("--user goes with --session")
+        default: break
+        }
+        if kind == .session, !origin.isEmpty || callback != nil {
+            throw ValidationError("--origin and --callback go with --api")
+        }
+        for origin in origin { try Self.check(origin: origin) }
+        if let callback {
+            guard let url = URLComponents(string: callback), url.scheme?.isEmpty == false, url.fragment == nil,
+                !["javascript", "data", "vbscript"].contains(url.scheme?.lowercased())
+            else {
+                throw ValidationError(
+                    "--callback: a URL such as https://app.example.com/signed-in is expected, not '\(callback)'")
+            }
+        }
+    }
+
+    /// An origin is a scheme, a host, and a port where it is not the scheme's own; browsers send it so.
+    static func check(origin: String) throws {
+        guard let url = URLComponents(string: origin), ["http", "https"].contains(url.scheme), let host = url.host,
+            !host.isEmpty, host == host.lowercased(), url.path.isEmpty, url.query == nil, url.fragment == nil,
+            url.user == nil, url.password == nil
+        else {
+            throw ValidationError(
+                "--origin: scheme, host and port are expected, such as https://app.example.com, not '\(origin)'")
+        }
+    }
+
+    func run(on connection: Connection) async throws {
+        let secret = try secretFile.map { path throws(CommandFailure) in
+            try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
+        }
+        let body = JSONValue.members([
+            "kind": .string(kind.rawValue), "container": .string(try connection.container()),
+            "environment": kind == .api ? .string(connection.settings.environment) : nil,
+            "user": user.map { .string($0) },
+            "lifetimeSeconds": kind == .session ? .integer(lifetime.seconds) : nil,
+            "origins": kind == .api && !origin.isEmpty ? .array(origin.map { .string($0) }) : nil,
+            "callbackURL": callback.map { .string($0) },
+            "label": label.map { .string($0) }, "secret": secret.map { .string($0) },
+        ])
+        let response = try await connection.administer("POST", "tokens", body: body)
+        let json = try response.json()
+        let variable = kind == .api ? "ZONEKEEPER_API_TOKEN" : "ZONEKEEPER_WEB_AUTH_TOKEN"
+        let lines: [String?] = [
+            "id      \(json.text("id"))", secret == nil ? "secret  \(json.text("secret"))" : nil,
+            kind == .session ? "user    \(json.text("userRecordName"))" : nil,
+            kind == .session ? "expires \(json.time("expires"))" : nil,
+            secret == nil ? "use it  export \(variable)=\(json.text("secret"))" : nil,
+        ]
+        try show(response, lines.compactMap(\.self).joined(separator: "\n"))
+    }
+}
+
+/// `zonekeeper token list`
+struct TokenListCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the tokens, without their secrets.",
+        discussion: """
+            Sessions that began on the sign-in page, one for each user and device, are listed with --kind sign-in or \
+            all. \
+            --container, or ZONEKEEPER_CONTAINER, shows those of one container.
+            """)
+
+    /// Which tokens.
+    enum Kind: String, ExpressibleByArgument, CaseIterable {
+        case api, session
+        case signIn = "sign-in"
+        case all
+    }
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: "Only these; may be repeated (usually api and session).")
+    var kind: [Kind] = []
+
+    /// As the server's parameter has it; nil: all.
+    var kinds: String? {
+        if kind.contains(.all) { return nil }
+        return (kind.isEmpty ? [.api, .session] : kind).map(\.rawValue).joined(separator: ",")
+    }
+
+    func run(on connection: Connection) async throws {
+        let tokens = try await connection.administerList(
+            "tokens", parameters: ["kind": kinds, "container": connection.settings.container])
+        try show(.members(["tokens": .array(tokens)]), Self.table(tokens))
+    }
+
+    /// Origins and callback URLs have columns only where some token has them.
+    static func table(_ tokens: [JSONValue]) -> String {
+        var columns: [Table.Column] = [
+            ("ID", { $0.text("id") }), ("KIND", { $0.text("kind") }), ("CONTAINER", { $0.text("container") }),
+            ("ENVIRONMENT", { $0.text("environment") }), ("USER", { $0.text("user") }),
+            ("CREATED", { $0.time("created") }), ("EXPIRES", { $0.time("expires") }),
+        ]
+        let web: [Table.Column] = [
+            ("ORIGINS", { ($0["origins"]?.array ?? []).map(\.plainText).joined(separator: " ") }),
+            ("CALLBACK", { $0.text("callbackURL") }),
+        ]
+        columns += web.filter { column in tokens.contains { !column.cell($0).isEmpty } }
+        columns.append(("LABEL", { $0.text("label") }))
+        return Table(tokens, columns).text
+    }
+}
+
+/// `zonekeeper token revoke`
+struct TokenRevokeCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke", abstract: "Make a token worthless.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The token's id, as `token list` shows it.")
+    var id: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer("DELETE", "tokens", parameters: ["id": id])
+        try show(response, "revoked token \(id)")
+    }
+}

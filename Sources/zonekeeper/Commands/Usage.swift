@@ -1,0 +1,260 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper usage`
+struct UsageCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "usage",
+        abstract: "Show how much of its quotas a container uses, by database and user; with --zones, by zone.",
+        discussion: """
+            Bytes are those of the records as they are stored, their names included. --verify counts every record \
+            anew, \
+            zone by zone, and compares each counter; where one differs, the exit code is 1. Without --environment, \
+            both \
+            environments are shown.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(help: "Only this user's private database.")
+    var user: String?
+
+    @Flag(help: "Show each zone as well.")
+    var zones = false
+
+    @Flag(help: "Count again, and compare.")
+    var verify = false
+
+    func run(on connection: Connection) async throws {
+        let answers = try await answers(on: connection)
+        let report = UsageReport(answers, isVerified: verify, showsZones: zones)
+        try show(.members(["environments": .array(answers)]), report.text)
+        for warning in report.warnings { Console.note("warning: \(warning)") }
+        for difference in report.differences { Console.error(difference) }
+        if !report.differences.isEmpty { throw ExitCode.failure }
+    }
+
+    /// What the cluster says of each environment that is asked for, all pages of it.
+    private func answers(on connection: Connection) async throws -> [JSONValue] {
+        let container = try connection.container()
+        var answers: [JSONValue] = []
+        for environment in connection.settings.environmentNamed.map({ [$0] }) ?? ["development", "production"] {
+            var pages = UsagePages()
+            try await connection.administerPages(
+                "usage",
+                parameters: [
+                    "container": container, "environment": environment, "user": user, "zones": zones.parameter,
+                    "verify": verify.parameter,
+                ], isSlow: verify
+            ) { pages.add($0) }
+            answers.append(pages.whole)
+        }
+        return answers
+    }
+}
+
+/// Pages of a container's usage, put together to what one page would be that has room for all.
+///
+/// A database with many zones comes in several parts, each with the whole database's counters as they were then, some
+/// of the zones, and the recount of those.
+struct UsagePages {
+    private var first: JSONValue?
+    private var databases: [JSONValue] = []
+
+    mutating func add(_ page: JSONValue) {
+        first = first ?? page
+        for part in page["databases"]?.array ?? [] {
+            if let last = databases.last, Self.isSame(last, part) {
+                databases[databases.count - 1] = Self.joined(last, part)
+            } else {
+                databases.append(part)
+            }
+        }
+    }
+
+    /// As the server answers, without `next`.
+    var whole: JSONValue {
+        (first ?? .object([])).without("next").replacing("databases", with: .array(databases))
+    }
+
+    private static func isSame(_ left: JSONValue, _ right: JSONValue) -> Bool {
+        left["scope"] == right["scope"] && left["userRecordName"] == right["userRecordName"]
+    }
+
+    /// The counters stay those of the first part; a recount of later zones differs from them by what it differs from
+    /// the counters that came with it.
+    private static func joined(_ whole: JSONValue, _ part: JSONValue) -> JSONValue {
+        let zones = (whole["zones"]?.array ?? []) + (part["zones"]?.array ?? [])
+        let joined = whole.replacing("zones", with: .array(zones))
+        guard let recount = whole["recount"], let more = part["recount"] else { return joined.without("recount") }
+        func sum(_ key: String) -> JSONValue {
+            let difference = (more.amount(key) ?? 0) &- (part.amount(key) ?? 0)
+            return .integer((recount.amount(key) ?? 0) &+ difference)
+        }
+        let isEqual = recount["isEqual"] == .bool(true) && more["isEqual"] == .bool(true)
+        return joined.replacing(
+            "recount",
+            with: .members(["bytes": sum("bytes"), "records": sum("records"), "isEqual": .bool(isEqual)]))
+    }
+}
+
+extension JSONValue {
+    /// An object with another value for a member, which is added where it is missing.
+    fileprivate func replacing(_ key: String, with value: JSONValue) -> JSONValue {
+        guard case .object(var members) = self else { return self }
+        if let position = members.firstIndex(where: { $0.key == key }) {
+            members[position].value = value
+        } else {
+            members.append(Member(key, value))
+        }
+        return .object(members)
+    }
+
+    fileprivate func without(_ key: String) -> JSONValue {
+        guard case .object(let members) = self else { return self }
+        return .object(members.filter { $0.key != key })
+    }
+}
+
+/// What a container uses, as people read it.
+struct UsageReport {
+    private let container: String
+    private let databases: [JSONValue]
+    /// By environment.
+    private let transfers: [(environment: String, transfer: JSONValue)]
+    private let isVerified: Bool
+    private let showsZones: Bool
+
+    /// - Parameter answers: the server's, one for each environment, with all pages in it.
+    init(_ answers: [JSONValue], isVerified: Bool, showsZones: Bool) {
+        container = answers.first?.text("container") ?? ""
+        databases = answers.flatMap { $0["databases"]?.array ?? [] }
+        transfers = answers.compactMap { answer in
+            answer["transfer"].map { (answer.text("environment"), $0) }
+        }
+        self.isVerified = isVerified
+        self.showsZones = showsZones
+    }
+
+    var text: String {
+        var parts = ["container \(container)"]
+        parts.append(databases.isEmpty ? "no records yet" : databaseTable)
+        let zones = showsZones ? zoneTable : nil
+        if let zones { parts.append(zones) }
+        let carried = transfers.compactMap { environment, transfer in
+            transfer.amount("bytes").map { bytes in
+                "transfer in \(environment), \(Self.month(of: transfer)): \(Units.bytes(bytes))"
+                    + share(of: bytes, transfer.amount("limitBytes"))
+            }
+        }
+        if !carried.isEmpty { parts.append(carried.joined(separator: "\n")) }
+        if isVerified, differences.isEmpty {
+            let count = databases.count
+            parts.append("counted again: \(count) \(count == 1 ? "database is" : "databases are") right to the byte")
+        }
+        return parts.joined(separator: "\n\n")
+    }
+
+    /// What comes near its limit, a line each.
+    var warnings: [String] {
+        databases.compactMap { database in
+            database["warning"]?.string.map { "\(Self.name(of: database)): \($0)" }
+        }
+            + transfers.compactMap { environment, transfer in
+                transfer["warning"]?.string.map { "\(environment) transfer in \(Self.month(of: transfer)): \($0)" }
+            }
+    }
+
+    /// Where a recount came to something else, a line each: of databases, and of zones, which may make up for each
+    /// other. A database without a recount is one too.
+    var differences: [String] {
+        guard isVerified else { return [] }
+        return databases.flatMap { database -> [String] in
+            let name = Self.name(of: database)
+            let zones = (database["zones"]?.array ?? []).compactMap { zone in
+                Self.difference(in: zone, name: "\(name), zone \(zone.text("name"))")
+            }
+            if let whole = Self.difference(in: database, name: name) { return [whole] + zones }
+            return zones
+        }
+    }
+
+    /// What is wrong with the counters of a database or a zone.
+    private static func difference(in json: JSONValue, name: String) -> String? {
+        guard let recount = json["recount"], !recount.isNull else {
+            return "\(name): was not counted again"
+        }
+        let isSame =
+            recount.amount("bytes") == json.amount("bytes") && recount.amount("records") == json.amount("records")
+        if isSame, recount["isEqual"] == .bool(true) { return nil }
+        guard isSame else { return "\(name): the counters say \(counts(json)), the records \(counts(recount))" }
+        return "\(name): the sum is right, but not each counter in it"
+    }
+
+    private static func month(of transfer: JSONValue) -> String {
+        let month = transfer.text("month")
+        return month.count == 6 ? "\(month.prefix(4))-\(month.suffix(2))" : month
+    }
+
+    private var databaseTable: String {
+        var table = Table(headings: ["ENVIRONMENT", "DATABASE", "USER", "RECORDS", "BYTES", "LIMIT", "USED"])
+        for database in databases {
+            let used = database.amount("bytes") ?? 0
+            let limit = database.amount("limitBytes")
+            table.add([
+                database.text("environment"), database.text("scope"), Self.user(of: database),
+                Units.count(database.amount("records") ?? 0), Units.bytes(used),
+                limit.map { LimitValue.text($0, .bytes) } ?? "", Self.percent(used, of: limit) ?? "",
+            ])
+        }
+        return table.text
+    }
+
+    private var zoneTable: String? {
+        var table = Table("ENVIRONMENT", "DATABASE", "USER", "ZONE", "RECORDS", "BYTES")
+        for database in databases {
+            for zone in database["zones"]?.array ?? [] {
+                table.add([
+                    database.text("environment"), database.text("scope"), Self.user(of: database), zone.text("name"),
+                    Units.count(zone.amount("records") ?? 0), Units.bytes(zone.amount("bytes") ?? 0),
+                ])
+            }
+        }
+        return table.rows.isEmpty ? nil : table.text
+    }
+
+    private func share(of used: Int64, _ limit: Int64?) -> String {
+        guard let limit, limit != ContainerLimit.unlimited else { return "" }
+        return " of \(Units.bytes(limit))" + (Self.percent(used, of: limit).map { " (\($0))" } ?? "")
+    }
+
+    /// Cut, not rounded up: what is shown as 100 % is full.
+    private static func percent(_ used: Int64, of limit: Int64?) -> String? {
+        guard let limit, limit > 0, limit != ContainerLimit.unlimited else { return nil }
+        return "\(Int128(used) * 100 / Int128(limit)) %"
+    }
+
+    /// The account's name; the record name where the account is gone.
+    private static func user(of database: JSONValue) -> String {
+        let name = database.text("user")
+        return name.isEmpty ? database.text("userRecordName") : name
+    }
+
+    private static func name(of database: JSONValue) -> String {
+        [database.text("environment"), database.text("scope"), user(of: database)].filter { !$0.isEmpty }
+            .joined(separator: " ")
+    }
+
+    private static func counts(_ json: JSONValue) -> String {
+        "\(json.amount("records").map(String.init) ?? "?") records with "
+            + "\(json.amount("bytes").map(String.init) ?? "?") bytes"
+    }
+}
+
+extension JSONValue {
+    /// A member that is a whole number.
+    func amount(_ key: String) -> Int64? {
+        if case .integer(let number)? = self[key] { number } else { nil }
+    }
+}

@@ -1,0 +1,172 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import ServiceClient
+
+/// A node that load is sent to: the base of its HTTPS URLs.
+struct LoadTarget: Hashable, Sendable {
+    let host: String
+    let port: Int
+
+    /// `https://host:port`, without a slash at the end.
+    var base: String { "https://\(authority)" }
+
+    /// `host:port`, as a request names it.
+    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Reads `https://host[:port][/]`.
+    ///
+    /// The URL that requests go to is built from host and port, so nothing else in the text (such as `user@`) can lead
+    /// elsewhere than what was checked.
+    /// - Throws: `CommandFailure` that says what is wrong with the text.
+    init(_ text: String) throws(CommandFailure) {
+        guard let components = URLComponents(string: text), components.scheme?.lowercased() == "https",
+            var host = components.host, !host.isEmpty
+        else { throw CommandFailure("'\(text)' is not a URL such as https://127.0.0.1:8443") }
+        guard components.user == nil, components.password == nil, components.query == nil, components.fragment == nil,
+            components.path.isEmpty || components.path == "/"
+        else {
+            throw CommandFailure("'\(text)': only scheme, host and port are expected, such as https://127.0.0.1:8443")
+        }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        self.host = host
+        port = components.port ?? 443
+    }
+
+    /// Whether requests stay on this machine: `localhost`, 127.0.0.0/8 written out, or `::1`.
+    ///
+    /// Other names are not asked of a resolver: what it answers now may not be what it answers next.
+    var isLoopback: Bool {
+        if host.lowercased() == "localhost" { return true }
+        // Plain bytes, as the system writes addresses: the order of the network.
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, host, &bytes) == 1 { return bytes[0] == 127 }
+        guard inet_pton(AF_INET6, host, &bytes) == 1 else { return false }
+        return bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
+
+    /// All targets of a run.
+    /// - Throws: `CommandFailure` when there is none, one cannot be read, or one is not this machine and that was not
+    ///   allowed.
+    static func parse(_ texts: [String], allowsRemote: Bool) throws(CommandFailure) -> [LoadTarget] {
+        guard !texts.isEmpty else {
+            throw CommandFailure(
+                "no target: give --url https://127.0.0.1:8443, or source .zonekeeper/dev/env for ZONEKEEPER_URLS")
+        }
+        var targets: [LoadTarget] = []
+        for text in texts { targets.append(try LoadTarget(text)) }
+        if !allowsRemote, let remote = targets.first(where: { !$0.isLoopback }) {
+            throw CommandFailure(
+                "'\(remote.host)' is not this machine. Load can make a cluster unusable for its users, so other "
+                    + "machines are "
+                    + "loaded only with --allow-remote; use it on a cluster that is yours and that nobody needs just "
+                    + "now"
+            )
+        }
+        return targets
+    }
+}
+
+/// Who the requests of a run come from.
+struct LoadTokens: Hashable, Sendable {
+    var apiToken: String
+    var webAuthToken: String?
+    /// For preparation and for the nodes' counters only.
+    var administrator: String?
+    /// The id of a session that was made for the run; nil for the caller's own.
+    var sessionID: String?
+
+    /// `?ckAPIToken=...&ckWebAuthToken=...`, percent-encoded.
+    var query: String {
+        let user = webAuthToken.map { "&ckWebAuthToken=" + PercentCoding.encode($0) } ?? ""
+        return "?ckAPIToken=" + PercentCoding.encode(apiToken) + user
+    }
+}
+
+/// What surrounds a run asks through this: preparation, limits, counters. The load itself goes through
+/// `LoadConnection`.
+struct LoadClient: Sendable {
+    let targets: [LoadTarget]
+    private let http: HTTPClient
+    private let timeoutSeconds: Int
+    private static let answerBytesMax = 64 << 20
+
+    /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
+    /// - Throws: `CommandFailure` if the authority's file cannot be used.
+    init(
+        targets: [LoadTarget], authority: String?, timeoutSeconds: Int
+    ) throws(CommandFailure) {
+        precondition(!targets.isEmpty, "a client without targets")
+        self.targets = targets
+        self.timeoutSeconds = timeoutSeconds
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.httpVersion = .http1Only
+        configuration.maximumUsesPerConnection = nil
+        configuration.timeout.connect = .seconds(3)
+        // A node that is down is to be named at once and not after three seconds of tries.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.idleTimeout = .seconds(3_600)
+        configuration.tlsConfiguration = try Self.tls(authority: authority)
+        http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
+    static func tls(authority: String?) throws(CommandFailure) -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        guard let authority else { return tls }
+        do {
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
+        } catch {
+            throw CommandFailure("the certificate authority \(authority) cannot be read as PEM: \(error)")
+        }
+        return tls
+    }
+
+    /// Closes the connections; to be called once, at the end.
+    func shutdown() async throws { try await http.shutdown() }
+
+    /// Closes a client that was never used.
+    func shutdownNow() { try? http.syncShutdown() }
+
+    private func template(_ method: HTTPMethod, _ path: String, target: Int) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: targets[target].base + path)
+        request.method = method
+        if method == .POST || method == .PATCH { request.headers.add(name: "Content-Type", value: "application/json") }
+        return request
+    }
+
+    /// Sends a request of the preparation.
+    /// - Throws: `CommandFailure` where there is no answer.
+    func exchange(
+        _ method: HTTPMethod, _ path: String, target: Int = 0, bearer: String? = nil, body: [UInt8]? = nil
+    ) async throws(CommandFailure) -> (status: Int, body: ByteBuffer) {
+        var request = template(method, path, target: target)
+        if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
+        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        do {
+            return try await send(request)
+        } catch {
+            throw CommandFailure("\(targets[target].base) does not answer: \(Self.name(of: error))")
+        }
+    }
+
+    private func send(_ request: HTTPClientRequest) async throws -> (Int, ByteBuffer) {
+        let response = try await http.execute(request, timeout: .seconds(Int64(timeoutSeconds)))
+        let body = try await response.body.collect(upTo: Self.answerBytesMax)
+        return (Int(response.status.code), body)
+    }
+
+    /// A short, stable name: reports count by it.
+    static func name(of error: any Error) -> String {
+        if let error = error as? HTTPClientError { return error.shortDescription }
+        if let error = error as? NIOConnectionError {
+            return error.connectionErrors.first.map { name(of: $0.error) } ?? "connection refused"
+        }
+        if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+        if let error = error as? NIOSSLError { return "TLS: \(error)".shortened(to: 100) }
+        return String(describing: type(of: error))
+    }
+}

@@ -1,0 +1,270 @@
+import NIOCore
+import NIOHTTP1
+import RecordModel
+import ServiceClient
+
+/// Brings a cluster to where a run can start: nodes answer, the users, the record type and the zones are there, and so
+/// are the records that the run works on.
+struct LoadPreparation: Sendable {
+    let settings: LoadSettings
+    let client: LoadClient
+    /// The caller's; `webAuthToken` may be missing where users are made.
+    let tokens: LoadTokens
+    let stop: LoadStop
+
+    private static let batch = Limits.operationsMax
+
+    /// - Throws: `CommandFailure` naming a node that does not answer or is not ready; a retry helps once it is.
+    func checkNodes() async throws(CommandFailure) {
+        for target in client.targets.indices {
+            let (status, _) = try await client.exchange(.GET, "/health/ready", target: target)
+            guard status == 200 else {
+                throw CommandFailure(
+                    "\(client.targets[target].base) is not ready (HTTP \(status)); wait until `zonekeeper cluster "
+                        + "status` shows a "
+                        + "leader for each shard")
+            }
+        }
+    }
+
+    /// Adds the record type to the schema, makes the users and a session for each, and their zones.
+    /// - Returns: the sessions that the run's requests come from.
+    func prepare() async throws(CommandFailure) -> [LoadTokens] {
+        guard let administrator = tokens.administrator else {
+            throw CommandFailure(
+                "--prepare changes the schema and needs the administrator's token: give --admin-token-file or set "
+                    + "ZONEKEEPER_ADMIN_TOKEN_FILE")
+        }
+        if settings.mix.hasRecords {
+            let place = settings.place
+            let container = PercentCoding.encode(place.container)
+            let path = "/admin/1/schema?container=\(container)&environment=\(place.environment)&additive=true"
+            try await need(
+                "the schema", path, bearer: administrator,
+                body: Array(LoadRecords.schema(type: settings.recordType).utf8))
+        }
+        let sessions = settings.users == 1 ? [tokens] : try await makeSessions(administrator)
+        do throws(CommandFailure) {
+            for session in sessions where !stop.isSet { try await makeZones(for: session) }
+        } catch {
+            await revoke(sessions)
+            throw error
+        }
+        return sessions
+    }
+
+    private func makeZones(for session: LoadTokens) async throws(CommandFailure) {
+        let zones = settings.place.zones.filter { $0 != LoadPlace.defaultZone }
+        for first in stride(from: 0, to: zones.count, by: Self.batch) {
+            let batch = zones[first..<min(first + Self.batch, zones.count)]
+            let operations = batch.map { zone in
+                JSONValue.object([
+                    .init("operationType", .string("create")),
+                    .init("zone", .object([.init("zoneID", .object([.init("zoneName", .string(zone))]))])),
+                ])
+            }
+            try await need(
+                "the zones", path("zones/modify", session),
+                body: JSONValue.object([.init("operations", .array(operations))]).serialized())
+        }
+    }
+
+    /// Makes what reads, updates and queries look for, where it is not there yet.
+    /// - Returns: how many records were made.
+    func fill(_ sessions: [LoadTokens]) async throws(CommandFailure) -> Int {
+        // All users see the same public database.
+        let owners = settings.place.database == "public" ? Array(sessions.prefix(1)) : sessions
+        var made = 0
+        for session in sessions where settings.mix.operations.contains(.kvGet) {
+            try await need(
+                "the preferences", LoadBodies.path("set", isKeyValue: true, in: settings.place, tokens: session),
+                body: LoadBodies.allKeys)
+        }
+        guard settings.mix.needsRecords else { return 0 }
+        for session in owners {
+            for zone in settings.place.zones where !stop.isSet { made += try await fill(zone, of: session) }
+        }
+        return made
+    }
+
+    private func fill(_ zone: String, of session: LoadTokens) async throws(CommandFailure) -> Int {
+        let records = LoadRecords(type: settings.recordType, zone: zone)
+        var progress = ProgressLine()
+        var made = 0
+        for first in stride(from: 0, to: settings.records, by: Self.batch) where !stop.isSet {
+            let numbers = Array(first..<min(first + Self.batch, settings.records))
+            do {
+                let missing = try await missing(numbers, records, session)
+                if !missing.isEmpty { try await create(missing, records, session) }
+                made += missing.count
+            } catch {
+                progress.abandon()
+                throw error
+            }
+            progress.show("checked \(first + numbers.count) of \(settings.records) records, made \(made)")
+        }
+        progress.finish("\(settings.records) records in \(zone), \(made) of them made now")
+        return made
+    }
+
+    private func missing(
+        _ numbers: [Int], _ records: LoadRecords, _ session: LoadTokens
+    ) async throws(CommandFailure) -> [Int] {
+        let answer = try await need(
+            "looking records up", path("records/lookup", session),
+            body: records.lookup(numbers, desiredKeys: ["checked"]))
+        guard let items = answer["records"]?.array, items.count == numbers.count else {
+            throw CommandFailure("looking records up: \(numbers.count) answers were expected")
+        }
+        var missing: [Int] = []
+        for (number, item) in zip(numbers, items) {
+            switch item["serverErrorCode"]?.string {
+            case nil: continue
+            case ErrorCode.notFound.rawValue?: missing.append(number)
+            case let code?: throw CommandFailure("looking a record up: \(code) (\(item["reason"]?.string ?? ""))")
+            }
+        }
+        return missing
+    }
+
+    private func create(
+        _ numbers: [Int], _ records: LoadRecords, _ session: LoadTokens
+    ) async throws(CommandFailure) {
+        let answer = try await need(
+            "making records", path("records/modify", session), body: records.create(named: numbers))
+        for item in answer["records"]?.array ?? [] {
+            // Another run that prepares meanwhile makes the same records.
+            if let code = item["serverErrorCode"]?.string, code != ErrorCode.exists.rawValue,
+                code != ErrorCode.conflict.rawValue
+            {
+                throw CommandFailure("making records: \(code) (\(item["reason"]?.string ?? ""))\(Self.hint(code))")
+            }
+        }
+    }
+
+    private func path(_ action: String, _ session: LoadTokens) -> String {
+        LoadBodies.path(action, in: settings.place, tokens: session)
+    }
+
+    /// Sends a request that must succeed as a whole; one that is told to slow down or to come again is sent again when
+    /// it may be.
+    /// - Parameter accepted: a code that is as good as success.
+    @discardableResult
+    func need(
+        _ what: String, _ path: String, bearer: String? = nil, body: [UInt8], accepted: ErrorCode? = nil
+    ) async throws(CommandFailure) -> JSONValue {
+        var problem = ""
+        for attempt in 0..<Self.attempts {
+            let answer = try await client.exchange(.POST, path, bearer: bearer, body: body)
+            if answer.status == 200 || answer.status == 201 { return Self.json(answer.body) }
+            let json = Self.json(answer.body)
+            if let accepted, json["serverErrorCode"]?.string == accepted.rawValue { return json }
+            problem = Self.failure(answer)
+            // A change of leaders, or of a node's share of a rate, is over soon.
+            guard answer.status == 429 || answer.status == 503, !stop.isSet else { break }
+            let outcome = answer.body.withUnsafeReadableBytes {
+                LoadAnswer.judge(status: 429, body: $0, proof: nil)
+            }
+            var pause: UInt64 = min(1_000_000_000, 100_000_000 << UInt64(min(attempt, 4)))
+            if case .throttled(_, let asked?) = outcome { pause = min(asked, Self.pauseMax) }
+            await stop.sleep(for: .nanoseconds(Int64(pause)))
+        }
+        throw CommandFailure("\(what): \(problem)")
+    }
+    private static let attempts = 60
+    private static let pauseMax: UInt64 = 30_000_000_000
+
+    private static func json(_ body: ByteBuffer) -> JSONValue {
+        (try? JSONParser.parse(Array(body.readableBytesView))) ?? .null
+    }
+
+    /// What an answer that is an error says, for people.
+    static func failure(_ answer: (status: Int, body: ByteBuffer)) -> String {
+        let json = json(answer.body)
+        let code = json["serverErrorCode"]?.string ?? "no code"
+        return "HTTP \(answer.status), \(code) (\(json["reason"]?.string ?? ""))\(hint(code))"
+    }
+
+    private static func hint(_ code: String) -> String {
+        code == ErrorCode.badRequest.rawValue ? "; --prepare adds the record type and the zones that a load needs" : ""
+    }
+}
+
+/// The users of a run, and a session for each, which is revoked when the run is over.
+extension LoadPreparation {
+    /// Sessions that cannot be revoked end by themselves so long after a run.
+    private static let sessionSpareSeconds = 3_600
+    private static let revokedAtOnce = 8
+
+    /// - Throws: `CommandFailure`; the sessions made before are revoked then.
+    func makeSessions(_ administrator: String) async throws(CommandFailure) -> [LoadTokens] {
+        var sessions: [LoadTokens] = []
+        var progress = ProgressLine()
+        do throws(CommandFailure) {
+            for number in 1...settings.users where !stop.isSet {
+                sessions.append(try await makeSession("load-\(number)", administrator))
+                progress.show("made \(number) of \(settings.users) sessions")
+            }
+            guard !sessions.isEmpty else { throw CommandFailure("stopped before the first user was made") }
+        } catch {
+            progress.abandon()
+            await revoke(sessions)
+            throw error
+        }
+        progress.finish("\(sessions.count) users, each with a session")
+        return sessions
+    }
+
+    private func makeSession(_ name: String, _ administrator: String) async throws(CommandFailure) -> LoadTokens {
+        let user = JSONValue.object([.init("name", .string(name))])
+        // A user of an earlier run is as good.
+        try await need(
+            "making the user \(name)", "/admin/1/users", bearer: administrator, body: user.serialized(),
+            accepted: .exists)
+        let lifetime = Int(settings.bound.seconds ?? 3_600) + Self.sessionSpareSeconds
+        let token = JSONValue.object([
+            .init("kind", .string("session")), .init("container", .string(settings.place.container)),
+            .init("user", .string(name)), .init("label", .string("load")),
+            .init("lifetimeSeconds", .integer(Int64(lifetime))),
+        ])
+        let answer = try await need(
+            "a session of \(name)", "/admin/1/tokens", bearer: administrator, body: token.serialized())
+        guard let secret = answer["secret"]?.string, let id = answer["id"]?.string else {
+            throw CommandFailure("a session of \(name): no secret came")
+        }
+        return LoadTokens(
+            apiToken: tokens.apiToken, webAuthToken: secret, administrator: administrator, sessionID: id)
+    }
+
+    /// Revokes the sessions that `prepare` made: as long as they last their users count as active, and the container's
+    /// limits grow with the number of those. One that cannot be revoked is left to end by itself, which is said.
+    func revoke(_ sessions: [LoadTokens]) async {
+        let made = sessions.filter { $0.sessionID != nil }
+        guard !made.isEmpty else { return }
+        let left = await withTaskGroup(of: Bool.self) { group in
+            var next = made.makeIterator()
+            for _ in 0..<Self.revokedAtOnce { if let session = next.next() { group.addTask { await revoke(session) } } }
+            var left = 0
+            while let isRevoked = await group.next() {
+                if !isRevoked { left += 1 }
+                // Where none can be revoked the rest is not tried either.
+                if left < 20, let session = next.next() { group.addTask { await revoke(session) } }
+            }
+            while next.next() != nil { left += 1 }
+            return left
+        }
+        guard left > 0 else { return }
+        Console.note(
+            "\(left) of the sessions that --prepare made could not be revoked; they end by themselves in about an hour")
+    }
+
+    private func revoke(_ session: LoadTokens) async -> Bool {
+        guard let id = session.sessionID, let administrator = session.administrator else { return false }
+        for target in client.targets.indices {
+            let answer = try? await client.exchange(
+                .DELETE, "/admin/1/tokens?id=\(PercentCoding.encode(id))", target: target, bearer: administrator)
+            if let answer, answer.status == 200 || answer.status == 204 || answer.status == 404 { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,167 @@
+import NIOCore
+import NIOHTTP1
+import ServiceClient
+
+/// The body of one request that can be sent.
+struct LoadBody: Hashable, Sendable {
+    var bytes: [UInt8]
+    /// An index into the zones of the run.
+    var zone: Int
+}
+
+/// The bodies of one operation, made before the clock starts: a ring, to be sent one after the other and again from the
+/// start.
+struct LoadBodies: Sendable {
+    let operation: LoadOperation
+    let ring: [LoadBody]
+
+    /// Keys of preferences; a store has at most 1,024.
+    static let keys = 1_000
+    /// Enough that no cache of answers would pay, few enough to be made in a moment.
+    private static let ringMax = 8_192
+
+    init(_ operation: LoadOperation, of settings: LoadSettings) {
+        self.operation = operation
+        var maker = Maker(settings)
+        let count = operation == .create || operation == .transaction ? 1_024 : Self.ringMax
+        ring = (0..<(operation == .sync ? settings.place.zones.count : count)).map { maker.body($0, of: operation) }
+    }
+
+    private struct Maker {
+        let records: [LoadRecords]
+        let count: Int
+        var random: LoadRandom
+
+        init(_ settings: LoadSettings) {
+            records = settings.place.zones.map { LoadRecords(type: settings.recordType, zone: $0) }
+            count = settings.records
+            random = LoadRandom(seed: settings.seed &+ 0x0B0D_1E5)
+        }
+
+        mutating func body(_ number: Int, of operation: LoadOperation) -> LoadBody {
+            let zone = operation == .sync ? number : records.count == 1 ? 0 : random.below(records.count)
+            return LoadBody(bytes: bytes(number, of: operation, records[zone]), zone: zone)
+        }
+
+        private mutating func bytes(_ number: Int, of operation: LoadOperation, _ records: LoadRecords) -> [UInt8] {
+            switch operation {
+            case .create: return records.create(number)
+            case .update: return records.update(random.below(count), version: number)
+            case .read: return records.lookup([random.below(count)])
+            case .query:
+                let window = max(2, count / 10)
+                return records.query(from: random.below(max(1, count - window + 1)), count: window)
+            case .sync: return records.sync(since: nil)
+            case .transaction:
+                let size = TransactionSizes.records(&random)
+                return records.transaction(
+                    number * TransactionSizes.recordsMax, count: size, bytes: TransactionSizes.bytes(&random))
+            case .kvSet:
+                let key = random.below(LoadBodies.keys)
+                return Array(#"{"writes":[{"key":"load-\#(key)","value":"value \#(number)"}]}"#.utf8)
+            case .kvGet: return Array(#"{"keys":["load-\#(random.below(LoadBodies.keys))"]}"#.utf8)
+            }
+        }
+    }
+
+    /// `set` that writes every key that `get` asks for.
+    static var allKeys: [UInt8] {
+        let writes = (0..<keys).map { #"{"key":"load-\#($0)","value":"value"}"# }
+        return Array(#"{"writes":[\#(writes.joined(separator: ","))]}"#.utf8)
+    }
+
+    /// The path of an action, with the caller's tokens.
+    static func path(_ action: String, isKeyValue: Bool = false, in place: LoadPlace, tokens: LoadTokens) -> String {
+        let root = isKeyValue ? "/kv/1" : "/database/1"
+        let database = isKeyValue ? "" : "/\(place.database)"
+        return
+            "\(root)/\(PercentCoding.encode(place.container))/\(place.environment)\(database)/\(action)\(tokens.query)"
+    }
+}
+
+/// A request as a connection sends it.
+struct LoadRequest: Sendable {
+    var head: HTTPRequestHead
+    var body: ByteBuffer
+}
+
+/// All that a run can send, ready as bytes: which request comes next is drawn from a seed, so the same seed sends the
+/// same requests.
+struct LoadDeck: Sendable {
+    /// A request that was drawn. It can be sent again as it is.
+    struct Card: Sendable {
+        /// Indices into the operations of the mix, the users, the zones and the operation's ring.
+        var operation: Int
+        var user: Int
+        var zone: Int
+        var place: Int
+    }
+
+    let operations: [LoadOperation]
+    let proofs: [BytePattern?]
+    private let choice: WeightedChoice<LoadOperation>
+    private let users: Int
+    private let rings: [[ByteBuffer]]
+    private let zonesOfRings: [[Int]]
+    private let records: [LoadRecords]
+    /// By target, user and operation; what is missing is the length of the body.
+    private let heads: [[[HTTPRequestHead]]]
+    private var random: LoadRandom
+    private var turns: [Int]
+    /// By user and zone: where their device stands in the zone's changes.
+    private var syncTokens: [String?]
+
+    /// - Parameter sessions: the users whose requests these are, at least one.
+    init(_ settings: LoadSettings, targets: [LoadTarget], sessions: [LoadTokens]) {
+        precondition(!sessions.isEmpty && !targets.isEmpty, "\(sessions.count) users, \(targets.count) targets")
+        let operations = settings.mix.operations
+        self.operations = operations
+        choice = settings.mix.choice
+        proofs = operations.map(\.proof)
+        users = sessions.count
+        let bodies = operations.map { LoadBodies($0, of: settings) }
+        rings = bodies.map { $0.ring.map { ByteBuffer(bytes: $0.bytes) } }
+        zonesOfRings = bodies.map { $0.ring.map(\.zone) }
+        records = settings.place.zones.map { LoadRecords(type: settings.recordType, zone: $0) }
+        heads = targets.map { target in
+            sessions.map { tokens in
+                operations.map { operation in
+                    let path = LoadBodies.path(
+                        operation.action, isKeyValue: operation.isKeyValue, in: settings.place, tokens: tokens)
+                    return HTTPRequestHead(
+                        version: .http1_1, method: .POST, uri: path,
+                        headers: ["Host": target.authority, "Content-Type": "application/json"])
+                }
+            }
+        }
+        random = LoadRandom(seed: settings.seed &+ 0xDEC_C0DE)
+        turns = [Int](repeating: 0, count: operations.count)
+        syncTokens = [String?](repeating: nil, count: sessions.count * settings.place.zones.count)
+    }
+
+    /// The next request.
+    mutating func draw() -> Card {
+        let operation = choice.draw(&random)
+        let user = users == 1 ? 0 : random.below(users)
+        let place = turns[operation] % rings[operation].count
+        turns[operation] += 1
+        return Card(operation: operation, user: user, zone: zonesOfRings[operation][place], place: place)
+    }
+
+    /// What is sent for a card.
+    func request(_ card: Card, target: Int) -> LoadRequest {
+        let body =
+            operations[card.operation] == .sync
+            ? ByteBuffer(bytes: records[card.zone].sync(since: syncTokens[card.user * records.count + card.zone]))
+            : rings[card.operation][card.place]
+        var head = heads[target][card.user][card.operation]
+        head.headers.add(name: "Content-Length", value: String(body.readableBytes))
+        return LoadRequest(head: head, body: body)
+    }
+
+    /// Takes over what a good answer says about the next request: where to sync from.
+    mutating func take(_ body: UnsafeRawBufferPointer, for card: Card) {
+        guard operations[card.operation] == .sync, let token = LoadAnswer.syncToken(in: body) else { return }
+        syncTokens[card.user * records.count + card.zone] = token
+    }
+}
