@@ -33,7 +33,11 @@ package struct DirectorySnapshot: Sendable {
 
 // Accounts, and what they may sign in with.
 extension DirectorySnapshot {
-    package var accountsByName: PartedDictionary<String, Account> { box.contents.accounts.byName }
+    /// For lists; requests look accounts up by `account(named:)`.
+    package var accountsByName: PartedDictionary<Bytewise, Account> { box.contents.accounts.byName }
+
+    /// The account of a name, however its letters are composed.
+    package func account(named name: String) -> Account? { box.contents.accounts.account(named: name) }
 
     package func account(withID id: String) -> Account? { box.contents.accounts.account(withID: id) }
 

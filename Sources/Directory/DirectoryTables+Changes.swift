@@ -35,6 +35,7 @@ extension DirectoryTables {
     }
 
     static func createContainer(_ name: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
+        try ContainerName.check(name)
         if try containerExists(name, in: db) {
             throw ServiceError(.exists, "container '\(name)' exists already")
         }

@@ -45,6 +45,16 @@ struct AdminRequest: Sendable {
         return SchemaKey(container: container, environment: try Self.environment(url["environment"] ?? "development"))
     }
 
+    /// A container as a path, a parameter or a body names it: checked before anything is looked up by it.
+    static func containerName(_ text: String) throws(RequestFailure) -> String {
+        do throws(ServiceError) {
+            try ContainerName.check(text)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return text
+    }
+
     static func environment(_ text: String) throws(RequestFailure) -> Environment {
         guard let environment = Environment(rawValue: text) else {
             throw RequestFailure(.badRequest, "environment: 'development' or 'production' is expected, not '\(text)'")
@@ -80,6 +90,7 @@ struct AdminRequest: Sendable {
     }
 
     func respond() async throws(RequestFailure) -> Reply {
+        if let name = url["container"], !name.isEmpty { _ = try Self.containerName(name) }
         let route = url.segments.dropFirst(2).joined(separator: "/")
         switch route.prefix(while: { $0 != "/" }) {
         case "containers", "schema": return try await respondAboutData(route)

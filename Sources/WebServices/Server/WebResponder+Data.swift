@@ -39,7 +39,8 @@ extension WebResponder {
                 .notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
         }
         let environment = try AdminRequest.environment(url.segments[3])
-        let target = Target(container: url.segments[2], environment: environment, needsUser: true)
+        let container = try AdminRequest.containerName(url.segments[2])
+        let target = Target(container: container, environment: environment, needsUser: true)
         let action = try KeyValueAction(url.segments[4], method: call.request.method.rawValue)
         var errand = Errand(
             target: target, rate: .keyValues, action: "kv/\(action.rawValue)",
@@ -93,6 +94,7 @@ extension WebResponder {
                 .notFound,
                 "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
         }
+        let container = try AdminRequest.containerName(url.segments[2])
         let environment = try AdminRequest.environment(url.segments[3])
         guard let scope = Scope(rawValue: url.segments[4]) else {
             throw RequestFailure(
@@ -109,7 +111,7 @@ extension WebResponder {
                 status: 405)
         }
         if scope == .shared { throw .notBuilt("the shared database") }
-        let target = Target(container: url.segments[2], environment: environment, needsUser: scope != .public)
+        let target = Target(container: container, environment: environment, needsUser: scope != .public)
         return (target, scope, action)
     }
 

@@ -115,7 +115,7 @@ extension SignInRequest {
         try countAttempt()
         // Whoever changed a password or was locked out elsewhere must not find the old state here.
         try await context.refreshDirectory()
-        let account = context.node.directory.snapshot.accountsByName[name]
+        let account = context.node.directory.snapshot.account(named: name)
         let hash = account?.password
         let place = place(of: account)
         try refuseIfLocked(account, name, place)
