@@ -6,8 +6,7 @@
 package enum SchemaExtension {
     /// The schema with what the operations need; nil if they need nothing that it lacks.
     ///
-    /// An operation whose values cannot be understood, or that would exceed `Limits.typesMax` or `Limits.fieldsMax`,
-    /// adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
+    /// An operation whose values cannot be understood, or that would exceed a limit of schemas, adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
     /// - Parameter scope: the database of the operations; a public one has no encrypted fields.
     package static func extended(
         _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
@@ -73,7 +72,11 @@ package enum SchemaExtension {
                     + "\(Limits.fieldsMax)")
         }
         type = RecordType(name: name, fields: fields, grants: type.grants)
-        return Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
+        let result = Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
+        if let problem = SchemaRules.problem(sizeOf: result) {
+            throw ServiceError(.badRequest, "Cannot add to record type \(name) in development schema: \(problem)")
+        }
+        return result
     }
 
     private static func newType(_ name: String) -> RecordType {
