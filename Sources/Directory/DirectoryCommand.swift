@@ -7,8 +7,9 @@ package enum DirectoryCommand: Hashable, Sendable {
     case installMap(ClusterMap)
     /// Both environments begin with `Schema.initial`, as version 1.
     case createContainer(name: String, time: Int64)
-    /// Replaces a schema, provided that its version is still `expectedVersion`.
-    case setSchema(SchemaKey, expectedVersion: UInt64, Schema)
+    /// Replaces a schema, provided that its version is still `expectedVersion`. `growth` is what a save adds to it, for the audit
+    /// log; nil where an administrator changes it.
+    case setSchema(SchemaKey, expectedVersion: UInt64, Schema, growth: String? = nil)
     /// Makes development's schema production's, in a new generation: every development record of the container goes. Provided
     /// that the version of development's schema is still `expectedVersion`.
     case resetDevelopment(container: String, expectedVersion: UInt64)

@@ -62,7 +62,9 @@ package enum DirectoryTables {
         var events: [AuditEvent] = []
         if let command = entry.command {
             result = try apply(command, in: db)
-            if let origin = entry.origin { events.append(command.auditEvent(of: origin, result.outcome)) }
+            if let origin = entry.origin, let event = command.auditEvent(of: origin, result.outcome) {
+                events.append(event)
+            }
         }
         events = try withinBudget(events + entry.events, in: db)
         if let change = try appendAudit(events, in: db) { result.changes.append(change) }
@@ -87,7 +89,7 @@ package enum DirectoryTables {
         _ command: DirectoryCommand, in db: Database
     ) throws -> (version: UInt64, changes: [DirectoryChange]) {
         switch command {
-        case .setSchema(let key, let expectedVersion, let schema):
+        case .setSchema(let key, let expectedVersion, let schema, _):
             let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, in: db)
             return (version, [change])
         case .resetDevelopment(let container, let expectedVersion):

@@ -52,6 +52,7 @@ extension AuditEvent {
 
     static let signInFailure = "sign-in.fail"
     static let signIn = "sign-in"
+    static let schemaGrowth = "schema.grow"
 }
 
 extension DirectoryTables {

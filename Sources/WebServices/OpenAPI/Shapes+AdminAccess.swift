@@ -78,7 +78,7 @@ extension OpenAPIDocument {
                                 .need("name", .oneOfTexts(limitNames)),
                                 .need("value", .integer(minimum: 0), "\(ContainerLimit.unlimited) is unlimited."),
                                 .need("source", .texts("default", "cluster", "container")),
-                                .need("unit", .texts("requests/s", "requests", "bytes", "records")),
+                                .need("unit", .oneOfTexts(ContainerLimit.Unit.allCases.map(\.rawValue))),
                             ]))),
                     .need(
                         "effective", .map(of: .integer(minimum: 0)),

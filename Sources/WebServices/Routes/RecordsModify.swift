@@ -176,8 +176,9 @@ struct RecordsModify {
             throw ServiceError(.notFound, "Record not found")
         }
         let place = RecordOperation.Place(
-            container: request.key.container, environment: request.key.environment, scope: request.key.scope, zone: zone
-        )
+            container: request.key.container, environment: request.key.environment, scope: request.key.scope,
+            zone: zone,
+            schemaGrows: context.growthRate(of: request.key.container) != nil)
         do throws(ServiceError) {
             change.fields = try operation.values(in: schema, at: place).map {
                 RecordChange.FieldChange(name: $0.name, value: $0.value)

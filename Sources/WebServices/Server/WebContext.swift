@@ -21,6 +21,8 @@ package final class WebContext: Sendable {
     let gate: FairGate
     let bodies = BodyBudget(bytesMax: 256 << 20)
     let userRecords = KnownUserRecords()
+    /// Saves that added to development's schema, by container.
+    let growths = AttemptLimiter<Bytewise>(keysMax: 10_000)
     let watches: WatchHub
     private let follower: StoreFollower
     /// How many watches look at their stores at once: a change of leaders makes all of them look.
