@@ -44,11 +44,11 @@ package enum DirectoryCommand: Hashable, Sendable {
     case setSignUp(isOpen: Bool)
     /// Changes who is in the cluster, or where replicas shall be.
     case changeMap(MapChange)
-    /// Removes tokens that have expired by `time` and the oldest audit records above `auditRecordsMax`; at most 500 of each.
+    /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at most 500 of each.
     case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)
 }
 
-/// How long the audit log is.
+/// How long each audit log is.
 package enum AuditRetention {
     /// Records that are kept.
     package static let recordsMax: UInt64 = 1_000_000

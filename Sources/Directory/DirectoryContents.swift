@@ -15,7 +15,7 @@ struct DirectoryContents: Equatable, Sendable {
     /// Sorted by name.
     var providers: [IdentityProvider] = []
     var isSignUpOpen = false
-    var audit = AuditBounds()
+    var audit = Dictionary(uniqueKeysWithValues: AuditLog.allCases.map { ($0, AuditBounds()) })
 
     mutating func take(_ change: DirectoryChange) {
         switch change {
@@ -41,7 +41,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .provider(let provider): take(provider)
         case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
-        case .audit(let bounds): audit = bounds
+        case .audit(let log, let bounds): audit[log] = bounds
         }
     }
 
@@ -84,7 +84,7 @@ struct AccountTable: Equatable, Sendable {
         if let email = account.email { namesByEmail[Bytewise(Account.comparable(email: email))] = name }
         if let identity = account.identity { namesByIdentity[identity] = name }
         if namesByID[account.id] == nil { userNames.add(accountID: account.id) }
-        namesByID[account.id] = account.name
+        namesByID[account.id] = name
     }
 
     mutating func remove(_ account: Account) {

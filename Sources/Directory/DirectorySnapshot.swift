@@ -115,14 +115,16 @@ extension DirectorySnapshot {
         box.contents.limits.overrides(of: container).values
     }
 
-    package var auditBounds: AuditBounds { box.contents.audit }
+    package func auditBounds(of log: AuditLog) -> AuditBounds { box.contents.audit[log] ?? AuditBounds() }
 
     /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many sessions that end
     /// one by one do not cost an entry of the log each.
     package func needsPurge(now: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax) -> Bool {
         if let expiry = box.contents.tokens.firstExpiry, expiry < now &- 60_000 { return true }
-        let count = box.contents.audit.count
-        return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)
+        return AuditLog.allCases.contains { log in
+            let count = auditBounds(of: log).count
+            return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)
+        }
     }
 }
 

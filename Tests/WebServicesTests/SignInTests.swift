@@ -62,8 +62,12 @@ struct SignInTests {
             #expect(locked?.json["reason"]?.string?.contains("try again in") == true)
         }
         #expect(answers["ada"] == answers["nobody"])
-        let audit = String(decoding: try await world.admin("GET", "audit?limit=1000").serialized(), as: UTF8.self)
-        #expect(!audit.contains("nobody") && !audit.contains("wrong ada"))
+        for log in ["changes", "requests"] {
+            let page = try await world.admin("GET", "audit?limit=1000&log=\(log)")
+            let audit = String(decoding: page.serialized(), as: UTF8.self)
+            #expect(audit.contains("sign-in.fail") == (log == "requests"))
+            #expect(!audit.contains("nobody") && !audit.contains("wrong ada"))
+        }
         _ = try await world.admin("POST", "users/password?name=ada", #"{"password": "another one"}"#)
         #expect(try await world.signIn("ada", "another one").status == 200)
         #expect(try await world.signIn("ada", SignInWorld.password).status == 401)

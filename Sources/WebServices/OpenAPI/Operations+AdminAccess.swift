@@ -55,8 +55,12 @@ extension OpenAPIDocument {
                 nextParameter,
             ]),
         admin(
-            .get, "audit", "The audit log, oldest records first", answer: .reference("AuditPage"),
+            .get, "audit", "An audit log, oldest records first", answer: .reference("AuditPage"),
             [
+                APIParameter(
+                    "log", .query, .texts("changes", "requests"),
+                    "What administrators changed and who signed in; or refusals, failed sign-ins and schemas that grew by saves."
+                ),
                 APIParameter("after", .query, .integer(minimum: 0), "The number of the last record that is known."),
                 APIParameter("limit", .query, .integer(minimum: 1), "500 by default, 1,000 at most."),
             ]),

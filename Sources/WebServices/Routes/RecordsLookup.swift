@@ -27,7 +27,8 @@ struct RecordsLookup {
         }
         if records.denials > 0 {
             context.audit.refused(
-                request.origin, action: "records/lookup", subject: request.subject, count: records.denials)
+                request.origin, in: request.key.container, action: "records/lookup", subject: request.subject,
+                count: records.denials)
         }
         let token = try await request.currentToken(of: zone, in: context)
         return Reply { writer in

@@ -247,7 +247,8 @@ extension RecordsModify {
         case .deleted: writer.tombstone(recordName: name)
         case .failed(let error, let serverRecord):
             if error.code == .accessDenied {
-                context.audit.refused(request.origin, action: "records/modify", subject: request.subject)
+                context.audit.refused(
+                    request.origin, in: request.key.container, action: "records/modify", subject: request.subject)
             }
             // A record that cannot be opened does not make the conflict another one.
             let opened = serverRecord.flatMap { record in try? context.node.vault.opened(record, in: answer.zone) }

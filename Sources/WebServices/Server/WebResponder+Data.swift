@@ -126,7 +126,8 @@ extension WebResponder {
         } catch {
             if error.error.code == .accessDenied {
                 context.audit.refused(
-                    call.origin(of: actor, now: context.now), action: errand.action, subject: errand.subject)
+                    call.origin(of: actor, now: context.now), in: errand.target.container, action: errand.action,
+                    subject: errand.subject)
             }
             throw error
         }
@@ -221,7 +222,7 @@ extension WebResponder {
 
     /// Who it was, for the audit log.
     private func actor(_ admitted: Admitted) -> String {
-        if admitted.caller.isAdministrator { return "administrator" }
+        if admitted.caller.isAdministrator { return AuditOrigin.administrator }
         if let key = admitted.keyID { return "key \(key)" }
         guard let id = admitted.accountID else { return "anonymous" }
         return "user \(context.node.directory.snapshot.account(withID: id)?.name ?? id)"

@@ -138,7 +138,7 @@ struct WebResponder: HTTPResponder {
         let admin = AdminRequest(
             context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
-            deadline: context.node.deadline(), origin: call.origin(of: "administrator", now: context.now))
+            deadline: context.node.deadline(), origin: call.origin(of: AuditOrigin.administrator, now: context.now))
         return try await admin.respond()
     }
 

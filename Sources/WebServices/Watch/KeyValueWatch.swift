@@ -101,7 +101,7 @@ struct KeyValueWatch: Sendable {
         }
         let origin = origin ?? AuditOrigin(actor: "user \(store.user)", requestID: uuid, address: "", time: context.now)
         context.audit.refused(
-            origin, action: "kv/watch",
+            origin, in: store.container, action: "kv/watch",
             subject: "preferences of \(store.container) (\(store.environment.rawValue))")
     }
 

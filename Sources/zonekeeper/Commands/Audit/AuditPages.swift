@@ -15,6 +15,7 @@ struct AuditAnswer {
 /// The audit log as an administrator reads it, page by page.
 struct AuditPages {
     var connection: Connection
+    var log = AuditLog.changes
 
     private static let recordsPerPage = 500
 
@@ -22,7 +23,8 @@ struct AuditPages {
     /// - Throws: `CommandFailure` where the server says that more are coming and sends none: that is no end.
     func page(after sequence: UInt64, limit: Int = recordsPerPage) async throws -> AuditAnswer {
         let response = try await connection.administer(
-            "GET", "audit", parameters: [("after", String(sequence)), ("limit", String(limit))]
+            "GET", "audit",
+            parameters: [("log", log.rawValue), ("after", String(sequence)), ("limit", String(limit))]
         ).json()
         guard let records = response["records"]?.array else {
             throw CommandFailure("the answer has no records in it. Is this a Zonekeeper node?")

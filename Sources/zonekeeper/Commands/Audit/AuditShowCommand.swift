@@ -6,10 +6,11 @@ import ServiceClient
 struct AuditShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show what administrators changed, who signed in, and what was refused; the newest records last.",
+        abstract: "Show what administrators changed and who signed in, or what was refused; the newest records last.",
         discussion: "A request's id finds it in the logs of the nodes it crossed.")
 
     @OptionGroup var options: ClientOptions
+    @OptionGroup var choice: AuditChoice
 
     @Option(help: ArgumentHelp("How many of the newest records (usually 50).", valueName: "count"))
     var last: Int?
@@ -29,7 +30,7 @@ struct AuditShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withConnection { connection in
-            let pages = AuditPages(connection: connection)
+            let pages = AuditPages(connection: connection, log: choice.log)
             var start = after ?? 0
             if after == nil, !all {
                 let newest = try await pages.newest()

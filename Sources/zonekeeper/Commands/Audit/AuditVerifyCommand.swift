@@ -15,6 +15,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var options: ClientOptions
+    @OptionGroup var choice: AuditChoice
 
     @Option(
         parsing: .singleValue,
@@ -27,7 +28,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     func run() async throws {
         try await options.withConnection { connection in
             var chain = AuditChain(expecting: expect)
-            try await AuditPages(connection: connection).each(after: 0) { page in
+            try await AuditPages(connection: connection, log: choice.log).each(after: 0) { page in
                 for (position, json) in page.records.enumerated() {
                     let record = try AuditRecord(json)
                     if position == 0 { try AuditChain.check(first: record, of: page) }
