@@ -51,7 +51,7 @@ package enum Admission {
         else {
             throw ServiceError(.authenticationFailed, "the ckAPIToken is not known: it was never made, or was revoked")
         }
-        guard container == target.container, environment == target.environment else {
+        guard SchemaKey(container: container, environment: environment) == target.schemaKey else {
             throw ServiceError(
                 .authenticationFailed,
                 "the ckAPIToken is for container '\(container)' (\(environment.rawValue)), the request names "
@@ -69,13 +69,13 @@ package enum Admission {
     ) throws(ServiceError) -> (accountID: String, use: SessionUse?) {
         if let opened = signer?.open(secret) {
             guard let token = directory.token(withID: opened.sessionID),
-                case .signIn(container, let accountID, let expires) = token.kind
+                case .signIn(let own, let accountID, let expires) = token.kind, Bytewise(own) == Bytewise(container)
             else { throw unknownSession }
             guard now < expires else { throw expiredSession }
             return (accountID, SessionUse(sessionID: opened.sessionID, issued: opened.issued, expires: expires))
         }
         guard let token = directory.token(withSecret: secret),
-            case .session(container, let accountID, let expires) = token.kind
+            case .session(let own, let accountID, let expires) = token.kind, Bytewise(own) == Bytewise(container)
         else { throw unknownSession }
         guard now < expires else { throw expiredSession }
         return (accountID, nil)
@@ -95,7 +95,7 @@ package enum Admission {
                 .authenticationFailed,
                 "the key of X-Apple-CloudKit-Request-KeyID is not known: it was never made, or was revoked")
         }
-        guard key.container == target.container, key.environment == target.environment else {
+        guard SchemaKey(container: key.container, environment: key.environment) == target.schemaKey else {
             throw ServiceError(
                 .authenticationFailed,
                 "the key is for container '\(key.container)' (\(key.environment.rawValue)), the request names "

@@ -41,10 +41,13 @@ package struct SignedRequest: Sendable {
 
 /// What a request wants to reach.
 package struct Target: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var environment: Environment
     /// Whether a user is needed: everything but reading and writing public data.
     package var needsUser: Bool
+
+    /// What tokens and keys must be for.
+    var schemaKey: SchemaKey { SchemaKey(container: container, environment: environment) }
 
     package init(container: String, environment: Environment, needsUser: Bool) {
         self.container = container

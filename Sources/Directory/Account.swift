@@ -1,12 +1,14 @@
 import Crypto
+import Foundation
+package import RecordModel
 package import Wire
 
 /// One person or program with private data.
 package struct Account: Hashable, Sendable {
     /// Random, 32 hexadecimal digits; never shown to clients.
     package var id: String
-    /// What an administrator calls it; unique.
-    package var name: String
+    /// What an administrator calls it; unique, in Unicode's composed form (NFC).
+    @Bytewise package var name: String
     /// Milliseconds since 1970.
     package var created: Int64
     /// By which others may look the account up; unique, capital letters or not.
@@ -47,6 +49,11 @@ package struct Account: Hashable, Sendable {
     /// writing, or characters of no width, by which two names look alike.
     package static func isPlainLine(_ text: some StringProtocol) -> Bool {
         text.unicodeScalars.allSatisfy { !AuditText.isHidden($0) }
+    }
+
+    /// The form in which names are compared: Unicode's composed form (NFC).
+    package static func comparable(name: String) -> String {
+        name.utf8.allSatisfy { $0 < 0x80 } ? name : name.precomposedStringWithCanonicalMapping
     }
 
     /// The form in which addresses are compared: ASCII capitals become small letters.

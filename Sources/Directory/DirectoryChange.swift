@@ -25,7 +25,7 @@ package enum DirectoryChange: Hashable, Sendable {
     case provider(IdentityProvider)
     case providerRemoved(name: String)
     case signUp(isOpen: Bool)
-    case audit(AuditBounds)
+    case audit(AuditLog, AuditBounds)
 }
 
 /// Which records the audit log has.

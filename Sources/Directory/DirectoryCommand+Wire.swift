@@ -13,12 +13,13 @@ extension DirectoryCommand: WireCodable {
                 container.field(1, name)
                 container.field(2, signed: time)
             }
-        case .setSchema(let key, let expectedVersion, let schema):
+        case .setSchema(let key, let expectedVersion, let schema, let growth):
             writer.field(3) { change in
                 change.field(1, key.container)
                 change.field(2, key.environment.rawValue)
                 change.field(3, expectedVersion)
                 change.field(4) { schema.encode(to: &$0) }
+                if let growth { change.field(5, growth) }
             }
         case .createAccount(let account): writer.field(4) { account.encode(to: &$0) }
         case .deleteAccount(let name): writer.field(5, name)
@@ -88,18 +89,21 @@ extension DirectoryCommand: WireCodable {
         var environment: Environment?
         var expectedVersion: UInt64 = 0
         var schema = Schema()
+        var growth: String?
         while let field = try nested.nextField() {
             switch field {
             case 1: container = try nested.string()
             case 2: environment = Environment(rawValue: try nested.string())
             case 3: expectedVersion = try nested.unsigned()
             case 4: schema = try nested.message()
+            case 5: growth = try nested.string()
             default: try nested.skip()
             }
         }
         guard let environment else { throw .invalidValue(field: 2) }
         return .setSchema(
-            SchemaKey(container: container, environment: environment), expectedVersion: expectedVersion, schema)
+            SchemaKey(container: container, environment: environment), expectedVersion: expectedVersion, schema,
+            growth: growth)
     }
 
     private static func updateAccount(_ reader: inout WireReader) throws(WireError) -> Self {

@@ -7,8 +7,9 @@ package enum DirectoryCommand: Hashable, Sendable {
     case installMap(ClusterMap)
     /// Both environments begin with `Schema.initial`, as version 1.
     case createContainer(name: String, time: Int64)
-    /// Replaces a schema, provided that its version is still `expectedVersion`.
-    case setSchema(SchemaKey, expectedVersion: UInt64, Schema)
+    /// Replaces a schema, provided that its version is still `expectedVersion`. `growth` is what a save adds to it, for the audit
+    /// log; nil where an administrator changes it.
+    case setSchema(SchemaKey, expectedVersion: UInt64, Schema, growth: String? = nil)
     /// Makes development's schema production's, in a new generation: every development record of the container goes. Provided
     /// that the version of development's schema is still `expectedVersion`.
     case resetDevelopment(container: String, expectedVersion: UInt64)
@@ -43,11 +44,11 @@ package enum DirectoryCommand: Hashable, Sendable {
     case setSignUp(isOpen: Bool)
     /// Changes who is in the cluster, or where replicas shall be.
     case changeMap(MapChange)
-    /// Removes tokens that have expired by `time` and the oldest audit records above `auditRecordsMax`; at most 500 of each.
+    /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at most 500 of each.
     case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)
 }
 
-/// How long the audit log is.
+/// How long each audit log is.
 package enum AuditRetention {
     /// Records that are kept.
     package static let recordsMax: UInt64 = 1_000_000

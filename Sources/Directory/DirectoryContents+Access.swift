@@ -54,14 +54,14 @@ struct RoleTable: Equatable, Sendable {
     mutating func take(_ member: RoleMember) {
         let key = SchemaKey(container: member.container, environment: member.environment)
         var list = roles(of: member.accountID, key)
-        if list.contains(member.role) { return }
+        if list.contains(where: { Bytewise($0) == member.$role }) { return }
         list.append(member.role)
         roles[key, default: [:]][member.accountID] = list.sorted()
     }
 
     mutating func remove(_ member: RoleMember) {
         let key = SchemaKey(container: member.container, environment: member.environment)
-        let list = roles(of: member.accountID, key).filter { $0 != member.role }
+        let list = roles(of: member.accountID, key).filter { Bytewise($0) != member.$role }
         roles[key]?[member.accountID] = list.isEmpty ? nil : list
         if roles[key]?.isEmpty == true { roles[key] = nil }
     }

@@ -15,7 +15,7 @@ struct DirectoryContents: Equatable, Sendable {
     /// Sorted by name.
     var providers: [IdentityProvider] = []
     var isSignUpOpen = false
-    var audit = AuditBounds()
+    var audit = Dictionary(uniqueKeysWithValues: AuditLog.allCases.map { ($0, AuditBounds()) })
 
     mutating func take(_ change: DirectoryChange) {
         switch change {
@@ -39,31 +39,33 @@ struct DirectoryContents: Equatable, Sendable {
         case .roleMemberRemoved(let member): roles.remove(member)
         case .limits(let container, let overrides): limits.take(overrides, of: container)
         case .provider(let provider): take(provider)
-        case .providerRemoved(let name): providers.removeAll { $0.name == name }
+        case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
-        case .audit(let bounds): audit = bounds
+        case .audit(let log, let bounds): audit[log] = bounds
         }
     }
 
     private mutating func take(_ provider: IdentityProvider) {
-        providers.removeAll { $0.name == provider.name }
+        providers.removeAll { $0.$name == provider.$name }
         providers.append(provider)
-        providers.sort { $0.name < $1.name }
+        providers.sort { $0.$name < $1.$name }
     }
 }
 
 /// Accounts by everything they are looked up by.
 struct AccountTable: Equatable, Sendable {
-    private(set) var byName = PartedDictionary<String, Account>()
-    private var namesByID = PartedDictionary<String, String>()
-    private var namesByEmail = PartedDictionary<String, String>()
-    private var namesByIdentity = PartedDictionary<ExternalIdentity, String>()
+    private(set) var byName = PartedDictionary<Bytewise, Account>()
+    private var namesByID = PartedDictionary<String, Bytewise>()
+    private var namesByEmail = PartedDictionary<Bytewise, Bytewise>()
+    private var namesByIdentity = PartedDictionary<ExternalIdentity, Bytewise>()
     private var userNames = UserNames()
+
+    func account(named name: String) -> Account? { byName[Bytewise(Account.comparable(name: name))] }
 
     func account(withID id: String) -> Account? { namesByID[id].flatMap { byName[$0] } }
 
     func account(withEmail email: some StringProtocol) -> Account? {
-        namesByEmail[Account.comparable(email: email)].flatMap { byName[$0] }
+        namesByEmail[Bytewise(Account.comparable(email: email))].flatMap { byName[$0] }
     }
 
     func account(withIdentity identity: ExternalIdentity) -> Account? {
@@ -76,23 +78,24 @@ struct AccountTable: Equatable, Sendable {
 
     /// A new account, or a known one's new values.
     mutating func take(_ account: Account) {
-        if let old = byName[account.name] { forgetAddress(of: old) }
-        byName[account.name] = account
-        if let email = account.email { namesByEmail[Account.comparable(email: email)] = account.name }
-        if let identity = account.identity { namesByIdentity[identity] = account.name }
+        let name = account.$name
+        if let old = byName[name] { forgetAddress(of: old) }
+        byName[name] = account
+        if let email = account.email { namesByEmail[Bytewise(Account.comparable(email: email))] = name }
+        if let identity = account.identity { namesByIdentity[identity] = name }
         if namesByID[account.id] == nil { userNames.add(accountID: account.id) }
-        namesByID[account.id] = account.name
+        namesByID[account.id] = name
     }
 
     mutating func remove(_ account: Account) {
-        if let old = byName[account.name] { forgetAddress(of: old) }
-        byName[account.name] = nil
+        if let old = byName[account.$name] { forgetAddress(of: old) }
+        byName[account.$name] = nil
         namesByID[account.id] = nil
         userNames.compact(ifAbove: 2 * namesByID.count + 1_024) { namesByID.keys }
     }
 
     private mutating func forgetAddress(of account: Account) {
-        if let email = account.email { namesByEmail[Account.comparable(email: email)] = nil }
+        if let email = account.email { namesByEmail[Bytewise(Account.comparable(email: email))] = nil }
         if let identity = account.identity { namesByIdentity[identity] = nil }
     }
 

@@ -7,20 +7,27 @@ package struct DirectoryEntry: Hashable, Sendable {
     package var origin: AuditOrigin?
     /// What happened elsewhere and belongs in the audit log.
     package var events: [AuditEvent]
+    /// What nodes refused for lack of permission; anybody can cause it, so it has a budget.
+    package var refusals: [AuditEvent]
 
-    package init(_ command: DirectoryCommand?, origin: AuditOrigin? = nil, events: [AuditEvent] = []) {
+    package init(
+        _ command: DirectoryCommand?, origin: AuditOrigin? = nil, events: [AuditEvent] = [],
+        refusals: [AuditEvent] = []
+    ) {
         self.command = command
         self.origin = origin
         self.events = events
+        self.refusals = refusals
     }
 }
 
 extension DirectoryEntry: WireCodable {
-    /// 1 command, 2 origin, 3 event.
+    /// 1 command, 2 origin, 3 event, 4 refusal.
     package func encode(to writer: inout WireWriter) {
         if let command { writer.field(1) { command.encode(to: &$0) } }
         if let origin { writer.field(2) { origin.encode(to: &$0) } }
         for event in events { writer.field(3) { event.encode(to: &$0) } }
+        for event in refusals { writer.field(4) { event.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -30,6 +37,7 @@ extension DirectoryEntry: WireCodable {
             case 1: command = try reader.message()
             case 2: origin = try reader.message()
             case 3: events.append(try reader.message())
+            case 4: refusals.append(try reader.message())
             default: try reader.skip()
             }
         }
@@ -40,19 +48,20 @@ extension DirectoryEntry: WireCodable {
 package enum DirectoryRead: Hashable, Sendable {
     /// Up to where the log was applied; also what no bytes at all ask for.
     case position
-    /// Records of the audit log with numbers above `after`, up to `limit` of them: an `AuditPage`.
-    case audit(after: UInt64, limit: UInt64)
+    /// Records of an audit log with numbers above `after`, up to `limit` of them: an `AuditPage`.
+    case audit(AuditLog = .changes, after: UInt64, limit: UInt64)
 }
 
 extension DirectoryRead: WireCodable {
-    /// Nothing: position. 1 audit: 1 after, 2 limit.
+    /// Nothing: position. 1 audit: 1 after, 2 limit, 3 log (left out for that of changes).
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .position: break
-        case .audit(let after, let limit):
+        case .audit(let log, let after, let limit):
             writer.field(1) { audit in
                 audit.field(1, after)
                 audit.field(2, limit)
+                if log != .changes { audit.field(3, log.rawValue) }
             }
         }
     }
@@ -67,14 +76,18 @@ extension DirectoryRead: WireCodable {
             var nested = try reader.nested()
             var after: UInt64 = 0
             var limit: UInt64 = 0
+            var log = AuditLog.changes
             while let field = try nested.nextField() {
                 switch field {
                 case 1: after = try nested.unsigned()
                 case 2: limit = try nested.unsigned()
+                case 3:
+                    guard let named = AuditLog(rawValue: try nested.string()) else { throw .invalidValue(field: 3) }
+                    log = named
                 default: try nested.skip()
                 }
             }
-            self = .audit(after: after, limit: limit)
+            self = .audit(log, after: after, limit: limit)
         }
     }
 }

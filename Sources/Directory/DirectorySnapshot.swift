@@ -33,7 +33,11 @@ package struct DirectorySnapshot: Sendable {
 
 // Accounts, and what they may sign in with.
 extension DirectorySnapshot {
-    package var accountsByName: PartedDictionary<String, Account> { box.contents.accounts.byName }
+    /// For lists; requests look accounts up by `account(named:)`.
+    package var accountsByName: PartedDictionary<Bytewise, Account> { box.contents.accounts.byName }
+
+    /// The account of a name, however its letters are composed.
+    package func account(named name: String) -> Account? { box.contents.accounts.account(named: name) }
 
     package func account(withID id: String) -> Account? { box.contents.accounts.account(withID: id) }
 
@@ -111,14 +115,16 @@ extension DirectorySnapshot {
         box.contents.limits.overrides(of: container).values
     }
 
-    package var auditBounds: AuditBounds { box.contents.audit }
+    package func auditBounds(of log: AuditLog) -> AuditBounds { box.contents.audit[log] ?? AuditBounds() }
 
     /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many sessions that end
     /// one by one do not cost an entry of the log each.
     package func needsPurge(now: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax) -> Bool {
         if let expiry = box.contents.tokens.firstExpiry, expiry < now &- 60_000 { return true }
-        let count = box.contents.audit.count
-        return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)
+        return AuditLog.allCases.contains { log in
+            let count = auditBounds(of: log).count
+            return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)
+        }
     }
 }
 

@@ -17,7 +17,8 @@ extension DirectoryTables {
         let body = try Data.fetchOne(
             db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
             arguments: [member.container, member.environment.rawValue])
-        guard let body, try Schema(decoding: [UInt8](body)).roles.contains(member.role) else {
+        guard let body, try Schema(decoding: [UInt8](body)).roles.contains(where: { Bytewise($0) == member.$role })
+        else {
             throw ServiceError(
                 .notFound,
                 "the schema of '\(member.container)' (\(member.environment.rawValue)) has no role '\(member.role)': add "

@@ -7,16 +7,15 @@ import Wire
 // database's own error.
 extension DirectoryTables {
     static func createAccount(_ account: Account, in db: Database) throws -> [DirectoryChange] {
-        // Text that looks the same must be the same: names are keys in memory, where Unicode's equivalence counts, and on disk,
-        // where bytes do.
-        guard account.name.utf8.elementsEqual(account.name.precomposedStringWithCanonicalMapping.utf8) else {
+        // Text that looks the same must be the same: names are compared by their bytes.
+        guard account.$name == Bytewise(Account.comparable(name: account.name)) else {
             throw ServiceError(
                 .badRequest,
                 "the name '\(account.name)' is not in Unicode's composed form (NFC): write it with composed letters")
         }
         if let body = try Data.fetchOne(
             db, sql: "SELECT body FROM account WHERE id = ?", arguments: [account.id]),
-            try Account(decoding: [UInt8](body)) == account
+            [UInt8](body) == account.encoded()
         {
             return []
         }
@@ -39,7 +38,8 @@ extension DirectoryTables {
         let old = try account(named: name, in: db)
         var account = old
         changes.apply(to: &account)
-        if account == old { return [] }
+        // By bytes: another spelling of an address is another address.
+        if account.encoded() == old.encoded() { return [] }
         try write(account, in: db)
         return [.account(account)]
     }

@@ -35,6 +35,7 @@ extension DirectoryTables {
     }
 
     static func createContainer(_ name: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
+        try ContainerName.check(name)
         if try containerExists(name, in: db) {
             throw ServiceError(.exists, "container '\(name)' exists already")
         }
@@ -51,6 +52,11 @@ extension DirectoryTables {
     ) throws -> (version: UInt64, change: DirectoryChange) {
         let (version, generation) = try installed(key, in: db)
         guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
+        if let problem = SchemaRules.problem(sizeOf: schema) {
+            throw ServiceError(
+                .badRequest, "the schema of '\(key.container)' (\(key.environment.rawValue)) is not changed: \(problem)"
+            )
+        }
         let new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
         try write(new, of: key, in: db)
         return (new.version, .schema(key, new))

@@ -35,7 +35,7 @@ extension DirectoryTables {
         case .identity(let identity, let name):
             let body = try Data.fetchOne(db, sql: "SELECT body FROM provider WHERE name = ?", arguments: [name])
             let provider = try body.map { try IdentityProvider(decoding: [UInt8]($0)) }
-            guard provider?.issuer == identity.issuer else {
+            guard provider?.$issuer == identity.$issuer else {
                 throw ServiceError(
                     .authenticationFailed,
                     "the identity provider '\(name)' was removed or changed meanwhile: sign in again")
@@ -49,7 +49,11 @@ extension DirectoryTables {
 
     private static func requireAPIToken(_ id: String, for container: String, in db: Database) throws {
         let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id])
-        if let body, case .api(container, _, _, _) = try Token(decoding: [UInt8](body)).kind { return }
+        if let body, case .api(let own, _, _, _) = try Token(decoding: [UInt8](body)).kind,
+            Bytewise(own) == Bytewise(container)
+        {
+            return
+        }
         throw ServiceError(.authenticationFailed, "the app's API token was revoked meanwhile")
     }
 

@@ -16,7 +16,7 @@ extension DirectoryTables {
         let settings = try settings(in: db)
         snapshot.take(.limits(container: nil, settings.limits))
         snapshot.take(.signUp(isOpen: settings.isSignUpOpen))
-        snapshot.take(.audit(try auditBounds(in: db)))
+        for log in AuditLog.allCases { snapshot.take(.audit(log, try auditBounds(of: log, in: db))) }
         return snapshot
     }
 

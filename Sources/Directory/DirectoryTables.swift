@@ -6,7 +6,7 @@ import Wire
 /// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a pure
 /// function of rows and command; only I/O errors are thrown.
 package enum DirectoryTables {
-    /// The names of the tables, for whoever hashes them whole; all but the audit log, which is long and has hashes of its own
+    /// The names of the tables, for whoever hashes them whole; all but the audit logs, which are long and have hashes of their own
     /// (`auditTip`).
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
@@ -59,13 +59,10 @@ package enum DirectoryTables {
         _ entry: DirectoryEntry, in db: Database
     ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
         var result: (outcome: DirectoryOutcome, changes: [DirectoryChange]) = (.done(version: 0), [])
-        var events: [AuditEvent] = []
-        if let command = entry.command {
-            result = try apply(command, in: db)
-            if let origin = entry.origin { events.append(command.auditEvent(of: origin, result.outcome)) }
-        }
-        events = try withinBudget(events + entry.events, in: db)
-        if let change = try appendAudit(events, in: db) { result.changes.append(change) }
+        if let command = entry.command { result = try apply(command, in: db) }
+        let events = AuditedEvents(entry, result.outcome)
+        result.changes += try appendAudit(events.changes, to: .changes, in: db)
+        result.changes += try appendAudit(events.requestsWithinBudget(in: db), to: .requests, in: db)
         return result
     }
 
@@ -87,7 +84,7 @@ package enum DirectoryTables {
         _ command: DirectoryCommand, in db: Database
     ) throws -> (version: UInt64, changes: [DirectoryChange]) {
         switch command {
-        case .setSchema(let key, let expectedVersion, let schema):
+        case .setSchema(let key, let expectedVersion, let schema, _):
             let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, in: db)
             return (version, [change])
         case .resetDevelopment(let container, let expectedVersion):

@@ -1,11 +1,12 @@
+package import RecordModel
 package import Wire
 
 /// An OpenID Connect issuer whose users may sign in.
 package struct IdentityProvider: Hashable, Sendable {
     /// What administrators and the sign-in page call it; unique.
-    package var name: String
+    @Bytewise package var name: String
     /// The issuer's URL; its discovery document lies under it.
-    package var issuer: String
+    @Bytewise package var issuer: String
     /// What this cluster is called at the issuer.
     package var clientID: String
     /// The client's secret, sealed by `FieldVault.sealSecret`; empty for a public client.

@@ -3,10 +3,10 @@ package import Wire
 
 /// That an account has a custom security role in one container's environment.
 package struct RoleMember: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var environment: Environment
-    package var role: String
-    package var accountID: String
+    @Bytewise package var role: String
+    @Bytewise package var accountID: String
 
     package init(container: String, environment: Environment, role: String, accountID: String) {
         self.container = container
@@ -19,8 +19,8 @@ package struct RoleMember: Hashable, Sendable {
 extension RoleMember: Comparable {
     /// By container, environment, role, account's id.
     package static func < (left: Self, right: Self) -> Bool {
-        (left.container, left.environment.rawValue, left.role, left.accountID)
-            < (right.container, right.environment.rawValue, right.role, right.accountID)
+        (left.$container, left.environment.rawValue, left.$role, left.$accountID)
+            < (right.$container, right.environment.rawValue, right.$role, right.$accountID)
     }
 }
 

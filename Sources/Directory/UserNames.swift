@@ -1,4 +1,5 @@
 import Crypto
+import RecordModel
 import Synchronization
 
 /// Finds accounts by their user record names. A name is a hash that differs by container, so looking one up backwards needs
@@ -43,7 +44,7 @@ private final class SharedIndexes: Sendable {
     }
 
     private struct State {
-        var indexes: [String: Index] = [:]
+        var indexes: [Bytewise: Index] = [:]
         var uses: UInt64 = 0
     }
 
@@ -56,7 +57,7 @@ private final class SharedIndexes: Sendable {
     func positions(of name: String, in container: String, _ accountIDs: [String]) -> [Int] {
         guard let hash = Self.hash(name) else { return [] }
         return state.withLock { state in
-            var index = state.indexes.removeValue(forKey: container) ?? Index()
+            var index = state.indexes.removeValue(forKey: Bytewise(container)) ?? Index()
             while index.count < accountIDs.count {
                 let name = Account.userRecordName(accountID: accountIDs[index.count], container: container)
                 guard let hash = Self.hash(name) else { preconditionFailure("'\(name)' is no user record name") }
@@ -75,7 +76,7 @@ private final class SharedIndexes: Sendable {
                 state.indexes[oldest.key] = nil
             }
             let found = ([index.positions[hash]].compactMap(\.self) + index.collisions).map(Int.init)
-            state.indexes[container] = index
+            state.indexes[Bytewise(container)] = index
             return found
         }
     }

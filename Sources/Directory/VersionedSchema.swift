@@ -2,7 +2,7 @@ package import RecordModel
 
 /// Whose schema.
 package struct SchemaKey: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var environment: Environment
 
     package init(container: String, environment: Environment) {

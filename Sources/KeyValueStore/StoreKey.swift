@@ -3,10 +3,10 @@ package import Wire
 
 /// Names one key-value store: there is one for each user of a container's environment.
 package struct StoreKey: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var environment: Environment
     /// The user record name.
-    package var user: String
+    @Bytewise package var user: String
 
     package init(container: String, environment: Environment, user: String) {
         self.container = container

@@ -9,7 +9,7 @@ import Synchronization
 package final class RecordTables: Sendable {
     /// Schemas by row, version and revision, whose content never changes.
     private let schemas = Mutex<[SchemaVersion: InstalledSchema]>([:])
-    /// Schemas kept at once; beyond that the cache starts again.
+    /// Schemas kept at once; beyond that each new one takes the place of another.
     private static let cachedSchemasMax = 256
 
     private struct SchemaVersion: Hashable {
@@ -44,7 +44,7 @@ package final class RecordTables: Sendable {
             schemas = schemas.filter { known, _ in
                 known.schemaID != row.id || (known.version, known.revision) > (row.version, row.revision)
             }
-            if schemas.count >= Self.cachedSchemasMax { schemas.removeAll() }
+            if schemas.count >= Self.cachedSchemasMax { schemas.remove(at: schemas.startIndex) }
             schemas[key] = loaded
         }
         return loaded

@@ -28,6 +28,8 @@ package final class RecordService: Sendable {
     /// How many watches look at their stores at once: a change of leaders makes all of them look.
     let looks = FairGate(limit: WatchHub.looksMax, queueMax: WatchHub.queuedLooksMax)
     let userRecords = KnownUserRecords()
+    /// Saves that added to development's schema, by container.
+    let growths = AttemptLimiter<Bytewise>(keysMax: 10_000)
     private let follower: StoreFollower
 
     /// - Parameter logger: for requests that failed, and for what nodes tell of them.

@@ -12,6 +12,8 @@ struct AdmitTests {
         for (id, secret, kind) in [
             ("t1", "api", TokenKind.api(container: "app", environment: .development, origins: [], callbackURL: nil)),
             ("t2", "session", .session(container: "app", accountID: "a1", expires: 1_000)),
+            ("t4", "kite", .api(container: "Kite", environment: .development, origins: [], callbackURL: nil)),
+            ("t5", "flying", .session(container: "Kite", accountID: "a1", expires: 1_000)),
             ("t3", "elsewhere", .session(container: "other", accountID: "a1", expires: 1_000)),
         ] {
             directory.take(
@@ -63,6 +65,13 @@ struct AdmitTests {
         #expect(code(caller(api: "api", session: "elsewhere")) == .authenticationRequired)
         #expect(code(caller(api: "api", session: "session", now: 1_000)) == .authenticationRequired)
         #expect(code(caller(api: "api", session: "guess")) == .authenticationRequired)
+    }
+
+    @Test("a token is for its container's name by the byte: U+212A is no K")
+    func spelling() {
+        #expect(code(caller(api: "kite", session: "flying", container: "Kite")) == nil)
+        #expect(code(caller(api: "kite", container: "\u{212A}ite")) == .authenticationFailed)
+        #expect(RateKey(container: "Kite", kind: .requests) != RateKey(container: "\u{212A}ite", kind: .requests))
     }
 
     @Test("the administrator's token is matched whole")

@@ -171,7 +171,8 @@ extension Conformance {
             // What collects refusals writes them once a second.
             var (records, after): ([JSONValue], Int64) = ([], 0)
             for _ in 0..<50_000 where records.isEmpty {
-                let page = try await space.home.admin("GET", "audit?after=\(after)")["records"]?.array ?? []
+                let answer = try await space.home.admin("GET", "audit?log=requests&after=\(after)")
+                let page = answer["records"]?.array ?? []
                 if case .integer(let last)? = page.last?["sequence"] { after = last }
                 records = page.filter {
                     $0["action"] == "kv/watch" && $0["subject"]?.string?.contains(space.container) == true

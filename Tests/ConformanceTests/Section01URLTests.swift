@@ -33,6 +33,40 @@ extension Conformance {
             #expect(try await space.get("zones/list").status == 200)
         }
 
+        @Test("a container has one spelling: U+212A is no K, at any door", arguments: Door.allCases)
+        func spellings(door: Door) async throws {
+            var home = try await Servers.shared.home(for: door)
+            home.container = "com.example.Kite\(Home.unique())"
+            _ = try await home.admin("POST", "containers", ["name": .string(home.container)])
+            let token = try await home.admin(
+                "POST", "tokens", ["kind": "api", "container": .string(home.container), "environment": "development"])
+            home.apiTokens["development"] = token["secret"]?.string
+            let space = try await Space(in: home)
+            let alias = home.container.replacing("K", with: "%E2%84%AA")
+            for var call in [
+                space.request("zones/list", method: "GET"),
+                space.inPublic.request("records/modify", ["operations": []]),
+                space.preferencesCall("list", [:]),
+            ] {
+                #expect(try await space.send(call).status == 200, "\(call.path)")
+                call.path = call.path.replacing(home.container, with: alias)
+                expectFailure(try await space.send(call), 400, "BAD_REQUEST", "container's name")
+            }
+            for path in ["schema", "schema/state", "limits", "usage", "tokens", "roles", "limits/explain"] {
+                let known = try await home.adminCall("GET", "\(path)?container=\(home.container)")
+                #expect(known.status == 200, "\(path)")
+                let answer = try await home.adminCall("GET", "\(path)?container=\(alias)")
+                expectFailure(answer, 400, "BAD_REQUEST", "container's name")
+            }
+            let name = home.container.replacing("K", with: "\u{212A}")
+            for (path, body) in [
+                ("containers", ["name": .string(name)]), ("tokens", ["kind": "api", "container": .string(name)]),
+            ] as [(String, JSONValue)] {
+                expectFailure(
+                    try await home.adminCall("POST", path, body.serialized()), 400, "BAD_REQUEST", "container's name")
+            }
+        }
+
         @Test("development and production are separate stores", arguments: Door.allCases)
         func environments(door: Door) async throws {
             let space = try await Space(door)

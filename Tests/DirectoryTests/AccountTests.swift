@@ -89,4 +89,45 @@ struct AccountTests {
         snapshot.take(.account(Account(id: "i7", name: "back", created: 0)))
         #expect(snapshot.account(withUserRecordName: name(7), in: "x")?.name == "back")
     }
+
+    @Test("identities, addresses, names and roles are compared by the byte, in memory as on disk")
+    func spellings() throws {
+        let identity = ExternalIdentity(issuer: "https://id", subject: "\u{212A}arl")
+        try directory.apply(.updateAccount(name: "ada", AccountChanges(email: "e\u{301}@x", identity: identity)))
+        let other = ExternalIdentity(issuer: "https://id", subject: "Karl")
+        #expect(try directory.snapshot().account(withIdentity: other) == nil)
+        #expect(try directory.snapshot().account(withIdentity: identity)?.name == "ada")
+        // Each is another one to the tables, so each is another one in memory.
+        try directory.apply(.updateAccount(name: "bob", AccountChanges(email: "\u{E9}@x", identity: other)))
+        let snapshot = try directory.snapshot()
+        #expect(snapshot.account(withIdentity: identity)?.name == "ada")
+        #expect(snapshot.account(withIdentity: other)?.name == "bob")
+        #expect(snapshot.account(withEmail: "e\u{301}@x")?.name == "ada")
+        #expect(snapshot.account(withEmail: "\u{E9}@x")?.name == "bob")
+        // The other spelling of an address is a change.
+        #expect(try directory.isIdle(.updateAccount(name: "bob", AccountChanges(email: "\u{E9}@x"))))
+        try directory.apply(.updateAccount(name: "ada", AccountChanges(email: "")))
+        #expect(try !directory.isIdle(.updateAccount(name: "bob", AccountChanges(email: "e\u{301}@x"))))
+        // A name is found however it is composed: there is one spelling of it in the tables.
+        try directory.apply(.createAccount(Account(id: "a3", name: "Zo\u{EB}", created: 3)))
+        #expect(try directory.snapshot().account(named: "Zoe\u{308}")?.id == "a3")
+        let decomposed = DirectoryCommand.createAccount(Account(id: "a4", name: "Zoe\u{308}", created: 4))
+        #expect(try directory.refusal(of: decomposed) == "BAD_REQUEST")
+    }
+
+    @Test("a role is one of the schema's by the byte")
+    func roles() throws {
+        let key = SchemaKey(container: "app", environment: .development)
+        try directory.apply(.createContainer(name: "app", time: 1))
+        try directory.apply(.setSchema(key, expectedVersion: 1, Schema(roles: ["Keeper"])))
+        func grant(_ role: String) throws -> String? {
+            try directory.refusal(
+                of: .addRoleMember(
+                    RoleMember(container: "app", environment: .development, role: role, accountID: "a1")))
+        }
+        #expect(try grant("\u{212A}eeper") == "NOT_FOUND")
+        #expect(try grant("Keeper") == nil)
+        #expect(
+            try directory.snapshot().roles(of: "a1", container: "app", environment: .development) == ["Keeper"])
+    }
 }

@@ -27,18 +27,79 @@ struct AuditBudgetTests {
         for _ in 0..<3 { try directory.apply(DirectoryEntry(.setSignUp(isOpen: true), origin: origin)) }
         // A clock that is behind begins no new hour.
         try fail(0, at: 4 * Self.hour)
-        #expect(try directory.audit().records.count == 603)
+        #expect(try directory.audit(.requests).records.count == 600)
         try fail(0, at: 6 * Self.hour)
         try fail(1, at: 6 * Self.hour)
-        let page = try directory.audit()
-        #expect(page.firstBroken == nil && page.records.count == 606)
+        let page = try directory.audit(.requests)
+        #expect(page.firstBroken == nil && page.records.count == 603)
         let told = page.records.suffix(3).map(\.event)
         #expect(told.map(\.count) == [101, 1, 1] && told[0].outcome == "refused")
-        #expect(page.records.map(\.event.action).count { $0 == "sign-up.open" } == 3)
+        #expect(try directory.audit().records.map(\.event.action) == Array(repeating: "sign-up.open", count: 3))
         let sum = page.records.map(\.event).filter { $0.action.hasPrefix("sign-in") }.reduce(0) { $0 + $1.count }
         #expect(sum == 703)
         // The lock-out counts whether the log tells of it or not; three failures were forgiven in the hour without one.
         #expect(try directory.snapshot().lockout(of: "a1")?.failures == Lockout.failuresMax - 2)
+    }
+
+    private static func origin(_ actor: String, at time: Int64) -> AuditOrigin {
+        AuditOrigin(actor: actor, requestID: "r", address: "::1", time: time)
+    }
+
+    private func refuse(_ count: Int, at time: Int64) throws {
+        let event = AuditEvent(
+            origin: Self.origin("anonymous", at: time), action: "records/query", subject: "x", outcome: "refused")
+        try directory.apply(DirectoryEntry(nil, refusals: Array(repeating: event, count: count)))
+    }
+
+    @Test("refusals have 600 records an hour of their own, and push nothing out of what administrators did")
+    func refusals() throws {
+        try directory.apply(
+            DirectoryEntry(.setSignUp(isOpen: true), origin: Self.origin("administrator", at: 5 * Self.hour)))
+        for hour in 5..<8 { for _ in 0..<7 { try refuse(100, at: Int64(hour) * Self.hour) } }
+        // Another kind is told all the same.
+        try fail(0, at: 7 * Self.hour)
+        let told =
+            try directory.audit(.requests).records.map(\.event)
+            + directory.audit(.requests, after: 1_000).records.map(\.event)
+        #expect(told.count == 1_801 && told.last?.action == "sign-in.fail")
+        #expect(told.filter { $0.count > 1 }.map(\.count) == [100, 101])
+        // Only the log of requests has more than is kept.
+        for _ in 0..<8 { try directory.apply(.purge(time: 0, auditRecordsMax: 100)) }
+        let (changes, requests) = (try directory.audit(), try directory.audit(.requests))
+        #expect(changes.records.map(\.event.action) == ["sign-up.open"] && changes.firstBroken == nil)
+        #expect(requests.records.count == 100 && requests.firstBroken == nil && requests.firstSequence == 1_702)
+        let snapshot = try directory.snapshot()
+        #expect(snapshot.auditBounds(of: .requests) == AuditBounds(purged: 1_701, last: 1_801))
+        #expect(snapshot.needsPurge(now: 0, auditRecordsMax: 0) == false)
+    }
+
+    @Test("a refused command is told with refusals, but for an administrator's")
+    func refusedCommands() throws {
+        for actor in ["administrator", "sign-up", "user ada"] {
+            let outcome = try directory.apply(
+                DirectoryEntry(.createContainer(name: "app", time: 1), origin: Self.origin(actor, at: 1))
+            ).outcome
+            guard case .refused = outcome else { throw WrongOutcome() }
+        }
+        #expect(try directory.audit().records.map(\.event.origin.actor) == ["administrator"])
+        #expect(try directory.audit(.requests).records.map(\.event.origin.actor) == ["sign-up", "user ada"])
+    }
+
+    private struct WrongOutcome: Error {}
+
+    @Test("a schema that a save lets grow is told with what grew, and not where another was faster")
+    func growth() throws {
+        let command = DirectoryCommand.setSchema(
+            SchemaKey(container: "app", environment: .production), expectedVersion: 1, Schema(),
+            growth: "Note, Item.title")
+        let entry = DirectoryEntry(command, origin: Self.origin("user ada", at: 1))
+        #expect(try directory.apply(entry).outcome == .done(version: 2))
+        guard case .refused(let error) = try directory.apply(entry).outcome else { throw WrongOutcome() }
+        #expect(error.code == .conflict)
+        let told = try directory.audit(.requests).records.map(\.event)
+        #expect(told.count == 1 && told[0].action == "schema.grow" && told[0].origin.actor == "user ada")
+        #expect(told[0].subject == "container app (production), after version 1: Note, Item.title")
+        #expect(try directory.audit().records.isEmpty)
     }
 
     @Test("what cannot be seen, or turns the writing around, stands in the log as its number")

@@ -23,6 +23,8 @@ struct AuditSecretTests {
             .changeMap(.claimNode(1, incarnation: 2, previous: 3)),
             .createContainer(name: "app", time: 1),
             .setSchema(SchemaKey(container: "app", environment: .production), expectedVersion: 1, Schema()),
+            .setSchema(
+                SchemaKey(container: "app", environment: .development), expectedVersion: 2, Schema(), growth: "Note"),
             .resetDevelopment(container: "app", expectedVersion: 1),
             .addContainerKey(container: "app", ContainerKey(number: 1, wrapped: bytes)),
             .createAccount(account),
@@ -70,16 +72,22 @@ struct AuditSecretTests {
         let origin = AuditOrigin(actor: "administrator", requestID: "r", address: "::1", time: 1)
         for directory in [empty, populated] {
             var appended: UInt64 = 0
-            // Twice, so that what exists is made again; the map above has no form that can be read back.
-            for command in (Self.commands + Self.commands).filter({ if case .installMap = $0 { false } else { true } })
-            {
+            // Twice, so that what exists is made again; the map above has no form that can be read back, and a growth that comes too
+            // late is not told.
+            for command in (Self.commands + Self.commands).filter({
+                switch $0 {
+                case .installMap, .setSchema(_, _, _, .some): false
+                default: true
+                }
+            }) {
                 try directory.apply(DirectoryEntry(command, origin: origin))
                 appended += 1
             }
-            let page = try directory.audit()
-            #expect(page.records.last?.sequence == appended && page.firstBroken == nil)
-            #expect(Set(page.records.map { $0.event.outcome == "done" }) == [true, false])
-            for record in page.records {
+            let pages = try AuditLog.allCases.map { try directory.audit($0) }
+            #expect(pages.reduce(0) { $0 + ($1.records.last?.sequence ?? 0) } == appended)
+            #expect(pages.allSatisfy { $0.firstBroken == nil && !$0.records.isEmpty })
+            #expect(Set(pages.flatMap(\.records).map { $0.event.outcome == "done" }) == [true, false])
+            for record in pages.flatMap(\.records) {
                 let event = record.event
                 #expect(!Self.isShown(in: "\(event.action) \(event.subject) \(event.outcome)"), "\(event)")
             }

@@ -58,6 +58,29 @@ struct SchemaTests {
         #expect(try directory.snapshot().schemas[Self.production]?.generation == 0)
     }
 
+    @Test("a schema of more than 1 MiB is refused, and the one before stays")
+    func size() throws {
+        let role = String(repeating: "r", count: 1_000)
+        var schema = Schema(roles: Array(repeating: role, count: 1_045))
+        schema.roles.append(String(repeating: "s", count: Limits.schemaBytesMax - schema.encodedSize - 3))
+        #expect(schema.encodedSize == Limits.schemaBytesMax)
+        #expect(try directory.refusal(of: .setSchema(Self.development, expectedVersion: 1, schema)) == nil)
+        schema = Schema(roles: schema.roles + [""])
+        let (outcome, changes) = try directory.apply(.setSchema(Self.development, expectedVersion: 2, schema))
+        guard case .refused(let error) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(error.code == .badRequest && error.reason.contains("1048578 bytes, at most 1048576"))
+        #expect(changes.isEmpty)
+        #expect(try directory.snapshot().schemas[Self.development]?.version == 2)
+    }
+
+    @Test("a container's name is plain ASCII", arguments: ["\u{212A}ite", "", "a b", "é", "a/b"])
+    func containerNames(name: String) throws {
+        #expect(try directory.refusal(of: .createContainer(name: name, time: 1)) == "BAD_REQUEST")
+    }
+
     @Test("data keys have consecutive numbers, each container its own")
     func containerKeys() throws {
         try directory.apply(.createContainer(name: "other", time: 6))

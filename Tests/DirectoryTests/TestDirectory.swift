@@ -83,10 +83,10 @@ struct TestDirectory {
     func snapshot() throws -> DirectorySnapshot { try database.read { try DirectoryTables.snapshot(of: $0) } }
 
     /// A page of the audit log, by way of its bytes.
-    func audit(after: UInt64 = 0, limit: UInt64 = 1_000) throws -> AuditPage {
-        let read = try DirectoryRead(decoding: DirectoryRead.audit(after: after, limit: limit).encoded())
-        #expect(read == .audit(after: after, limit: limit))
-        let page = try database.read { try DirectoryTables.auditPage(after: after, limit: limit, in: $0) }
+    func audit(_ log: AuditLog = .changes, after: UInt64 = 0, limit: UInt64 = 1_000) throws -> AuditPage {
+        let read = try DirectoryRead(decoding: DirectoryRead.audit(log, after: after, limit: limit).encoded())
+        #expect(read == .audit(log, after: after, limit: limit))
+        let page = try database.read { try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: $0) }
         #expect(try AuditPage(decoding: page.encoded()) == page)
         return page
     }

@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import RecordModel
 
@@ -137,6 +138,75 @@ struct SchemaExtensionTests {
         #expect(try extended(schema(types: 1, fields: 1000), field) == nil)
         let manyFields = try refusal(field, in: schema(types: 1, fields: 1000), .development)
         #expect(manyFields?.code == .badRequest && manyFields?.reason.contains("at most 1000") == true)
+    }
+
+    @Test("at 1 MiB of a schema nothing is added, and the error says so")
+    func size() throws {
+        var schema = Schema()
+        for number in 0..<40 {
+            let fields = (0..<100).map {
+                FieldDefinition(name: "f\($0)" + String(repeating: "x", count: 245), type: FieldType(.int64))
+            }
+            schema.types.append(RecordType(name: "T\(10 + number)", fields: fields))
+        }
+        let room = Limits.schemaBytesMax - schema.encodedSize
+        // What a new type takes with its grants and its record id.
+        let name = "N" + String(repeating: "x", count: 200)
+        let record = #"{"recordType":"\#(name)"}"#
+        let needed = try #require(try extended(schema, record)).encodedSize - schema.encodedSize
+        let filler = String(repeating: "y", count: 1_000)
+        // Roles have no limit here, so they fill the schema to the byte: 3 bytes besides their name.
+        schema.roles = (0..<((room - needed) / 1_003)).map { _ in filler }
+        let rest = Limits.schemaBytesMax - needed - schema.encodedSize
+        schema.roles.append(String(repeating: "z", count: rest - 3))
+        #expect(schema.encodedSize + needed == Limits.schemaBytesMax)
+        #expect(try extended(schema, record)?.encodedSize == Limits.schemaBytesMax)
+        schema.roles.append("")
+        #expect(try extended(schema, record) == nil)
+        let refusal = try refusal(record, in: schema, .development)
+        #expect(refusal?.code == .badRequest)
+        #expect(refusal?.reason.contains("it would have 1048578 bytes, at most 1048576") == true)
+    }
+
+    @Test("the size of a schema is that of its encoding")
+    func encodedSize() throws {
+        var numbers = SeededNumbers(state: 7)
+        for _ in 0..<50 {
+            let types = (0..<numbers.below(8)).map { _ in
+                RecordType(
+                    name: numbers.text(),
+                    fields: (0..<numbers.below(40)).map { _ in
+                        var type = FieldType(ScalarType.allCases[numbers.below(ScalarType.allCases.count)])
+                        type.isList = numbers.below(2) == 0
+                        type.isEncrypted = numbers.below(2) == 0
+                        type.preferred = numbers.below(2) == 0 ? .int64 : nil
+                        return FieldDefinition(
+                            name: String(repeating: "n", count: numbers.below(300)), type: type,
+                            indexes: IndexOptions(rawValue: UInt8(numbers.below(256))))
+                    },
+                    grants: (0..<numbers.below(4)).map { _ in
+                        Grant(role: numbers.text(), permissions: Permissions(rawValue: UInt8(numbers.below(256))))
+                    })
+            }
+            let schema = Schema(roles: (0..<numbers.below(5)).map { _ in numbers.text() }, types: types)
+            #expect(schema.encodedSize == schema.encoded().count)
+        }
+    }
+
+    @Test("what grew is said by name, and where saves may add nothing the refusal says who may")
+    func growth() throws {
+        let schema = try SchemaParser.parse("DEFINE SCHEMA RECORD TYPE T (a STRING);")
+        let record = #"{"recordType":"T","fields":{"b":{"value":1},"a":{"value":"x"}}}"#
+        let next = try #require(try extended(schema, record, #"{"recordType":"New","fields":{"x":{"value":1}}}"#))
+        #expect(SchemaExtension.additions(to: schema, in: next) == "New, T.b")
+        #expect(SchemaExtension.additions(to: next, in: next).isEmpty)
+        let operation = try #require(try operations(record).first)
+        let closed = RecordOperation.Place(
+            container: "c", environment: .development, scope: .private, zone: ZoneID(), schemaGrows: false)
+        let error = #expect(throws: ServiceError.self) { try operation.values(in: schema, at: closed) }
+        #expect(error?.code == .badRequest)
+        #expect(error?.reason.hasPrefix("Cannot create new field 'b' of type T in development schema") == true)
+        #expect(error?.reason.contains("schemaGrowthsPerMinute") == true)
     }
 
     @Test("production refuses with CloudKit's words; development asks for the extension, or says what is wrong")

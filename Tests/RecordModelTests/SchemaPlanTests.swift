@@ -208,6 +208,28 @@ struct SchemaPlanTests {
         #expect(words["remove record type Old and all records of it"]??.contains("gone for good") == true)
     }
 
+    @Test("A plan that would make a schema of more than 1 MiB is refused, with both figures")
+    func size() throws {
+        func schema(_ count: Int) -> Schema {
+            Schema(
+                types: (0..<count).map { number in
+                    RecordType(
+                        name: "T\(number)",
+                        fields: (0..<100).map {
+                            let name = "f\($0)"
+                            return FieldDefinition(
+                                name: name + String(repeating: "x", count: 250 - name.utf8.count),
+                                type: FieldType(.int64))
+                        })
+                })
+        }
+        let most = schema(40)
+        #expect(SchemaPlan(from: Schema(), to: most).refusals.isEmpty && most.encodedSize < Limits.schemaBytesMax)
+        let refusals = SchemaPlan(from: most, to: schema(41), mode: .additive).refusals.map(\.description)
+        #expect(refusals.count == 1 && refusals[0].hasPrefix("schema: it would have \(schema(41).encodedSize) bytes"))
+        #expect(refusals.first?.contains("at most 1048576") == true)
+    }
+
     @Test("A plan that would exceed the limits is refused, at the limits it is not")
     func limits() throws {
         func schema(_ prefix: String, types: Int, fields: Int) -> Schema {

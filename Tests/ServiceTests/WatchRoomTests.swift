@@ -34,6 +34,15 @@ struct WatchRoomTests {
         #expect(room.changed([Self.store("b")]) == [other])
     }
 
+    @Test("a watch that waits twice is given up, and the room goes on")
+    mutating func twice() throws {
+        let id = try waiting("a")
+        let other = try waiting("b")
+        #expect(room.wait(id, until: 1_000) == .closing)
+        #expect(room.count == 1 && room.changed([Self.store("a"), Self.store("b")]) == [other])
+        #expect(room.wait(id, until: 1_000) == .closing, "it has ended")
+    }
+
     @Test("a change during a look ends the next wait at once, and once")
     mutating func changeWhileLooking() throws {
         let id = try room.enter(Self.store("a"), group: Self.group)

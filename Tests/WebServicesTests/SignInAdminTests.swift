@@ -107,7 +107,7 @@ struct SignInAdminTests {
             previous = record["hash"]?.string ?? ""
         }
         #expect(try await world.admin("GET", "audit?after=\(after)")["records"]?.array == [])
-        for bad in ["audit?after=-1", "audit?limit=0", "audit?limit=x"] {
+        for bad in ["audit?log=all", "audit?after=-1", "audit?limit=0", "audit?limit=x"] {
             _ = try await world.admin("GET", bad, status: 400)
         }
         try await world.node.stop()

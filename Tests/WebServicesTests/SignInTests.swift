@@ -40,6 +40,27 @@ struct SignInTests {
         try await world.node.stop()
     }
 
+    @Test("signing out of what never was a session writes nothing to the directory's log")
+    func unknownSession() async throws {
+        let world = try await SignInWorld()
+        func written() async throws -> JSONValue? {
+            let groups = try await world.admin("GET", "status")["replicas"]?.array
+            return groups?.first { $0["group"] == .integer(0) }?["commitIndex"]
+        }
+        let path = "/sign-out?ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken="
+        let before = try #require(try await written())
+        for text in ["y", String(repeating: "0f", count: 32), world.apiToken.secret] {
+            let out = try await world.postJSON(path + text, "")
+            #expect(out.status == 200 && out.json["signedOut"] == .bool(true), "\(out)")
+        }
+        #expect(try await written() == before)
+        // One that ended a moment ago is another matter: no node may rely on it once the answer is there.
+        let token = signer.token(sessionID: "5ec2e75ec2e75ec2", issued: 1)
+        #expect(try await world.postJSON(path + token, "").status == 200)
+        #expect(try await written() != before)
+        try await world.node.stop()
+    }
+
     @Test("wrong passwords and unknown names are refused alike, and lock alike; an administrator's reset unlocks")
     func lockout() async throws {
         let world = try await SignInWorld()
@@ -62,8 +83,12 @@ struct SignInTests {
             #expect(locked?.json["reason"]?.string?.contains("try again in") == true)
         }
         #expect(answers["ada"] == answers["nobody"])
-        let audit = String(decoding: try await world.admin("GET", "audit?limit=1000").serialized(), as: UTF8.self)
-        #expect(!audit.contains("nobody") && !audit.contains("wrong ada"))
+        for log in ["changes", "requests"] {
+            let page = try await world.admin("GET", "audit?limit=1000&log=\(log)")
+            let audit = String(decoding: page.serialized(), as: UTF8.self)
+            #expect(audit.contains("sign-in.fail") == (log == "requests"))
+            #expect(!audit.contains("nobody") && !audit.contains("wrong ada"))
+        }
         _ = try await world.admin("POST", "users/password?name=ada", #"{"password": "another one"}"#)
         #expect(try await world.signIn("ada", "another one").status == 200)
         #expect(try await world.signIn("ada", SignInWorld.password).status == 401)

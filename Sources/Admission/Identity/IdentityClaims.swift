@@ -1,3 +1,4 @@
+import Directory
 import RecordModel
 
 /// What a verified identity token says of a person.
@@ -33,15 +34,13 @@ package struct IdentityExpectation: Hashable, Sendable {
     static let skew = 60.0
     /// How old a token may be, in seconds: it was asked for a moment ago, in this very sign-in.
     static let ageMax = 3600.0
-    /// OpenID Connect allows 255 bytes.
-    static let subjectBytes = 1...255
 }
 
 extension IdentityExpectation {
     /// The claims of a payload whose signature is good.
     /// - Throws: `AUTHENTICATION_FAILED`; the reason names the claim.
     func claims(of payload: JSONValue) throws(ServiceError) -> IdentityClaims {
-        guard payload["iss"]?.string == issuer else {
+        guard let own = payload["iss"]?.string, Bytewise(own) == Bytewise(issuer) else {
             throw IdentityToken.refusal("its issuer is '\(payload["iss"]?.string ?? "")', not '\(issuer)'")
         }
         try checkAudience(payload)
@@ -49,8 +48,8 @@ extension IdentityExpectation {
         guard !nonce.isEmpty, payload["nonce"]?.string == nonce else {
             throw IdentityToken.refusal("its nonce is not that of this sign-in: begin again")
         }
-        guard let subject = payload["sub"]?.string, Self.subjectBytes.contains(subject.utf8.count) else {
-            throw IdentityToken.refusal("it has no subject of 1 to 255 bytes")
+        guard let subject = payload["sub"]?.string, ExternalIdentity.isSubject(subject) else {
+            throw IdentityToken.refusal("its subject ('sub') is not 1 to 255 ASCII characters")
         }
         return IdentityClaims(
             issuer: issuer, subject: subject, email: text("email", payload),

@@ -1,3 +1,4 @@
+package import RecordModel
 package import Wire
 
 /// What a rate limit counts.
@@ -22,7 +23,7 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable {
 
 /// What one rate limit of the cluster belongs to.
 package struct RateKey: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var kind: RateKind
 
     package init(container: String, kind: RateKind) {
@@ -33,7 +34,7 @@ package struct RateKey: Hashable, Sendable {
 
 extension RateKey: Comparable {
     package static func < (left: Self, right: Self) -> Bool {
-        (left.container, left.kind.rawValue) < (right.container, right.kind.rawValue)
+        (left.$container, left.kind.rawValue) < (right.$container, right.kind.rawValue)
     }
 }
 

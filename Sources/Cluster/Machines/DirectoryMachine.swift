@@ -72,7 +72,8 @@ package final class DirectoryMachine: StateMachine {
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
         switch try DirectoryRead(decoding: request) {
         case .position: try AppliedState.position(of: db).encoded()
-        case .audit(let after, let limit): try DirectoryTables.auditPage(after: after, limit: limit, in: db).encoded()
+        case .audit(let log, let after, let limit):
+            try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db).encoded()
         }
     }
 
@@ -81,14 +82,17 @@ package final class DirectoryMachine: StateMachine {
         return DirectoryEntry(.purge(time: now)).encoded()
     }
 
-    /// The audit log counts by its last record, whose hash holds all before it.
+    /// An audit log counts by its last record, whose hash holds all before it; that of requests once it has any.
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try TableHash.fold(DirectoryTables.all, of: db, into: fold)
-        let tip = try DirectoryTables.auditTip(in: db)
-        var writer = WireWriter()
-        writer.field(1, tip.sequence)
-        writer.field(2, tip.hash)
-        writer.bytes.withUnsafeBytes { fold($0) }
+        for log in AuditLog.allCases {
+            let tip = try DirectoryTables.auditTip(of: log, in: db)
+            if log == .requests, tip.sequence == 0 { continue }
+            var writer = WireWriter()
+            writer.field(1, tip.sequence)
+            writer.field(2, tip.hash)
+            writer.bytes.withUnsafeBytes { fold($0) }
+        }
     }
 }
 

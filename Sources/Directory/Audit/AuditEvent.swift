@@ -11,6 +11,9 @@ package struct AuditOrigin: Hashable, Sendable {
     /// Milliseconds since 1970, by the clock of the node that was asked.
     package var time: Int64
 
+    /// The actor of administration.
+    package static let administrator = "administrator"
+
     package init(actor: String, requestID: String, address: String, time: Int64) {
         self.actor = actor
         self.requestID = requestID

@@ -7,7 +7,12 @@ extension DirectoryCommand {
         case .installMap(let map): ("map.install", "epoch \(map.epoch), \(map.nodes.count) nodes")
         case .changeMap(let change): change.auditSummary
         case .createContainer(let name, _): ("container.create", "container \(name)")
-        case .setSchema(let key, let version, let schema):
+        case .setSchema(let key, let version, _, let growth?):
+            (
+                AuditEvent.schemaGrowth,
+                "\(Self.text(key.container, key.environment)), after version \(version): \(growth)"
+            )
+        case .setSchema(let key, let version, let schema, nil):
             (
                 "schema.set",
                 "\(Self.text(key.container, key.environment)), after version \(version): \(schema.types.count) types, "
@@ -58,8 +63,12 @@ extension DirectoryCommand {
         }
     }
 
-    /// The event of a command that somebody asked for.
-    func auditEvent(of origin: AuditOrigin, _ outcome: DirectoryOutcome) -> AuditEvent {
+    /// The event of a command that somebody asked for; nil for a schema's growth that another was faster with: it is tried again,
+    /// and told then.
+    func auditEvent(of origin: AuditOrigin, _ outcome: DirectoryOutcome) -> AuditEvent? {
+        if case .setSchema(_, _, _, .some) = self, case .refused(let error) = outcome, error.code == .conflict {
+            return nil
+        }
         let (action, subject) = auditSummary
         let text =
             switch outcome {

@@ -2,25 +2,30 @@ import Foundation
 package import GRDB
 import Wire
 
-// The audit log's rows. A record's body is what its hash is made of, with the hash of the record before it.
+// The audit logs' rows. A record's body is what its hash is made of, with the hash of the record before it.
 extension DirectoryTables {
     /// Records and tokens that one `purge` removes at most, of each.
     static let purgedMax = 500
     /// Records of a page at most.
     package static let auditPageMax: UInt64 = 1_000
 
-    /// The number and the hash of the last record; they stand for all records before it.
-    package static func auditTip(in db: Database) throws -> (sequence: UInt64, hash: [UInt8]) {
-        let sql = "SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1"
-        guard let row = try Row.fetchOne(db, sql: sql) else { return try auditBase(in: db) }
-        return position(row)
+    /// The number and the hash of a log's last record; they stand for all records before it.
+    package static func auditTip(
+        of log: AuditLog = .changes, in db: Database
+    ) throws -> (sequence: UInt64, hash: [UInt8]) {
+        let base = try auditBase(of: log, in: db)
+        guard try db.tableExists(log.table) else { return base }
+        let sql = "SELECT sequence, hash FROM \(log.table) ORDER BY sequence DESC LIMIT 1"
+        return try Row.fetchOne(db, sql: sql).map { position($0) } ?? base
     }
 
     /// The number and the hash of the last record past retention; 0 and zeros if there is none.
-    private static func auditBase(in db: Database) throws -> (sequence: UInt64, hash: [UInt8]) {
-        guard let row = try Row.fetchOne(db, sql: "SELECT sequence, hash FROM audit_base") else {
-            return (0, AuditRecord.firstPreviousHash)
-        }
+    private static func auditBase(
+        of log: AuditLog, in db: Database
+    ) throws -> (sequence: UInt64, hash: [UInt8]) {
+        guard try db.tableExists(log.baseTable),
+            let row = try Row.fetchOne(db, sql: "SELECT sequence, hash FROM \(log.baseTable)")
+        else { return (0, AuditRecord.firstPreviousHash) }
         return position(row)
     }
 
@@ -29,39 +34,58 @@ extension DirectoryTables {
         return (UInt64(row[0] as Int64), [UInt8](hash))
     }
 
-    static func auditBounds(in db: Database) throws -> AuditBounds {
-        AuditBounds(purged: try auditBase(in: db).sequence, last: try auditTip(in: db).sequence)
+    static func auditBounds(of log: AuditLog, in db: Database) throws -> AuditBounds {
+        AuditBounds(purged: try auditBase(of: log, in: db).sequence, last: try auditTip(of: log, in: db).sequence)
+    }
+
+    /// Makes the tables of a log that databases of earlier versions do not have. Every replica makes them with the same command.
+    private static func createTables(of log: AuditLog, in db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE \(log.table) (
+                    sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+                CREATE TABLE \(log.baseTable) (
+                    id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
+                """)
     }
 
     /// Appends a record for each event.
-    static func appendAudit(_ events: [AuditEvent], in db: Database) throws -> DirectoryChange? {
-        if events.isEmpty { return nil }
-        var (sequence, hash) = try auditTip(in: db)
-        let statement = try db.cachedStatement(sql: "INSERT INTO audit (sequence, body, hash) VALUES (?, ?, ?)")
+    static func appendAudit(_ events: [AuditEvent], to log: AuditLog, in db: Database) throws -> [DirectoryChange] {
+        if events.isEmpty { return [] }
+        if try !db.tableExists(log.table) { try createTables(of: log, in: db) }
+        var (sequence, hash) = try auditTip(of: log, in: db)
+        let statement = try db.cachedStatement(
+            sql: "INSERT INTO \(log.table) (sequence, body, hash) VALUES (?, ?, ?)")
         for event in events {
             sequence += 1
             let record = AuditRecord(event.bounded, sequence: sequence, previousHash: hash)
             hash = record.hash
             try statement.execute(arguments: [Int64(sequence), Data(record.content), Data(hash)])
         }
-        return .audit(AuditBounds(purged: try auditBase(in: db).sequence, last: sequence))
+        return [.audit(log, AuditBounds(purged: try auditBase(of: log, in: db).sequence, last: sequence))]
     }
 
-    /// The records with numbers above `after`, up to `limit` of them and 1,000.
-    package static func auditPage(after: UInt64, limit: UInt64, in db: Database) throws -> AuditPage {
-        let base = try auditBase(in: db)
+    /// A log's records with numbers above `after`, up to `limit` of them and 1,000.
+    package static func auditPage(
+        of log: AuditLog = .changes, after: UInt64, limit: UInt64, in db: Database
+    ) throws -> AuditPage {
+        let base = try auditBase(of: log, in: db)
+        guard try db.tableExists(log.table) else {
+            return AuditPage(
+                records: [], moreComing: false, firstSequence: base.sequence + 1, firstPreviousHash: base.hash)
+        }
         let after = min(after, UInt64(Int64.max - 1))
         var start = base
         if after > base.sequence,
             let row = try Row.fetchOne(
-                db, sql: "SELECT sequence, hash FROM audit WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
+                db, sql: "SELECT sequence, hash FROM \(log.table) WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
                 arguments: [Int64(after)])
         {
             start = position(row)
         }
         let count = Int(min(max(limit, 1), auditPageMax))
         let rows = try Row.fetchAll(
-            db, sql: "SELECT body, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            db, sql: "SELECT body, hash FROM \(log.table) WHERE sequence > ? ORDER BY sequence LIMIT ?",
             arguments: [Int64(max(after, base.sequence)), count + 1])
         var previousHash = start.hash
         var records: [AuditRecord] = []
@@ -103,23 +127,25 @@ extension DirectoryTables {
             changes.append(.tokenRemoved(try Token(decoding: [UInt8](body))))
         }
         if !expired.isEmpty { changes.append(try firstExpiry(in: db)) }
-        if let change = try purgeAudit(recordsMax: auditRecordsMax, in: db) { changes.append(change) }
+        for log in AuditLog.allCases {
+            if let change = try purge(log, recordsMax: auditRecordsMax, in: db) { changes.append(change) }
+        }
         return changes
     }
 
-    private static func purgeAudit(recordsMax: UInt64, in db: Database) throws -> DirectoryChange? {
-        let bounds = try auditBounds(in: db)
+    private static func purge(_ log: AuditLog, recordsMax: UInt64, in db: Database) throws -> DirectoryChange? {
+        let bounds = try auditBounds(of: log, in: db)
         guard bounds.count > recordsMax else { return nil }
         let purged = bounds.purged + min(bounds.count - recordsMax, UInt64(purgedMax))
         // Where somebody took records out, what is kept is of the one before the gap, so that the gap stays to be seen.
         let row = try Row.fetchOne(
-            db, sql: "SELECT sequence, hash FROM audit WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
+            db, sql: "SELECT sequence, hash FROM \(log.table) WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
             arguments: [Int64(purged)])
-        let base = try row.map { position($0) } ?? (sequence: purged, hash: auditBase(in: db).hash)
-        try db.execute(sql: "DELETE FROM audit WHERE sequence <= ?", arguments: [Int64(purged)])
+        let base = try row.map { position($0) } ?? (sequence: purged, hash: auditBase(of: log, in: db).hash)
+        try db.execute(sql: "DELETE FROM \(log.table) WHERE sequence <= ?", arguments: [Int64(purged)])
         try db.execute(
-            sql: "INSERT OR REPLACE INTO audit_base (id, sequence, hash) VALUES (1, ?, ?)",
+            sql: "INSERT OR REPLACE INTO \(log.baseTable) (id, sequence, hash) VALUES (1, ?, ?)",
             arguments: [Int64(base.sequence), Data(base.hash)])
-        return .audit(AuditBounds(purged: base.sequence, last: bounds.last))
+        return .audit(log, AuditBounds(purged: base.sequence, last: bounds.last))
     }
 }

@@ -149,29 +149,14 @@ private struct JSONMembers {
             return
         }
         all.append(JSONValue.Member(key, value))
-        if all.count > Self.searchedMax { places[Bytewise(text: key)] = all.count - 1 }
+        if all.count > Self.searchedMax { places[Bytewise(key)] = all.count - 1 }
         if all.count == Self.searchedMax + 1 {
-            for (place, member) in all.enumerated() { places[Bytewise(text: member.key)] = place }
+            for (place, member) in all.enumerated() { places[Bytewise(member.key)] = place }
         }
     }
 
     private func place(of key: String) -> Int? {
-        if all.count > Self.searchedMax { return places[Bytewise(text: key)] }
-        return all.firstIndex { Bytewise(text: $0.key) == Bytewise(text: key) }
-    }
-}
-
-/// Text compared by its bytes: Swift's own comparison takes different spellings of one character as equal.
-private struct Bytewise: Hashable {
-    let text: String
-
-    static func == (left: Bytewise, right: Bytewise) -> Bool {
-        // Swift's comparison is the fast one and says "no" almost always; only its "yes" needs the bytes.
-        left.text == right.text && left.text.utf8.elementsEqual(right.text.utf8)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        if all.count > Self.searchedMax { return places[Bytewise(key)] }
+        return all.firstIndex { Bytewise($0.key) == Bytewise(key) }
     }
 }

@@ -6,8 +6,7 @@
 package enum SchemaExtension {
     /// The schema with what the operations need; nil if they need nothing that it lacks.
     ///
-    /// An operation whose values cannot be understood, or that would exceed `Limits.typesMax` or `Limits.fieldsMax`,
-    /// adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
+    /// An operation whose values cannot be understood, or that would exceed a limit of schemas, adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
     /// - Parameter scope: the database of the operations; a public one has no encrypted fields.
     package static func extended(
         _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
@@ -22,6 +21,24 @@ package enum SchemaExtension {
             }
         }
         return result
+    }
+
+    /// What one schema has and an earlier one lacks, in words for the audit log: `Note, Item.title`.
+    package static func additions(to schema: Schema, in extended: Schema) -> String {
+        let known = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var additions: [String] = []
+        for type in extended.types {
+            guard let old = known[type.name] else {
+                additions.append(type.name)
+                continue
+            }
+            if old.fields.count == type.fields.count { continue }
+            let names = Set(old.fields.map(\.name))
+            for field in type.fields where !names.contains(field.name) {
+                additions.append("\(type.name).\(field.name)")
+            }
+        }
+        return additions.joined(separator: ", ")
     }
 
     /// Whether the operation needs a type or a field that is not there.
@@ -73,7 +90,11 @@ package enum SchemaExtension {
                     + "\(Limits.fieldsMax)")
         }
         type = RecordType(name: name, fields: fields, grants: type.grants)
-        return Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
+        let result = Schema(roles: schema.roles, types: schema.types.filter { $0.name != name } + [type])
+        if let problem = SchemaRules.problem(sizeOf: result) {
+            throw ServiceError(.badRequest, "Cannot add to record type \(name) in development schema: \(problem)")
+        }
+        return result
     }
 
     private static func newType(_ name: String) -> RecordType {
@@ -110,8 +131,9 @@ extension SchemaExtension {
 
     /// Why an operation cannot be done under a schema that lacks its type or one of its fields; nil if nothing is
     /// missing.
-    /// - Returns: `BAD_REQUEST` with CloudKit's words in production, and in development where the operation itself is
-    ///   at fault or a limit is reached; `TRY_AGAIN_LATER` in development where the schema can be extended by it.
+    /// - Returns: `BAD_REQUEST` with CloudKit's words in production, and in development where saves do not extend the
+    ///   schema, the operation itself is at fault, or a limit is reached; `TRY_AGAIN_LATER` in development where the
+    ///   schema can be extended by it.
     package static func refusal(
         of operation: RecordOperation, in schema: Schema, at place: RecordOperation.Place
     ) -> ServiceError? {
@@ -121,7 +143,7 @@ extension SchemaExtension {
                 .badRequest, "record type not found: \(name) is not in the schema, so there is no such record")
         }
         guard lacks(operation, in: schema) else { return nil }
-        guard place.environment == .development else { return production(operation, name, schema, place.container) }
+        guard place.schemaGrows else { return closed(operation, name, schema, place) }
         do throws(ServiceError) {
             _ = try extended(schema, by: operation, place.scope)
         } catch {
@@ -132,17 +154,22 @@ extension SchemaExtension {
             retryAfterSeconds: 1)
     }
 
-    private static func production(
-        _ operation: RecordOperation, _ name: String, _ schema: Schema, _ container: String
+    private static func closed(
+        _ operation: RecordOperation, _ name: String, _ schema: Schema, _ place: RecordOperation.Place
     ) -> ServiceError {
-        let advice = "add it to the development schema and run `zonekeeper schema deploy --container \(container)`"
+        let environment = place.environment.rawValue
+        let advice =
+            place.environment == .production
+            ? "add it to the development schema and run `zonekeeper schema deploy --container \(place.container)`"
+            : "saves do not change it in this container; add it with `zonekeeper schema import`, or let saves do it with "
+                + "`zonekeeper limits set \(ContainerLimit.schemaGrowthsPerMinute.rawValue)=default`"
         guard let type = schema.type(named: name) else {
-            return ServiceError(.badRequest, "Cannot create new type \(name) in production schema: \(advice)")
+            return ServiceError(.badRequest, "Cannot create new type \(name) in \(environment) schema: \(advice)")
         }
         let table = FieldTable(type, asking: operation.fields.count)
         let field = operation.fields.first { isNew($0, in: table) }?.name ?? ""
         return ServiceError(
-            .badRequest, "Cannot create new field '\(field)' of type \(name) in production schema: \(advice)")
+            .badRequest, "Cannot create new field '\(field)' of type \(name) in \(environment) schema: \(advice)")
     }
 }
 

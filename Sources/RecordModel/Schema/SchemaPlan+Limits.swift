@@ -31,4 +31,10 @@ extension SchemaPlan {
         }
         return refusals
     }
+
+    /// The same for the size of the whole.
+    func excessSize(over current: Schema) -> [SchemaRefusal] {
+        guard let result = applied(to: current), let problem = SchemaRules.problem(sizeOf: result) else { return [] }
+        return [SchemaRefusal(subject: "schema", reason: problem)]
+    }
 }

@@ -31,7 +31,7 @@ package struct SchemaPlan: Hashable, Sendable {
         let current = current.normalized
         let wanted = wanted.normalized
         var removals: [SchemaChange] = []
-        defer { refusals += Self.excess(of: changes, over: current) }
+        defer { refusals += Self.excess(of: changes, over: current) + excessSize(over: current) }
         for role in wanted.roles where !current.roles.contains(role) { changes.append(.addRole(role)) }
         for type in wanted.types where current.type(named: type.name) == nil { changes.append(.addType(type)) }
         for type in current.types {

@@ -38,6 +38,14 @@ package enum SchemaRules {
         return nil
     }
 
+    /// Whether a schema is small enough to be kept and sent whole.
+    package static func problem(sizeOf schema: Schema) -> String? {
+        let size = schema.encodedSize
+        if size <= Limits.schemaBytesMax { return nil }
+        return "it would have \(size) bytes, at most \(Limits.schemaBytesMax) are possible; "
+            + "remove types and fields that nothing uses, or give shorter names"
+    }
+
     /// Whether a field of this type may have these indexes.
     package static func problem(indexes: IndexOptions, on type: FieldType) -> String? {
         if indexes.isEmpty { return nil }

@@ -28,16 +28,19 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     /// One user's private records, of each environment.
     case userBytes
     case userRecords
+    /// Saves that add to development's schema, on each node; 0: saves add nothing.
+    case schemaGrowthsPerMinute
 
     /// What a value means where nothing is limited.
     package static let unlimited = Int64.max
 
     /// What a value counts.
-    package enum Unit: String, Hashable, Sendable {
+    package enum Unit: String, Hashable, Sendable, CaseIterable {
         case requestsPerSecond = "requests/s"
         case requests
         case bytes
         case records
+        case savesPerMinute = "saves/minute"
     }
 
     package var unit: Unit {
@@ -50,6 +53,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
             .transferBytesPerMonth, .transferBytesPerUser, .transferBytesPerMonthMax, .userBytes:
             .bytes
         case .databaseRecords, .userRecords: .records
+        case .schemaGrowthsPerMinute: .savesPerMinute
         }
     }
 
@@ -71,6 +75,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .transferBytesPerMonthMax: 200_000_000_000_000
         case .userBytes: 5_000_000_000
         case .databaseRecords, .userRecords: Self.unlimited
+        case .schemaGrowthsPerMinute: 60
         }
     }
 
@@ -82,6 +87,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
                 ? 0...1_000_000 : 1...1_000_000
         case .requests: 1...100_000
         case .bytes, .records: 0...Self.unlimited
+        case .savesPerMinute: 0...6_000
         }
     }
 

@@ -13,10 +13,10 @@ package enum Scope: String, Hashable, Sendable, CaseIterable {
 
 /// One database: public data has the owner `_public`, private data its user's record name.
 package struct DatabaseKey: Hashable, Sendable {
-    package var container: String
+    @Bytewise package var container: String
     package var environment: Environment
     package var scope: Scope
-    package var owner: String
+    @Bytewise package var owner: String
 
     package init(container: String, environment: Environment, scope: Scope, owner: String) {
         self.container = container
@@ -32,7 +32,7 @@ package struct DatabaseKey: Hashable, Sendable {
 /// One zone of one database: the unit that is hashed to a slot.
 package struct ZoneKey: Hashable, Sendable {
     package var database: DatabaseKey
-    package var name: String
+    @Bytewise package var name: String
 
     package init(database: DatabaseKey, name: String) {
         self.database = database

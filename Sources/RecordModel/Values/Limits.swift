@@ -44,6 +44,8 @@ package enum Limits {
     package static let typesMax = 500
     /// Fields of a record type, without the system's.
     package static let fieldsMax = 1000
+    /// Bytes of a schema's encoding: it is logged whole with each change, by the directory and by every shard.
+    package static let schemaBytesMax = 1_048_576
 
     // The key-value sidecar: one store per container and user.
     package static let keysMax = 1024

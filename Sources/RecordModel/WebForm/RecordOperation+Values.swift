@@ -16,8 +16,13 @@ extension RecordOperation {
         package var environment: Environment
         package var scope: Scope
         package var zone: ZoneID
+        /// Whether saves extend the schema; never in production.
+        package let schemaGrows: Bool
 
-        package init(container: String, environment: Environment, scope: Scope, zone: ZoneID) {
+        package init(
+            container: String, environment: Environment, scope: Scope, zone: ZoneID, schemaGrows: Bool = true
+        ) {
+            self.schemaGrows = schemaGrows && environment == .development
             self.container = container
             self.environment = environment
             self.scope = scope

@@ -7,6 +7,19 @@ private let filledAtOnceMax: Int64 = 500
 /// Records in memory at once while a scrub is finished.
 private let scrubPartRows = 1_000
 
+/// A schema's fields in tables, for questions about all of them at once. Of two of one name the first counts.
+private struct FieldTypes {
+    let byType: [String: [String: FieldType]]
+
+    init(_ schema: Schema) {
+        byType = Dictionary(
+            schema.types.map { type in
+                let fields = type.fields.map { ($0.name, $0.type) }
+                return (type.name, Dictionary(fields, uniquingKeysWith: { first, _ in first }))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
 extension RecordTransaction {
     /// Installs a later version; what follows for stored records is left to jobs.
     func installSchema(_ command: InstallSchema) throws -> RecordOutcome {
@@ -48,12 +61,14 @@ extension RecordTransaction {
                 ORDER BY t.id, s.field
                 """, in: db
         ).all(.integer(schemaID)) { (type: $0.text(0), field: $0.text(1)) }
+        if stray.isEmpty { return false }
+        let wanted = FieldTypes(schema)
         return stray.contains { typeName, fieldName in
-            guard let type = schema.type(named: typeName) else { return false }
+            guard let fields = wanted.byType[typeName] else { return false }
             let known = before.byName[typeName]
             if fieldName.isEmpty { return known == nil }
-            guard let field = type.field(named: fieldName) else { return false }
-            return known?.fields[fieldName]?.type != field.type
+            guard let type = fields[fieldName] else { return false }
+            return known?.fields[fieldName]?.type != type
         }
     }
 
@@ -71,13 +86,13 @@ extension RecordTransaction {
     /// Notes what records may hold that the schema has no place for any more, and has it removed.
     private func addScrub(before: InstalledSchema, after: Schema, schemaID: Int64, lastRecord: Int64) throws {
         var stray: [(type: Int64, field: String)] = []
+        let wanted = FieldTypes(after)
         for type in before.byID.values.sorted(by: { $0.id < $1.id }) {
-            guard let next = after.type(named: type.definition.name) else {
+            guard let fields = wanted.byType[type.definition.name] else {
                 stray.append((type.id, ""))
                 continue
             }
-            for field in type.fields.values.sorted(by: { $0.name < $1.name })
-            where next.field(named: field.name)?.type != field.type {
+            for field in type.fields.values.sorted(by: { $0.name < $1.name }) where fields[field.name] != field.type {
                 stray.append((type.id, field.name))
             }
         }
@@ -91,16 +106,13 @@ extension RecordTransaction {
 
     /// Gives numbers to types and indexes, drops the indexes that are gone or changed, and has new ones filled.
     private func settleIndexes(_ schema: Schema, schemaID: Int64, lastRecord: Int64) throws {
-        var unclaimed = try IndexRow.all(schemaID: schemaID, in: db).filter { $0.state != IndexLife.dropped }
+        var unclaimed = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
         var build: Int64?
         var seen: Set<String> = []
         for type in schema.types where seen.insert(type.name).inserted {
             let (typeID, isNew) = try makeType(type.name, schemaID: schemaID)
             for design in IndexDesign.all(of: type) {
-                if let place = unclaimed.firstIndex(where: { $0.typeID == typeID && $0.matches(design) }) {
-                    unclaimed.remove(at: place)
-                    continue
-                }
+                if unclaimed.take(design, of: typeID) != nil { continue }
                 // A new type has no records.
                 let isReady = isNew || lastRecord == 0
                 if !isReady && build == nil { build = try addJob(.buildIndexes, subject: schemaID, last: lastRecord) }
@@ -109,7 +121,7 @@ extension RecordTransaction {
                     .integer(isReady ? IndexLife.ready : IndexLife.building), .integer(isReady ? 0 : build ?? 0))
             }
         }
-        for row in unclaimed {
+        for row in unclaimed.rest {
             try SQLStatement(cached: "UPDATE field_index SET state = 2, job = 0 WHERE id = ?", in: db)
                 .run(.integer(row.id))
             _ = try addJob(.dropIndex, subject: row.id)

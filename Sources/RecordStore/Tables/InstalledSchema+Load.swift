@@ -29,16 +29,48 @@ struct IndexRow {
         }
     }
 
-    /// Whether the row is the index of a design.
-    func matches(_ design: IndexDesign) -> Bool {
-        state != IndexLife.dropped && name == design.name && purpose == design.purpose.rawValue && shape == design.shape
-    }
-
     /// 0 to 1.
     var progress: Double {
         if state == IndexLife.ready { return 1 }
         return total > 0 ? min(1, Double(done) / Double(total)) : 0
     }
+}
+
+/// The rows of a schema's live indexes by what they are of, so that each design finds its own without a search: a schema may have
+/// a hundred thousand indexes.
+struct IndexRowTable {
+    private struct Key: Hashable {
+        var typeID: Int64
+        var name: String
+        var purpose: Int64
+        var shape: String
+    }
+
+    private var rows: [Key: [IndexRow]] = [:]
+    /// Rows that were looked at so far.
+    private(set) var lookedAt = 0
+
+    /// - Parameter all: by id.
+    init(_ all: [IndexRow]) {
+        rows.reserveCapacity(all.count)
+        for row in all where row.state != IndexLife.dropped {
+            lookedAt += 1
+            let key = Key(typeID: row.typeID, name: row.name, purpose: row.purpose, shape: row.shape)
+            rows[key, default: []].append(row)
+        }
+    }
+
+    /// Takes out the oldest row that is the index of a design; nil if there is none.
+    mutating func take(_ design: IndexDesign, of typeID: Int64) -> IndexRow? {
+        let key = Key(typeID: typeID, name: design.name, purpose: design.purpose.rawValue, shape: design.shape)
+        guard let found = rows[key] else { return nil }
+        lookedAt += 1
+        rows[key] = found.count > 1 ? Array(found.dropFirst()) : nil
+        return found.first
+    }
+
+    /// What was not taken out, by id.
+    var rest: [IndexRow] { rows.values.flatMap(\.self).sorted { $0.id < $1.id } }
 }
 
 extension InstalledSchema {
@@ -55,12 +87,13 @@ extension InstalledSchema {
                 cached: "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?",
                 in: db
             ).all(.integer(schemaID)) { $0.integer(0) })
-        let rows = Dictionary(grouping: try IndexRow.all(schemaID: schemaID, in: db), by: \.typeID)
+        var rows = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
+        let definitions = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         var byName: [String: InstalledType] = [:]
         for (id, name) in typeIDs {
-            guard let definition = schema.type(named: name) else { continue }
+            guard let definition = definitions[name] else { continue }
             let indexes = IndexDesign.all(of: definition).compactMap { design in
-                rows[id]?.first { $0.matches(design) }.map { row in
+                rows.take(design, of: id).map { row in
                     InstalledIndex(
                         id: row.id, design: design, isReady: row.state == IndexLife.ready, progress: row.progress)
                 }

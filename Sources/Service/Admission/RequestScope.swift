@@ -113,7 +113,7 @@ extension RecordService {
 
     private func actor(_ admitted: Admitted?) -> String {
         guard let admitted else { return "anonymous" }
-        if admitted.caller.isAdministrator { return "administrator" }
+        if admitted.caller.isAdministrator { return AuditOrigin.administrator }
         if let key = admitted.keyID { return "key \(key)" }
         guard let id = admitted.accountID else { return "anonymous" }
         return "user \(node.directory.snapshot.account(withID: id)?.name ?? id)"

@@ -197,8 +197,9 @@ package struct RecordModification: Sendable {
             throw ServiceError(.notFound, "Record not found")
         }
         let place = RecordOperation.Place(
-            container: request.key.container, environment: request.key.environment, scope: request.key.scope, zone: zone
-        )
+            container: request.key.container, environment: request.key.environment, scope: request.key.scope,
+            zone: zone,
+            schemaGrows: service.growthRate(of: request.key.container) != nil)
         do throws(ServiceError) {
             change.fields = try operation.values(in: schema, at: place).map {
                 RecordChange.FieldChange(name: $0.name, value: $0.value)
@@ -253,7 +254,8 @@ extension RecordModification {
         case .failed(let error, let serverRecord):
             if error.code == .accessDenied {
                 service.audit.refused(
-                    service.origin(of: request.requester), action: "records/modify", subject: request.subject)
+                    service.origin(of: request.requester), in: request.key.container, action: "records/modify",
+                    subject: request.subject)
             }
             // A record that cannot be opened does not make the conflict another one.
             let opened = serverRecord.flatMap { record in try? service.node.vault.opened(record, in: answer.zone) }

@@ -45,8 +45,8 @@ package struct RecordQueries: Sendable {
         }
         if records.denials > 0 {
             service.audit.refused(
-                service.origin(of: request.requester), action: "records/lookup", subject: request.subject,
-                count: records.denials)
+                service.origin(of: request.requester), in: request.key.container, action: "records/lookup",
+                subject: request.subject, count: records.denials)
         }
         return Page(records: records.bytes, syncToken: try await request.currentToken(of: zone, in: service))
     }

@@ -1,6 +1,8 @@
+import Admission
 import Authorization
 import Cluster
 import Directory
+import RaftCore
 import RecordModel
 import RecordStore
 import Synchronization
@@ -8,21 +10,48 @@ import Wire
 
 // What a request may change besides records: development's schema, the keys of encrypted fields, the caller's own user record.
 extension RecordService {
-    /// Adds the types and fields that operations need and the schema lacks, in development only and for signed-in callers.
+    /// Adds the types and fields that operations need and the schema lacks, in development only, for signed-in callers, and where the
+    /// container's saves may.
     /// - Returns: whether the schema is another now, or may be.
+    /// - Throws: `THROTTLED` where the container's saves added too often.
     func extend(
         _ schema: VersionedSchema, by operations: [RecordOperation], for request: DatabaseRequest
     ) async throws(RequestFailure) -> Bool {
         guard request.key.environment == .development, request.caller.user != nil,
+            let rate = growthRate(of: request.key.container),
             let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope)
         else { return false }
-        let command = DirectoryCommand.setSchema(request.schemaKey, expectedVersion: schema.version, extended)
+        try countGrowth(of: request.key.container, at: rate)
+        let growth = String(SchemaExtension.additions(to: schema.schema, in: extended).prefix(Self.growthTextMax))
+        let entry = DirectoryEntry(
+            .setSchema(request.schemaKey, expectedVersion: schema.version, extended, growth: growth),
+            origin: origin(of: request.requester))
         // A conflict means that somebody else changed it meanwhile: look again.
-        if case .refused(let error) = try await submit(command, by: request.deadline), error.code != .conflict {
+        if case .refused(let error) = try await submit(entry, by: request.deadline), error.code != .conflict {
             throw RequestFailure(error)
         }
         try await refreshDirectory()
         return true
+    }
+
+    /// Names cost bytes of the audit log.
+    private static let growthTextMax = 400
+
+    /// How often a container's saves may add to development's schema; nil where they may not.
+    func growthRate(of container: String) -> AttemptRate? {
+        let perMinute = Int(node.directory.snapshot.limits(of: container)[.schemaGrowthsPerMinute])
+        return perMinute > 0 ? AttemptRate(perMinute: perMinute, burst: perMinute) : nil
+    }
+
+    private func countGrowth(of container: String, at rate: AttemptRate) throws(RequestFailure) {
+        let (key, now) = (Bytewise(container), uptime)
+        guard !growths.decide(key, at: rate, now: now) else { return }
+        throw RequestFailure(
+            ServiceError(
+                .throttled,
+                "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
+                    + "import the schema",
+                retryAfterSeconds: Double(growths.retryAfterMilliseconds(key, at: rate, now: now)) / 1_000))
     }
 
     /// Seals the encrypted values of a change. A container's first such value brings it its first key.

@@ -101,7 +101,7 @@ package struct PreferenceWatch: Sendable {
         default: return
         }
         service.audit.refused(
-            service.origin(of: requester), action: "kv/watch",
+            service.origin(of: requester), in: store.container, action: "kv/watch",
             subject: "preferences of \(store.container) (\(store.environment.rawValue))")
     }
 

@@ -157,12 +157,16 @@ package final class WatchHub: Sendable {
     package func wait(_ ticket: WatchTicket, until end: UInt64) async -> WatchWake {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let wake = state.withLock { state -> WatchWake? in
-                    if Task.isCancelled { return .closing }
-                    if let wake = state.room.wait(ticket.id, until: end) { return wake }
+                let (wake, earlier) = state.withLock { state -> (WatchWake?, CheckedContinuation<WatchWake, Never>?) in
+                    if Task.isCancelled { return (.closing, nil) }
+                    if let wake = state.room.wait(ticket.id, until: end) {
+                        // Where the watch was given up, whoever waited on it is not left behind.
+                        return (wake, state.waiting.removeValue(forKey: ticket.id))
+                    }
                     state.waiting[ticket.id] = continuation
-                    return nil
+                    return (nil, nil)
                 }
+                earlier?.resume(returning: .closing)
                 if let wake { continuation.resume(returning: wake) }
             }
         } onCancel: {

@@ -99,11 +99,13 @@ struct WatchRoom: Sendable {
 
     /// The look found nothing.
     /// - Parameter end: when the watch is woken at the latest, on the clock of `ticked`.
-    /// - Returns: nil if the watch waits from now on; else why it goes on at once.
+    /// - Returns: nil if the watch waits from now on; else why it goes on at once, or that it has ended.
     mutating func wait(_ id: WatchID, until end: UInt64) -> WatchWake? {
         guard !isClosed, let watch = watches[id] else { return .closing }
         guard case .looking(let changed, let recheck) = watch.phase else {
-            preconditionFailure("watch \(id.number) waits twice")
+            // A watch that waits already does not look: a mistake of ours, which costs this watch and not the node.
+            leave(id)
+            return .closing
         }
         if changed || recheck {
             // One thing after the other: a change is still remembered when what the caller may do was looked at.

@@ -7,12 +7,13 @@ import Wire
 extension AdminRequest {
     private static let auditRecordsPerPageMax: UInt64 = 1_000
 
-    /// Records of the audit log, oldest first, with what is needed to verify their chain.
+    /// Records of an audit log, oldest first, with what is needed to verify their chain.
     func auditLog() async throws(RequestFailure) -> Reply {
         let after = try number("after") ?? 0
         let limit = try number("limit") ?? 500
         guard limit > 0 else { throw RequestFailure(.badRequest, "limit: at least 1 is expected") }
-        let read = DirectoryRead.audit(after: after, limit: min(limit, Self.auditRecordsPerPageMax))
+        let read = DirectoryRead.audit(
+            try auditLogParameter(), after: after, limit: min(limit, Self.auditRecordsPerPageMax))
         let answer: [UInt8]
         do throws(ClusterError) {
             answer = try await context.service.node.router.read(read.encoded(), from: .directory, by: deadline)
@@ -27,6 +28,16 @@ extension AdminRequest {
             writer.member("firstSequence", integer: Int64(clamping: page.firstSequence))
             writer.member("firstPreviousHash", Hex.encode(page.firstPreviousHash))
         }
+    }
+
+    /// The log that the parameter names; that of changes where it is missing.
+    private func auditLogParameter() throws(RequestFailure) -> AuditLog {
+        guard let name = url["log"], !name.isEmpty else { return .changes }
+        guard let log = AuditLog(rawValue: name) else {
+            let names = AuditLog.allCases.map { "'\($0.rawValue)'" }.joined(separator: " or ")
+            throw RequestFailure(.badRequest, "log: \(names) is expected, not '\(name)'")
+        }
+        return log
     }
 
     private func number(_ name: String) throws(RequestFailure) -> UInt64? {

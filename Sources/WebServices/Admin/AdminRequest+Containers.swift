@@ -22,17 +22,7 @@ extension AdminRequest {
     }
 
     func createContainer() async throws(RequestFailure) -> Reply {
-        let name = try text("name")
-        let allowed = name.utf8.allSatisfy {
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0x2D, 0x2E, 0x5F].contains($0)
-        }
-        guard allowed, name.utf8.count <= Limits.nameLengthMax else {
-            throw RequestFailure(
-                .badRequest,
-                "name: 1 to \(Limits.nameLengthMax) letters, digits, dots, hyphens and underscores are expected, such as "
-                    + "iCloud.com.example.app")
-        }
+        let name = try Self.containerName(try text("name"))
         try await change(.createContainer(name: name, time: context.service.now))
         return Reply { $0.member("name", name) }
     }

@@ -34,9 +34,9 @@ extension AdminRequest {
         } catch {
             throw RequestFailure(error.code, "publicKey: \(error.reason)")
         }
-        let container = try text("container")
+        let container = try Self.containerName(try text("container"))
         let environment = try Self.environment(json["environment"]?.string ?? "development")
-        guard let account = try await directory().accountsByName[user] else { throw Self.unknownUser(user) }
+        guard let account = try await directory().account(named: user) else { throw Self.unknownUser(user) }
         let key = ServerKey(
             id: Self.randomHex(bytes: 32), container: container, environment: environment, publicKey: publicKey,
             accountID: account.id, label: try label(json), created: context.service.now)

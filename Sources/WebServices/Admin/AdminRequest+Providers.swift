@@ -37,7 +37,7 @@ extension AdminRequest {
         } catch {
             throw RequestFailure(error.code, "issuer: \(error.reason)")
         }
-        let old = try await directory().providers.first { $0.name == name }
+        let old = try await directory().providers.first { $0.$name == Bytewise(name) }
         var provider = IdentityProvider(
             name: name, issuer: issuer, clientID: try text("clientID"), sealedSecret: [],
             allowsSignUp: old?.allowsSignUp ?? false)

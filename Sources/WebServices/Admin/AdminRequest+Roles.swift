@@ -18,7 +18,7 @@ extension AdminRequest {
             writer.key("roles")
             writer.array { writer in
                 for name in names.sorted() {
-                    let users = members.filter { $0.role == name }.compactMap {
+                    let users = members.filter { $0.$role == Bytewise(name) }.compactMap {
                         directory.account(withID: $0.accountID)?.name
                     }
                     writer.object { writer in
@@ -34,7 +34,7 @@ extension AdminRequest {
     func addRoleMember() async throws(RequestFailure) -> Reply {
         let json = try json
         let key = SchemaKey(
-            container: try text("container"),
+            container: try Self.containerName(try text("container")),
             environment: try Self.environment(json["environment"]?.string ?? "development"))
         let (role, user) = (try text("role"), try text("user"))
         try await change(.addRoleMember(try await member(key, role, user)))
@@ -51,7 +51,7 @@ extension AdminRequest {
     private func member(_ key: SchemaKey, _ role: String, _ user: String) async throws(RequestFailure) -> RoleMember {
         let directory = try await directory()
         guard directory.containers[key.container] != nil else { throw Self.unknownContainer(key.container) }
-        guard let account = directory.accountsByName[user] else { throw Self.unknownUser(user) }
+        guard let account = directory.account(named: user) else { throw Self.unknownUser(user) }
         return RoleMember(container: key.container, environment: key.environment, role: role, accountID: account.id)
     }
 

@@ -8,11 +8,12 @@ extension AdminRequest {
     func tokens() async throws(RequestFailure) -> Reply {
         let directory = try await directory()
         let names = Dictionary(uniqueKeysWithValues: directory.accountsByName.values.map { ($0.id, $0.name) })
-        let container = url["container"]
+        let container = url["container"].map { Bytewise($0) }
         let kinds = try wantedKinds()
         let after = try tokenCursor()
         let wanted = directory.tokensByHash.values.filter { token in
-            (container == nil || token.kind.container == container) && (kinds?.contains(token.kind.name) ?? true)
+            (container == nil || Bytewise(token.kind.container) == container)
+                && (kinds?.contains(token.kind.name) ?? true)
                 && (after.map { (token.created, token.id) > $0 } ?? true)
         }
         let limit = try pageLimit()
@@ -75,7 +76,7 @@ extension AdminRequest {
     /// Makes a token; its secret is in the answer and nowhere else.
     func createToken() async throws(RequestFailure) -> Reply {
         let json = try json
-        let container = try text("container")
+        let container = try Self.containerName(try text("container"))
         let secret = try secret(json)
         let kind: TokenKind
         switch json["kind"]?.string {
@@ -148,7 +149,7 @@ extension AdminRequest {
 
     private func session(container: String, _ json: JSONValue) async throws(RequestFailure) -> TokenKind {
         let name = try text("user")
-        guard let account = try await directory().accountsByName[name] else {
+        guard let account = try await directory().account(named: name) else {
             throw Self.unknownUser(name)
         }
         var seconds: Int64 = 14 * 86_400

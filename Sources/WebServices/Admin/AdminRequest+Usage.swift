@@ -54,7 +54,7 @@ extension AdminRequest {
             return UsageRequest(
                 container: key.container, environment: key.environment, after: after, detail: detail)
         }
-        guard let account = directory.accountsByName[name] else {
+        guard let account = directory.account(named: name) else {
             throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
         }
         let database = DatabaseKey(

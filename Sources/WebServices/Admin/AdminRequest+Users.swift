@@ -8,7 +8,7 @@ extension AdminRequest {
     func users() async throws(RequestFailure) -> Reply {
         let accounts = try await directory().accountsByName
         let after = url["after"] ?? ""
-        let names = accounts.keys.filter { $0 > after }.sorted()
+        let names = accounts.keys.filter { $0 > Bytewise(after) }.sorted()
         let limit = try pageLimit()
         return Reply { writer in
             writer.key("users")
@@ -18,7 +18,7 @@ extension AdminRequest {
                     writer.object { Self.write(account, to: &$0) }
                 }
             }
-            if names.count > limit { writer.member("next", names[limit - 1]) }
+            if names.count > limit { writer.member("next", names[limit - 1].wrappedValue) }
         }
     }
 
@@ -71,7 +71,7 @@ extension AdminRequest {
                     .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
                     retryAfterSeconds: 1))
         }
-        guard let account = context.service.node.directory.snapshot.accountsByName[name] else {
+        guard let account = context.service.node.directory.snapshot.account(named: name) else {
             throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
         }
         return Reply { Self.write(account, to: &$0) }
@@ -116,10 +116,12 @@ extension AdminRequest {
     private static func identity(_ json: JSONValue) throws(RequestFailure) -> ExternalIdentity {
         if json.isNull { return .none }
         guard let issuer = json["issuer"]?.string, !issuer.isEmpty, let subject = json["subject"]?.string,
-            !subject.isEmpty
+            ExternalIdentity.isSubject(subject)
         else {
             throw RequestFailure(
-                .badRequest, "identity: {\"issuer\": ..., \"subject\": ...} or null is expected")
+                .badRequest,
+                "identity: {\"issuer\": ..., \"subject\": ...} or null is expected; a subject is 1 to 255 ASCII characters"
+            )
         }
         return ExternalIdentity(issuer: issuer, subject: subject)
     }
@@ -137,7 +139,7 @@ extension AdminRequest {
         case .bool(let flag)?: endsSessions = flag
         default: throw RequestFailure(.badRequest, "endSessions: true or false is expected")
         }
-        guard try await directory().accountsByName[name] != nil else { throw Self.unknownUser(name) }
+        guard try await directory().account(named: name) != nil else { throw Self.unknownUser(name) }
         let hash = given.isNull ? nil : try await context.passwordHash(try Self.password(given))
         try await withWholeDeadline.change(.setPassword(account: name, hash, endsSessions: endsSessions))
         return Reply { writer in

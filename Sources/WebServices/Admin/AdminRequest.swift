@@ -46,6 +46,16 @@ struct AdminRequest: Sendable {
         return SchemaKey(container: container, environment: try Self.environment(url["environment"] ?? "development"))
     }
 
+    /// A container as a path, a parameter or a body names it: checked before anything is looked up by it.
+    static func containerName(_ text: String) throws(RequestFailure) -> String {
+        do throws(ServiceError) {
+            try ContainerName.check(text)
+        } catch {
+            throw RequestFailure(error)
+        }
+        return text
+    }
+
     static func environment(_ text: String) throws(RequestFailure) -> Environment {
         guard let environment = Environment(rawValue: text) else {
             throw RequestFailure(.badRequest, "environment: 'development' or 'production' is expected, not '\(text)'")
@@ -81,6 +91,7 @@ struct AdminRequest: Sendable {
     }
 
     func respond() async throws(RequestFailure) -> Reply {
+        if let name = url["container"], !name.isEmpty { _ = try Self.containerName(name) }
         let path = url.segments.dropFirst(2).joined(separator: "/")
         guard let route = AdminRoute.all.first(where: { $0.method == method && $0.path == path }) else {
             throw RequestFailure(.notFound, "no administration route '\(method) \(path)'")
@@ -89,7 +100,7 @@ struct AdminRequest: Sendable {
     }
 
     fileprivate func metrics() async throws(RequestFailure) -> Reply {
-        Reply(body: Array(context.metrics.text(of: context.node).utf8), contentType: "text/plain; version=0.0.4")
+        Reply(body: Array(context.metrics.text(of: context.service.node).utf8), contentType: "text/plain; version=0.0.4")
     }
 }
 

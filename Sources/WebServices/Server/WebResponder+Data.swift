@@ -41,7 +41,8 @@ extension WebResponder {
                 .notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
         }
         let environment = try AdminRequest.environment(url.segments[3])
-        let target = Target(container: url.segments[2], environment: environment, needsUser: true)
+        let container = try AdminRequest.containerName(url.segments[2])
+        let target = Target(container: container, environment: environment, needsUser: true)
         let action = try KeyValueAction(url.segments[4], method: call.request.method.rawValue)
         let scope = RequestScope(
             target: target, rate: .keyValues, isWatch: action == .watch, mayChangeData: action == .set)
@@ -96,6 +97,7 @@ extension WebResponder {
                 .notFound,
                 "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
         }
+        let container = try AdminRequest.containerName(url.segments[2])
         let environment = try AdminRequest.environment(url.segments[3])
         guard let scope = Scope(rawValue: url.segments[4]) else {
             throw RequestFailure(
@@ -112,7 +114,7 @@ extension WebResponder {
                 details: .methods(action.methods))
         }
         if scope == .shared { throw .notBuilt("the shared database") }
-        let target = Target(container: url.segments[2], environment: environment, needsUser: scope != .public)
+        let target = Target(container: container, environment: environment, needsUser: scope != .public)
         return (target, scope, action)
     }
 
@@ -136,7 +138,7 @@ extension WebResponder {
                     ? "preferences" : "\(call.url.segments.dropFirst(4).first ?? "") database"
                 context.service.audit.refused(
                     context.service.origin(notes.admitted, requestID: call.uuid, address: call.address),
-                    action: action,
+                    in: scope.target.container, action: action,
                     subject: "\(subject) of \(scope.target.container) (\(scope.target.environment.rawValue))")
             }
             throw failure

@@ -145,7 +145,7 @@ struct WebResponder: HTTPResponder {
             context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
             deadline: context.service.node.deadline(),
-            origin: call.origin(of: "administrator", now: context.service.now))
+            origin: call.origin(of: AuditOrigin.administrator, now: context.service.now))
         return try await admin.respond()
     }
 

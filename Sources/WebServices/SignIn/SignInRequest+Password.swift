@@ -117,7 +117,7 @@ extension SignInRequest {
         try countAttempt()
         // Whoever changed a password or was locked out elsewhere must not find the old state here.
         try await context.service.refreshDirectory()
-        let account = context.service.node.directory.snapshot.accountsByName[name]
+        let account = context.service.node.directory.snapshot.account(named: name)
         let hash = account?.password
         let place = place(of: account)
         try refuseIfLocked(account, name, place)

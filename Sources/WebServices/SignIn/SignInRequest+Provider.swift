@@ -51,7 +51,8 @@ extension SignInRequest {
     private static func callbackAddress(_ ticket: SignInTicket) -> String { ticket.origin + "/sign-in/callback" }
 
     private func provider(named name: String) throws(RequestFailure) -> IdentityProvider {
-        guard let provider = context.service.node.directory.snapshot.providers.first(where: { $0.name == name }) else {
+        let providers = context.service.node.directory.snapshot.providers
+        guard let provider = providers.first(where: { $0.$name == Bytewise(name) }) else {
             throw RequestFailure(.notFound, "There is no identity provider '\(name)' here any more.")
         }
         return provider
@@ -177,7 +178,7 @@ extension SignInRequest {
             directory.account(withEmail: email) == nil
         {
             account.email = email
-            if directory.accountsByName[email] == nil { account.name = email }
+            if directory.account(named: email) == nil { account.name = email }
         }
         func plain(_ text: String) -> String? { Account.isPlainLine(text) ? AdminRequest.line(text) : nil }
         account.givenName = claims.givenName.flatMap(plain)

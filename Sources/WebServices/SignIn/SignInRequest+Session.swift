@@ -86,9 +86,13 @@ extension SignInRequest {
             }
             try await end(session.token, by: actor ?? "a user who was deleted")
         } else {
+            try countAttempt()
+            // What this cluster never signed was no session that signing in began: nothing is to be waited for.
+            guard context.service.signer?.open(webAuthToken) != nil else {
+                return Reply { $0.member("signedOut", true) }
+            }
             // It may have ended a moment ago, by a request whose answer was lost: that no node relies on it any more is to be true of
             // this answer, too.
-            try countAttempt()
             do throws(ClusterError) {
                 _ = try await context.service.node.changeDirectory(DirectoryEntry(nil), by: deadline)
             } catch {

@@ -10,14 +10,25 @@ struct AuditCommand: AsyncParsableCommand {
         subcommands: [AuditShowCommand.self, AuditVerifyCommand.self])
 }
 
+/// Which of the two audit logs a command reads.
+struct AuditChoice: ParsableArguments {
+    @Flag(
+        help: "The log of refusals, failed sign-ins and schemas that grew by saves; it is a chain of hashes of its own."
+    )
+    var requests = false
+
+    var log: AuditLog { requests ? .requests : .changes }
+}
+
 /// `zonekeeper audit show`
 struct AuditShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show what administrators changed, who signed in, and what was refused; the newest records last.",
+        abstract: "Show what administrators changed and who signed in, or what was refused; the newest records last.",
         discussion: "A request's id finds it in the logs of the nodes it crossed.")
 
     @OptionGroup var options: ClientOptions
+    @OptionGroup var choice: AuditChoice
 
     @Option(help: ArgumentHelp("How many of the newest records (usually 50).", valueName: "count"))
     var last: Int?
@@ -36,7 +47,7 @@ struct AuditShowCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let pages = AuditPages(connection: connection)
+        let pages = AuditPages(connection: connection, log: choice.log)
         var start = after ?? 0
         if after == nil, !all {
             let newest = try await pages.newest()
@@ -101,6 +112,7 @@ struct AuditVerifyCommand: ClientCommand {
             """)
 
     @OptionGroup var options: ClientOptions
+    @OptionGroup var choice: AuditChoice
 
     @Option(
         parsing: .singleValue,
@@ -112,7 +124,7 @@ struct AuditVerifyCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         var chain = AuditChain(expecting: expect)
-        try await AuditPages(connection: connection).each(after: 0) { page in
+        try await AuditPages(connection: connection, log: choice.log).each(after: 0) { page in
             for (position, json) in page.records.enumerated() {
                 let record = try AuditRecord(json)
                 if position == 0 { try AuditChain.check(first: record, of: page) }
@@ -238,6 +250,7 @@ struct AuditAnswer {
 /// The audit log as an administrator reads it, page by page.
 struct AuditPages {
     var connection: Connection
+    var log = AuditLog.changes
 
     private static let recordsPerPage = 500
 
@@ -245,7 +258,8 @@ struct AuditPages {
     /// - Throws: `CommandFailure` where the server says that more are coming and sends none: that is no end.
     func page(after sequence: UInt64, limit: Int = recordsPerPage) async throws -> AuditAnswer {
         let response = try await connection.administer(
-            "GET", "audit", parameters: ["after": String(sequence), "limit": String(limit)]
+            "GET", "audit",
+            parameters: ["log": log.rawValue, "after": String(sequence), "limit": String(limit)]
         ).json()
         guard let records = response["records"]?.array else {
             throw CommandFailure("the answer has no records in it. Is this a Zonekeeper node?")

@@ -174,7 +174,8 @@ enum LimitValue {
         if value == ContainerLimit.unlimited { return "unlimited" }
         switch unit {
         case .bytes?: return Units.bytes(value)
-        case .requestsPerSecond?, .requests?, .records?: return "\(Units.count(value)) \(unit?.rawValue ?? "")"
+        case .requestsPerSecond?, .requests?, .records?, .savesPerMinute?:
+            return "\(Units.count(value)) \(unit?.rawValue ?? "")"
         case nil: return Units.count(value)
         }
     }
@@ -215,7 +216,7 @@ enum LimitValue {
         return switch limit.unit {
         case .bytes: "an amount such as 10GB or 64MiB, 'unlimited' or 'default' is expected"
         case .records: "a number of records, 'unlimited' or 'default' is expected"
-        case .requestsPerSecond, .requests:
+        case .requestsPerSecond, .requests, .savesPerMinute:
             "\(Units.count(lower)) to \(Units.count(upper)) \(limit.unit.rawValue) or 'default' is expected"
         }
     }

@@ -1,0 +1,82 @@
+import Synchronization
+
+/// So many attempts a minute in the long run, and so many at once after a quiet time.
+package struct AttemptRate: Sendable {
+    /// Nanoseconds that one attempt costs, and how much debt is allowed before another.
+    fileprivate let cost: UInt64
+    fileprivate let debtMax: UInt64
+
+    /// - Parameters:
+    ///   - perMinute: Attempts a minute in the long run; at least 1.
+    ///   - burst: Attempts at once after a quiet time; at least 1.
+    package init(perMinute: Int, burst: Int) {
+        precondition(perMinute > 0 && burst > 0, "\(perMinute) attempts a minute, \(burst) at once")
+        cost = 60 * RateRules.second / UInt64(perMinute)
+        debtMax = cost * UInt64(burst - 1)
+    }
+}
+
+/// How often something may be tried for each key: an address, a container.
+///
+/// GCRA for each key, at each node for itself. Bounded: when there are too many keys, those that are nearest to being forgiven are
+/// forgotten first.
+package final class AttemptLimiter<Key: Hashable & Sendable>: Sendable {
+    private final class Stripe: Sendable {
+        /// When the key will have no debt, in nanoseconds.
+        let clearAt = Mutex<[Key: UInt64]>([:])
+    }
+
+    private let stripeMax: Int
+    private let stripes: [Stripe]
+
+    /// - Parameter keysMax: Keys remembered (about).
+    package init(keysMax: Int) {
+        stripes = (0..<16).map { _ in Stripe() }
+        stripeMax = max(1, keysMax / 16)
+    }
+
+    /// Counts an attempt. False: too many, and this one is not counted.
+    package func decide(_ key: Key, at rate: AttemptRate, now: UInt64) -> Bool {
+        stripe(of: key).clearAt.withLock { clearAt in
+            let debt = Self.debt(clearAt[key], now: now)
+            guard debt <= rate.debtMax else { return false }
+            if clearAt[key] == nil, clearAt.count >= stripeMax { Self.makeRoom(&clearAt, now: now) }
+            clearAt[key] = now + debt + rate.cost
+            return true
+        }
+    }
+
+    /// Whether another attempt would be allowed, without counting one.
+    package func allows(_ key: Key, at rate: AttemptRate, now: UInt64) -> Bool {
+        debt(of: key, now: now) <= rate.debtMax
+    }
+
+    /// Milliseconds until another attempt is allowed, rounded up; 0: now.
+    package func retryAfterMilliseconds(_ key: Key, at rate: AttemptRate, now: UInt64) -> Int {
+        let debt = debt(of: key, now: now)
+        if debt <= rate.debtMax { return 0 }
+        return Int((debt - rate.debtMax + RateRules.millisecond - 1) / RateRules.millisecond)
+    }
+
+    /// Keys remembered.
+    package var count: Int { stripes.reduce(0) { $0 + $1.clearAt.withLock(\.count) } }
+
+    private func debt(of key: Key, now: UInt64) -> UInt64 {
+        stripe(of: key).clearAt.withLock { Self.debt($0[key], now: now) }
+    }
+
+    private static func debt(_ clearAt: UInt64?, now: UInt64) -> UInt64 {
+        clearAt.map { $0 > now ? $0 - now : 0 } ?? 0
+    }
+
+    private static func makeRoom(_ clearAt: inout [Key: UInt64], now: UInt64) {
+        clearAt = clearAt.filter { $0.value > now }
+        // An eighth at once, so that a flood of keys does not pay for this each time.
+        let keep = clearAt.values.sorted().dropFirst(clearAt.count / 8)
+        if let earliest = keep.first { clearAt = clearAt.filter { $0.value > earliest } }
+    }
+
+    private func stripe(of key: Key) -> Stripe {
+        stripes[Int(UInt(bitPattern: key.hashValue) % UInt(stripes.count))]
+    }
+}

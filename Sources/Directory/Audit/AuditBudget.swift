@@ -1,0 +1,172 @@
+import Foundation
+import GRDB
+import Wire
+
+/// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
+/// counted only, and one record tells of them when the next hour's first comes.
+struct AuditBudget: Hashable, Sendable {
+    /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
+    static let recordsPerHourMax: UInt64 = 600
+    private static let hourMilliseconds: Int64 = 3_600_000
+
+    /// Hours since 1970.
+    var hour: Int64 = 0
+    var records: UInt64 = 0
+    /// Events that no record tells of yet.
+    var untold: UInt64 = 0
+
+    init() {}
+
+    /// What the log is to tell of an event.
+    /// - Parameter outcome: that of all events of the kind.
+    mutating func take(_ event: AuditEvent, outcome: String = "refused") -> [AuditEvent] {
+        let eventHour = event.origin.time / Self.hourMilliseconds
+        var told: [AuditEvent] = []
+        // A clock that is behind begins no new hour.
+        if eventHour > hour {
+            if untold > 0 {
+                let origin = AuditOrigin(actor: "somebody", requestID: "", address: "", time: event.origin.time)
+                told.append(
+                    AuditEvent(
+                        origin: origin, action: event.action,
+                        subject: "many, since there were too many to tell one by one",
+                        outcome: outcome, count: untold))
+            }
+            self = AuditBudget()
+            hour = eventHour
+            records = UInt64(told.count)
+        }
+        if records < Self.recordsPerHourMax {
+            records += 1
+            told.append(event)
+        } else {
+            untold &+= event.count
+        }
+        return told
+    }
+}
+
+/// The budgets of what anybody can cause, one for each kind, so that a flood of one does not hide another.
+struct AuditBudgets: Hashable, Sendable {
+    enum Kind {
+        /// Failed sign-ins, for which nobody needs an account.
+        case failures
+        /// Requests without permission, and refused commands of others than administrators.
+        case refusals
+        /// Schemas that grew by saves.
+        case growths
+    }
+
+    private var failures = AuditBudget()
+    private var refusals = AuditBudget()
+    private var growths = AuditBudget()
+
+    init() {}
+
+    /// What the log is to tell of an event.
+    mutating func take(_ event: AuditEvent, _ kind: Kind) -> [AuditEvent] {
+        switch kind {
+        case .failures: failures.take(event)
+        case .refusals: refusals.take(event)
+        case .growths: growths.take(event, outcome: AuditEvent.done)
+        }
+    }
+}
+
+/// What one entry of the directory tells the audit logs.
+struct AuditedEvents {
+    var changes: [AuditEvent] = []
+    private var requests: [(event: AuditEvent, kind: AuditBudgets.Kind)] = []
+
+    /// - Parameter outcome: of the entry's command.
+    init(_ entry: DirectoryEntry, _ outcome: DirectoryOutcome) {
+        if let command = entry.command, let origin = entry.origin,
+            let event = command.auditEvent(of: origin, outcome)
+        {
+            add(event, Self.kind(of: command, by: origin, outcome))
+        }
+        for event in entry.events { add(event, event.isSignInFailure ? .failures : nil) }
+        for event in entry.refusals { add(event, .refusals) }
+    }
+
+    private mutating func add(_ event: AuditEvent, _ kind: AuditBudgets.Kind?) {
+        if let kind {
+            requests.append((event, kind))
+        } else {
+            changes.append(event)
+        }
+    }
+
+    /// Nil where the record needs no budget.
+    private static func kind(
+        of command: DirectoryCommand, by origin: AuditOrigin, _ outcome: DirectoryOutcome
+    ) -> AuditBudgets.Kind? {
+        if case .noteSignInFailure = command { return .failures }
+        if case .setSchema(_, _, _, .some) = command { return .growths }
+        if case .refused = outcome, origin.actor != AuditOrigin.administrator { return .refusals }
+        return nil
+    }
+
+    /// What the log of requests tells; what there is too much of is counted.
+    func requestsWithinBudget(in db: Database) throws -> [AuditEvent] {
+        if requests.isEmpty { return [] }
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM audit_failures")
+        var budgets = try body.map { try AuditBudgets(decoding: [UInt8]($0)) } ?? AuditBudgets()
+        let told = requests.flatMap { budgets.take($0.event, $0.kind) }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)",
+            arguments: [Data(budgets.encoded())])
+        return told
+    }
+}
+
+extension AuditEvent {
+    /// Whether it tells of somebody who could not sign in.
+    var isSignInFailure: Bool { action == Self.signInFailure || (action == Self.signIn && outcome != Self.done) }
+
+    static let signInFailure = "sign-in.fail"
+    static let signIn = "sign-in"
+    static let schemaGrowth = "schema.grow"
+}
+
+extension AuditBudget: WireCodable {
+    /// 1 hour, 2 records, 3 untold.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, signed: hour)
+        writer.field(2, records)
+        writer.field(3, untold)
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: hour = try reader.signed()
+            case 2: records = try reader.unsigned()
+            case 3: untold = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension AuditBudgets: WireCodable {
+    /// The fields of the budget of failures, which once was the only one; 4 refusals, 5 growths, each left out until it is used.
+    func encode(to writer: inout WireWriter) {
+        failures.encode(to: &writer)
+        if refusals != AuditBudget() { writer.field(4) { refusals.encode(to: &$0) } }
+        if growths != AuditBudget() { writer.field(5) { growths.encode(to: &$0) } }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: failures.hour = try reader.signed()
+            case 2: failures.records = try reader.unsigned()
+            case 3: failures.untold = try reader.unsigned()
+            case 4: refusals = try reader.message()
+            case 5: growths = try reader.message()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import RecordModel
+import TestSupport
+import Testing
+
+@testable import WebServices
+
+@Suite("Development's schema, as saves let it grow", .serialized)
+struct SchemaGrowthTests {
+    private static func save(
+        _ type: String, in world: SignInWorld, by session: String
+    ) async throws -> SignInWorld.Page {
+        let path = "/database/1/\(SignInWorld.container)/development/private/records/modify"
+        let record = #"{"recordType": "\#(type)", "fields": {"x": {"value": 1}}}"#
+        return try await world.postJSON(
+            "\(path)?ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken=\(session)",
+            #"{"operations": [{"operationType": "create", "record": \#(record)}]}"#)
+    }
+
+    private static func isSaved(_ page: SignInWorld.Page) -> Bool {
+        page.json["records"]?.array?.first?["recordChangeTag"] != nil
+    }
+
+    @Test("administrators say how often saves may add to it, and the audit log tells who added what")
+    func growth() async throws {
+        let world = try await SignInWorld()
+        let made = try await world.admin(
+            "POST", "tokens", #"{"kind": "session", "container": "\#(SignInWorld.container)", "user": "ada"}"#)
+        let session = try #require(made["secret"]?.string)
+        let limits = "limits?container=\(SignInWorld.container)"
+        #expect(Self.isSaved(try await Self.save("First", in: world, by: session)))
+        // Once a minute: that was it.
+        _ = try await world.admin("PATCH", limits, #"{"schemaGrowthsPerMinute": 1}"#)
+        let throttled = try await Self.save("Second", in: world, by: session)
+        #expect(throttled.status == 429 && throttled.code == "THROTTLED" && throttled["retry-after"] != nil)
+        // Never: only administrators add to it; what is there is saved as before.
+        _ = try await world.admin("PATCH", limits, #"{"schemaGrowthsPerMinute": 0}"#)
+        let refused = try await Self.save("Second", in: world, by: session).json["records"]?.array?.first
+        #expect(refused?["serverErrorCode"]?.string == "BAD_REQUEST")
+        #expect(refused?["reason"]?.string?.contains("schemaGrowthsPerMinute") == true)
+        #expect(Self.isSaved(try await Self.save("First", in: world, by: session)))
+        _ = try await world.admin("PATCH", limits, #"{"schemaGrowthsPerMinute": null}"#)
+        #expect(Self.isSaved(try await Self.save("Second", in: world, by: session)))
+        let told = try await world.admin("GET", "audit?log=requests")["records"]?.array ?? []
+        #expect(told.map { $0["action"]?.string } == ["schema.grow", "schema.grow"])
+        #expect(told.allSatisfy { $0["actor"]?.string == "user ada" })
+        #expect(told.first?["subject"]?.string?.hasSuffix("after version 1: First") == true)
+        try await world.node.stop()
+    }
+}
