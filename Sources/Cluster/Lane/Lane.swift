@@ -141,6 +141,7 @@ package final class Lane: @unchecked Sendable {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
+        if let excess = settings.excess(of: command) { return completion(.failure(.tooLarge(excess))) }
         replicas[group]?.proposals.append(Replica.Proposal(command: command, completion: completion))
         scheduleFlush(of: group)
     }
@@ -234,12 +235,13 @@ package final class Lane: @unchecked Sendable {
         let now = now
         do throws(ProposalError) {
             guard let (proposal, effects) = try replicas[group]?.raft.propose(commands, now: now) else { return }
-            for (offset, waiting) in proposals.enumerated() {
+            for (offset, waiting) in proposals.prefix(proposal.count).enumerated() {
                 let position = LogPosition(
                     index: LogIndex(proposal.first.index.rawValue + UInt64(offset)), term: proposal.first.term)
                 replicas[group]?.inFlight.append(
                     Replica.InFlight(position: position, completion: waiting.completion))
             }
+            for excess in proposals.dropFirst(proposal.count) { excess.completion(.failure(.overloaded)) }
             perform(effects, of: group)
         } catch {
             for proposal in proposals { proposal.completion(.failure(ReplicaError(error))) }
@@ -334,7 +336,8 @@ package final class Lane: @unchecked Sendable {
                     group: group, id: replica.raft.id, role: replica.raft.role, term: replica.raft.term,
                     leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
-                    applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" })
+                    applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" }
+                        ?? replica.refusedAppend)
             }
         }
     }

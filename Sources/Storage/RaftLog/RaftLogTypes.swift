@@ -68,7 +68,7 @@ package struct PlacedConfiguration: Hashable, Sendable {
 
 /// What can be set about the log.
 package struct RaftLogOptions: Sendable {
-    /// The size of a segment file; bounds the size of one entry. At most 2 GiB.
+    /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
     /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded.
     package var sizeBytesTarget = 256 << 20
@@ -89,6 +89,9 @@ package struct RaftLogOptions: Sendable {
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
     package init() {}
+
+    /// The most bytes of one record, header and padding included: an empty segment's room.
+    package var recordBytesMax: Int { segmentBytes - SegmentHeader.sizeBytes }
 }
 
 /// Who does the work of a log.

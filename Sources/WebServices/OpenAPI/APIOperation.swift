@@ -96,7 +96,8 @@ struct APIAnswer: Sendable {
             let words: String =
                 switch status {
                 case 405: "BAD_REQUEST: the action is called with another method"
-                case 413: "BAD_REQUEST: the body is too large; QUOTA_EXCEEDED: there is no room"
+                case 413:
+                    "BAD_REQUEST: the request is too large; QUOTA_EXCEEDED: there is no room"
                 case 501: "BAD_REQUEST: CloudKit has this, and this server does not have it yet"
                 default: codes.joined(separator: ", ")
                 }

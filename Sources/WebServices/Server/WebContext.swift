@@ -166,6 +166,19 @@ extension RequestFailure {
                     retryAfterSeconds: 1))
         case .failed(let reason):
             self.init(.internalError, reason)
+        case .tooLarge(let size):
+            switch size.part {
+            case .request:
+                self.init(
+                    .badRequest,
+                    "nothing was done: the request comes to \(size.bytes) bytes, at most \(size.bytesMax) are possible; send less "
+                        + "in one request", status: 413)
+            case .answer:
+                self.init(
+                    .badRequest,
+                    "what was asked for comes to \(size.bytes) bytes, which is too large for one answer; ask for less of it. What was "
+                        + "to be changed is changed")
+            }
         }
     }
 }

@@ -69,6 +69,7 @@ final class ServerCall<Value: Sendable>: @unchecked Sendable {
             case .unavailable(let reason): return .refused(reason)
             case .outcomeUnknown(let reason): return .unknown(reason)
             case .failed(let reason): return .failed(reason)
+            case .tooLarge(let size): return .failed("\(size)")
             }
         }
     }
