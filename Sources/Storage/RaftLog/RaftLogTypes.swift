@@ -29,6 +29,9 @@ package struct LogWrite: Sendable {
         self.removeGroup = removeGroup
         mayUseReserve = false
     }
+
+    /// What it counts for against `RaftLogOptions.queueBytesMax`.
+    package var sizeBytes: Int { 64 + entries.reduce(0) { $0 + $1.sizeBytes } }
 }
 
 /// What the log held of a group when it was opened.
@@ -79,7 +82,7 @@ package struct RaftLogOptions: Sendable {
     /// How many collected segments are kept for another use; more are removed.
     package var spareSegmentsMax = 4
     /// After a submission was refused, whether every later one is too until `resume`: for a caller whose submissions only make
-    /// sense in order.
+    /// sense in order. What was taken before a submission for which there was no room in the queue is written all the same.
     package var haltsAfterRefusal = false
     /// The disk's calls.
     package var disk: any LogDisk = PosixDisk()
