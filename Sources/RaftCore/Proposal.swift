@@ -2,6 +2,7 @@
 public struct Proposal: Hashable, Sendable {
     /// The first command's position; the others follow without a gap, all with this term.
     public var first: LogPosition
+    /// How many of the proposed commands, from the first on.
     public var count: Int
 
     public init(first: LogPosition, count: Int) {

@@ -1,7 +1,8 @@
 extension Raft {
-    /// Appends commands, which may then be committed or, after a change of leader, lost.
+    /// Appends commands, which may then be committed or, after a change of leader, lost: as many from the first on as may be
+    /// uncommitted. The others were not appended, and proposing them again later is safe.
     ///
-    /// - Returns: where they are, and what to do.
+    /// - Returns: where they are, how many they are, and what to do.
     /// - Throws: `ProposalError` if nothing was appended.
     /// - Precondition: there is at least one command.
     public mutating func propose(
@@ -9,15 +10,22 @@ extension Raft {
     ) throws(ProposalError) -> (proposal: Proposal, effects: Effects) {
         precondition(!commands.isEmpty, "a proposal of no commands")
         guard role == .leader, transfer == nil else { throw .notLeader(hint: transfer?.target ?? leader) }
-        let payloads = commands.map(Entry.Payload.command)
-        let bytes = payloads.reduce(0) { $0 + Entry(index: .zero, term: .zero, payload: $1).sizeBytes }
-        guard uncommittedBytes == 0 || uncommittedBytes + bytes <= settings.uncommittedBytesMax else {
+        var payloads: [Entry.Payload] = []
+        var bytes = uncommittedBytes
+        for command in commands {
+            let payload = Entry.Payload.command(command)
+            let size = Entry(index: .zero, term: .zero, payload: payload).sizeBytes
+            guard bytes == 0 || bytes + size <= settings.uncommittedBytesMax else { break }
+            bytes += size
+            payloads.append(payload)
+        }
+        guard !payloads.isEmpty else {
             throw .overloaded(uncommittedBytes: uncommittedBytes, uncommittedBytesMax: settings.uncommittedBytesMax)
         }
         begin(now)
         let first = LogPosition(index: log.last.index.next, term: term)
         appendOwn(payloads)
-        return (Proposal(first: first, count: commands.count), finish())
+        return (Proposal(first: first, count: payloads.count), finish())
     }
 
     /// Appends entries of this term and sends them at once, while the own persist runs (dissertation section 10.2.1).

@@ -14,7 +14,7 @@ public struct RaftSettings: Hashable, Sendable {
     /// The most bytes of entries under way to one follower; one append is always allowed.
     public var inflightBytesMax = 8 << 20
     /// The most bytes of entries in a leader's memory that are not committed, those of earlier leaders included; beyond
-    /// it proposals are refused. One proposal is always allowed.
+    /// it commands are refused. One command is always allowed.
     public var uncommittedBytesMax = 16 << 20
     /// Recent entries kept in memory. Entries that are not durable and committed are kept on top of it; entries that
     /// are not applied are kept up to four times of it.

@@ -24,6 +24,8 @@ package struct RequestFailure: Error {
         case notBuilt
         /// The resource takes these methods only.
         case methods([String])
+        /// The request is too large in the form in which nodes keep it.
+        case requestTooLarge
         /// The body is larger than it may be, and was not read to its end.
         case bodyTooLarge
         /// The body did not arrive in time.
@@ -57,6 +59,19 @@ package struct RequestFailure: Error {
                 details: .outcomeUnknown)
         case .failed(let reason):
             self.init(.internalError, reason)
+        case .tooLarge(let size):
+            switch size.part {
+            case .request:
+                self.init(
+                    .badRequest,
+                    "nothing was done: the request comes to \(size.bytes) bytes, at most \(size.bytesMax) are possible; send "
+                        + "less in one request", details: .requestTooLarge)
+            case .answer:
+                self.init(
+                    .badRequest,
+                    "what was asked for comes to \(size.bytes) bytes, which is too large for one answer; ask for less of it. "
+                        + "What was to be changed is changed")
+            }
         }
     }
 

@@ -91,7 +91,8 @@ struct ClusterWireTests {
         for reply in [
             NodeReply.done([]), .done([1]), .notLeader(hint: nil), .notLeader(hint: ReplicaID(3)), .overloaded,
             .diskFull,
-            .superseded, .outcomeUnknown("o"), .failed("f"),
+            .superseded, .outcomeUnknown("o"), .failed("f"), .tooLarge(Oversize(.request, bytes: 9, bytesMax: 8)),
+            .tooLarge(Oversize(.answer, bytes: 9, bytesMax: 8)),
         ] {
             #expect("\(try NodeReply(decoding: reply.encoded()))" == "\(reply)")
         }

@@ -121,6 +121,25 @@ struct FrameTests {
                 == (0..<22).map { message(UInt64($0), bytes: $0 < 20 ? 100 : 0).message.fingerprint })
     }
 
+    @Test("the entries of an append have no more around the sum of their sizes than is allowed for")
+    func appends() {
+        let (index, term) = (LogIndex(.max), Term(.max))
+        let members = Configuration(voters: (0..<40).map { ReplicaID(.max - $0) })
+        let one = Entry(index: index, term: term, payload: .command([UInt8](repeating: 1, count: 300_000)))
+        let many = [.empty, .command([1]), .configuration(members)].map { Entry(index: index, term: term, payload: $0) }
+        for entries in [[one], [Entry](repeating: many[0], count: 999), many + many, [one] + many + [one]] {
+            let request = AppendRequest(
+                previous: LogPosition(index: index, term: term), entries: entries, commit: index)
+            let message = PeerMessage(
+                group: GroupID(.max),
+                message: Message(
+                    from: ReplicaID(.max), to: ReplicaID(.max), term: term, body: .appendRequest(request)))
+            let bytesMax = entries.reduce(Entry.overheadBytesMax) { $0 + $1.sizeBytes }
+            var buffer = OutboundBuffer(frameBytesMax: bytesMax)
+            #expect(buffer.append(message, roomBytes: .max) == .appended)
+        }
+    }
+
     @Test("what does not fit leaves the buffer as it was")
     func limits() throws {
         var buffer = OutboundBuffer(frameBytesMax: 1_000)
@@ -157,6 +176,7 @@ struct FrameTests {
         #expect(try RequestFrame(decoding: request.encoded()) == request)
         for result: Result<[UInt8], PeerTransportError> in [
             .success([]), .success([1]), .failure(.refused("why")), .failure(.responseLost("")),
+            .failure(.responseTooLarge(bytes: 9, bytesMax: 8)),
         ] {
             let response = ResponseFrame(id: 1, result: result)
             #expect(try ResponseFrame(decoding: response.encoded()) == response)

@@ -227,6 +227,25 @@ struct LogClaimTests {
         #expect(cluster[1].raft?.status.uncommittedBytes == 0)
         try cluster.propose(1, "y")
     }
+
+    @Test("Of commands that are proposed together as many are taken, in order, as may be uncommitted")
+    func partOfAProposal() throws {
+        var settings = RaftSettings()
+        settings.uncommittedBytesMax = 200
+        var cluster = TestCluster(voters: 3, settings: settings)
+        try cluster.elect(1)
+        let commands = [60, 60, 60, 1].map { [UInt8](repeating: 7, count: $0) }
+        var proposal: Proposal?
+        try cluster.event(0) {
+            let (taken, effects) = try $0.propose(commands, now: $1)
+            proposal = taken
+            return effects
+        }
+        #expect(proposal?.count == 2)
+        #expect(cluster[1].raft?.status.uncommittedBytes == 184)
+        try cluster.settle()
+        #expect(cluster[1].raft?.lastLog.index == LogIndex(3))
+    }
 }
 
 @Suite("Reads (dissertation section 6.4)")

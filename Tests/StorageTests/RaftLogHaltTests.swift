@@ -8,8 +8,8 @@ import Testing
     let folder = TemporaryFolder()
     let disk = FaultyDisk()
 
-    private func open() throws -> RaftLog {
-        var options = RaftLogOptions.small(65_536, disk: disk)
+    private func open(segmentBytes: Int = 65_536) throws -> RaftLog {
+        var options = RaftLogOptions.small(segmentBytes, disk: disk)
         options.haltsAfterRefusal = true
         return try RaftLog.open(directory: folder.path, options: options).log
     }
@@ -37,28 +37,58 @@ import Testing
         #expect(try again.all(group1, from: 1) == commands(1...3, 1))
     }
 
-    @Test("a refusal for want of room in the queue halts as well")
+    @Test("a submission that comes while an earlier one is being refused is told so after it")
+    func orderOfRefusals() async throws {
+        let log = try open(segmentBytes: 4_096)
+        let results = Results()
+        let (writer, sync) = (Gate(), Gate())
+        log.submit([LogWrite(group: group2, entries: commands(1...1, 1))]) { _ in writer.wait() }
+        writer.awaitThread()
+        disk.fail { call, path in
+            if call == .sync, path.hasSuffix(".seg") { sync.wait() }
+            return call == .write && path.hasSuffix(".tmp") ? ENOSPC : nil
+        }
+        // Both are written together: the first one's sync runs when the second one has found no room for its segments.
+        let text = String(repeating: "x", count: 300)
+        log.submit([LogWrite(group: group1, hardState: vote(1, 2))]) { results.add("vote", $0) }
+        log.submit([LogWrite(group: group1, entries: commands(1...40, 1, text))]) { results.add("entries", $0) }
+        writer.open()
+        sync.awaitThread()
+        log.submit([LogWrite(group: group1, hardState: vote(5, 3))]) { results.add("newer vote", $0) }
+        #expect(results.all == [])
+        sync.open()
+        await log.drain()
+        #expect(results.all == ["vote: durable", "entries: diskFull", "newer vote: halted"])
+        disk.fail(nil)
+        log.close()
+    }
+
+    @Test(
+        "want of room in the queue refuses what comes, in its turn and until the caller goes on, and nothing that was taken"
+    )
     func overloaded() async throws {
         var options = RaftLogOptions.small(1 << 20, disk: disk)
         options.haltsAfterRefusal = true
         options.queueBytesMax = 1_000
         let log = try RaftLog.open(directory: folder.path, options: options).log
+        let results = Results()
         let gate = Gate()
-        log.submit([LogWrite(group: GroupID(9), entries: commands(1...1, 1))]) { _ in gate.wait() }
+        log.submit([LogWrite(group: group2, entries: commands(1...1, 1))]) { _ in gate.wait() }
         gate.awaitThread()
-        // While the writer stands at the gate, one submission waits and the next finds no room.
-        var refusals: [RaftLogError] = []
         let large = String(repeating: "x", count: 900)
-        for index in UInt64(1)...40 where refusals.isEmpty {
-            let result = Collected()
-            log.submit([LogWrite(group: group1, entries: [command(index, 1, large)])]) { result.set($0) }
-            if case .failure(let error)? = result.value { refusals.append(error) }
-        }
-        #expect(refusals == [.overloaded])
-        let result = Collected()
-        log.submit([LogWrite(group: group1, hardState: vote(2))]) { result.set($0) }
+        let second = LogWrite(group: group1, entries: [command(2, 1, large)])
+        let third = LogWrite(group: group1, hardState: vote(2))
+        log.submit([LogWrite(group: group1, entries: [command(1, 1, large)])]) { results.add("first", $0) }
+        log.submit([second]) { results.add("second", $0) }
+        // There is room for it, but it must not land before the second one.
+        log.submit([third]) { results.add("third", $0) }
         gate.open()
-        #expect(result.value.flatMap(Self.error) == .halted)
+        await log.drain()
+        #expect(results.all == ["first: durable", "second: overloaded", "third: overloaded"])
+        log.resume()
+        try await log.write([second]).get()
+        try await log.write([third]).get()
+        #expect(try log.all(group1, from: 1) == [command(1, 1, large), command(2, 1, large)])
         log.close()
     }
 
@@ -92,4 +122,22 @@ private final class Collected: Sendable {
     private let result = Mutex<Result<Void, RaftLogError>?>(nil)
     var value: Result<Void, RaftLogError>? { result.withLock { $0 } }
     func set(_ new: Result<Void, RaftLogError>) { result.withLock { $0 = new } }
+}
+
+/// What became of submissions, in the order in which it was told.
+private final class Results: Sendable {
+    private let told = Mutex<[String]>([])
+    var all: [String] { told.withLock { $0 } }
+
+    func add(_ name: String, _ result: Result<Void, RaftLogError>) {
+        switch result {
+        case .success: told.withLock { $0.append("\(name): durable") }
+        case .failure(let error): told.withLock { $0.append("\(name): \(error)") }
+        }
+    }
+}
+
+extension RaftLog {
+    /// Waits until everything submitted before was answered.
+    fileprivate func drain() async { _ = await collectNow() }
 }

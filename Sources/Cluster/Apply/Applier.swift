@@ -23,6 +23,8 @@ package enum ReplicaError: Error, Hashable, Sendable {
     case outcomeUnknown(String)
     /// The read failed on this node's disk.
     case failed(String)
+    /// The request or its answer is larger than nodes take.
+    case tooLarge(Oversize)
 }
 
 /// What is called, once, with the encoded outcome of a command or a read.

@@ -28,20 +28,28 @@ extension Lane {
     /// Ends an entry point: what its replicas wrote goes to the log in one submission.
     func finishTurn() {
         guard !turn.writes.isEmpty else { return }
-        let submission = Submission(writes: turn.writes, waiting: turn.waiting)
+        submissions.add(Submission(writes: turn.writes, waiting: turn.waiting))
         turn.writes = []
         turn.waiting = []
-        // Behind a submission that found the disk full everything waits its turn: the log takes entries in order only.
-        if space.stalled.isEmpty { submit(submission) } else { space.stalled.append(submission) }
+        submit()
     }
 
-    func submit(_ submission: Submission) {
-        submissionsUnderway += 1
-        var writes = submission.writes
-        if space.isShort { for index in writes.indices { writes[index].mayUseReserve = true } }
-        log.submit(writes) { [self] result in
-            eventLoop.execute { self.wrote(submission, result) }
+    /// Gives the log as much as it takes.
+    private func submit() {
+        while let submission = submissions.next() {
+            var writes = submission.writes
+            if space.isShort { for index in writes.indices { writes[index].mayUseReserve = true } }
+            log.submit(writes) { [self] result in
+                eventLoop.execute { self.wrote(submission, result) }
+            }
         }
+    }
+
+    /// Gives the log again what it refused.
+    func submitRefused() {
+        guard submissions.retry() else { return }
+        log.resume()
+        submit()
     }
 
     private func persist(_ effects: Effects, of group: GroupID) {
@@ -58,18 +66,30 @@ extension Lane {
     }
 
     private func wrote(_ submission: Submission, _ result: Result<Void, RaftLogError>) {
-        submissionsUnderway -= 1
         switch result {
         case .success:
+            submissions.becameDurable(submission)
             for persist in submission.waiting { completed(persist) }
             finishTurn()
-        case .failure(.diskFull), .failure(.overloaded), .failure(.halted):
-            foundFull(submission)
+            submit()
+        case .failure(.diskFull):
+            foundFull()
+            refused(submission)
+        case .failure(.overloaded), .failure(.halted):
+            refused(submission)
         case .failure(let error):
             // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
             // memory are ahead of the disk. The process ends; a restart finds what is durable.
             logFailed(error)
         }
+    }
+
+    private func refused(_ submission: Submission) {
+        // What a replica wrote that was given up meanwhile must not come behind its removal from the log.
+        let rest = Submission(
+            writes: submission.writes.filter { replicas[$0.group] != nil },
+            waiting: submission.waiting.filter { replicas[$0.group] != nil })
+        submissions.wasRefused(submission, rest: rest)
     }
 
     private func completed(_ persist: Persist) {
@@ -204,7 +224,7 @@ extension Lane {
         case .failed(ShardDatabaseError.failedSync(let path)): syncFailed(path)
         case .failed(let error):
             if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
-            if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull(nil) }
+            if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull() }
             replicas[group]?.applyFailure = "\(error)"
             replicas[group]?.nextApply = now.adding(milliseconds: 1_000)
         case .applied(let position, let installed):

@@ -16,7 +16,7 @@ extension Lane {
         let wallTime = platform.clock.wallMilliseconds
         searchWork(now: now, wallTime: wallTime)
         for group in groups {
-            guard let replica = replicas[group], replica.raft.role == .leader, space.stalled.isEmpty,
+            guard let replica = replicas[group], replica.raft.role == .leader, !submissions.isStalled,
                 replica.applyFailure == nil, replica.transferUntil <= now,
                 let due = replica.nextMaintenance, due <= now,
                 let command = replica.applier.machine.maintenance(now: wallTime)

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 package import PeerTransport
 import RaftCore
+import Storage
 import Wire
 
 // What comes in from other nodes. Everything here is called on the lane's event loop.
@@ -58,7 +59,7 @@ extension Lane: PeerTransportDelegate {
             return
         }
         let now = now
-        for message in messages where message.message.from.node == node {
+        for message in messages where message.message.from.node == node && canKeep(message) {
             guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
             if case .timeoutNow = message.message.body, replicas[message.group]?.raft.role == .candidate,
                 preferredLeaders[message.group] != settings.nodeID
@@ -68,6 +69,25 @@ extension Lane: PeerTransportDelegate {
             perform(effects, of: message.group)
         }
         finishTurn()
+    }
+
+    /// Whether this node's log has room for each entry of a message. It has, unless the sender runs with other limits: then the
+    /// group's status says so, and its other replicas go on.
+    private func canKeep(_ message: PeerMessage) -> Bool {
+        guard case .appendRequest(let request) = message.message.body, !request.entries.isEmpty else { return true }
+        let bytesMax = settings.log.recordBytesMax - Entry.overheadBytesMax
+        guard let entry = request.entries.first(where: { $0.sizeBytes > bytesMax }) else {
+            replicas[message.group]?.refusedAppend = nil
+            return true
+        }
+        let refusal =
+            "node \(message.message.from.node) sent an entry of \(entry.sizeBytes) bytes, and the log here takes \(bytesMax): "
+            + "run all nodes with the same limits"
+        if let replica = replicas[message.group], replica.refusedAppend != refusal {
+            logger.error("group \(message.group): \(refusal)")
+            replica.refusedAppend = refusal
+        }
+        return false
     }
 
     package func serve(

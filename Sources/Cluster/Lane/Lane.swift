@@ -62,9 +62,10 @@ package final class Lane: @unchecked Sendable {
     /// Callers on this node, by deadline.
     var pendingCalls: Deque<(MonotonicTime, PendingCall)> = []
     let spaceReserve: SpaceReserve
-    /// Whether the disk has any, and what waits for it.
+    /// Whether the disk has any.
     var space = Space()
-    var submissionsUnderway = 0
+    /// What goes to the log, and what waits for its turn.
+    var submissions: SubmissionOrder
     var isFlushScheduled = false
     var isStopping = false
     /// What the node does when its log fails: it must not go on.
@@ -80,8 +81,16 @@ package final class Lane: @unchecked Sendable {
 
     /// What goes to the log in one piece, and what waits for it.
     struct Submission: Sendable {
-        var writes: [LogWrite]
-        var waiting: [Persist]
+        let writes: [LogWrite]
+        let waiting: [Persist]
+        /// What it counts for in the log's queue.
+        let sizeBytes: Int
+
+        init(writes: [LogWrite], waiting: [Persist]) {
+            self.writes = writes
+            self.waiting = waiting
+            sizeBytes = writes.reduce(0) { $0 + $1.sizeBytes }
+        }
     }
 
     /// A write on its way to the disk.
@@ -105,6 +114,7 @@ package final class Lane: @unchecked Sendable {
         self.blockingPool = blockingPool
         self.snapshotPool = snapshotPool
         self.logger = logger
+        submissions = SubmissionOrder(bytesMax: settings.log.queueBytesMax)
         spaceReserve = SpaceReserve(
             folder: settings.dataPath, bytes: settings.spaceReserveBytes, disk: settings.log.disk)
     }
@@ -124,7 +134,7 @@ package final class Lane: @unchecked Sendable {
         blockingPool.run { [self] in
             // Started on a full disk, it must not take what is left for anything but reads and deletions.
             do {
-                if try !spaceReserve.restore() { eventLoop.execute { [self] in beShort() } }
+                if try !spaceReserve.restore() { eventLoop.execute { [self] in enterDiskFull() } }
             } catch {
                 logger.warning("no room can be kept back for a full disk: \(error)")
             }
@@ -141,6 +151,7 @@ package final class Lane: @unchecked Sendable {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
+        if let excess = settings.excess(of: command) { return completion(.failure(.tooLarge(excess))) }
         replicas[group]?.proposals.append(Replica.Proposal(command: command, completion: completion))
         scheduleFlush(of: group)
     }
@@ -228,18 +239,19 @@ package final class Lane: @unchecked Sendable {
             }
             return
         }
-        let proposals = takenWithSpaceThereIs(waiting)
+        let proposals = admitted(waiting)
         if proposals.isEmpty { return }
         let commands = proposals.map(\.command)
         let now = now
         do throws(ProposalError) {
             guard let (proposal, effects) = try replicas[group]?.raft.propose(commands, now: now) else { return }
-            for (offset, waiting) in proposals.enumerated() {
+            for (offset, waiting) in proposals.prefix(proposal.count).enumerated() {
                 let position = LogPosition(
                     index: LogIndex(proposal.first.index.rawValue + UInt64(offset)), term: proposal.first.term)
                 replicas[group]?.inFlight.append(
                     Replica.InFlight(position: position, completion: waiting.completion))
             }
+            for excess in proposals.dropFirst(proposal.count) { excess.completion(.failure(.overloaded)) }
             perform(effects, of: group)
         } catch {
             for proposal in proposals { proposal.completion(.failure(ReplicaError(error))) }
@@ -256,6 +268,7 @@ package final class Lane: @unchecked Sendable {
 
     private func tick() {
         let now = now
+        submitRefused()
         regainSpace(now: now)
         guard !isHeld else { return expireCalls(now: now) }
         for group in groups {
@@ -303,7 +316,7 @@ package final class Lane: @unchecked Sendable {
         }
         // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go round and round.
         let mayReturn = replica.leadGiver == nil || hasLed(delays: 12)
-        let isUnable = replica.applyFailure != nil || replica.damage != nil || !space.stalled.isEmpty
+        let isUnable = replica.applyFailure != nil || replica.damage != nil || space.isShort && submissions.isStalled
         if isUnable || space.isShort && mayReturn {
             // Any: the first one may be no better.
             return others.isEmpty ? nil : others[Int(platform.random() % UInt64(others.count))]
@@ -334,7 +347,8 @@ package final class Lane: @unchecked Sendable {
                     group: group, id: replica.raft.id, role: replica.raft.role, term: replica.raft.term,
                     leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
-                    applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" })
+                    applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" }
+                        ?? replica.refusedAppend)
             }
         }
     }

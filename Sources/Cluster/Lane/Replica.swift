@@ -64,6 +64,8 @@ final class Replica: @unchecked Sendable {
     var damage: ReplicaDamage?
     /// How far the comparison with the other replicas is.
     var scrub = Lane.Scrub()
+    /// Why an append of its leader is not taken, if one was not.
+    var refusedAppend: String?
     /// Why applying stands still, if it does.
     var applyFailure: String?
     /// When it is tried again.

@@ -47,7 +47,7 @@ extension Lane {
     func reconcile(now: MonotonicTime) {
         guard nextReconcile <= now else { return }
         nextReconcile = now.adding(milliseconds: Self.reconcileIntervalMilliseconds)
-        guard let map, space.stalled.isEmpty, isDirectoryCurrent(now) else { return }
+        guard let map, !submissions.isStalled, isDirectoryCurrent(now) else { return }
         for group in groups {
             guard let replica = replicas[group], replica.raft.role == .leader, replica.transferUntil <= now else {
                 continue
@@ -119,7 +119,7 @@ extension Lane {
     func remove(_ group: GroupID) -> Replica? {
         eventLoop.preconditionInEventLoop()
         finishTurn()
-        guard space.stalled.isEmpty, let replica = replicas.removeValue(forKey: group) else { return nil }
+        guard !submissions.isStalled, let replica = replicas.removeValue(forKey: group) else { return nil }
         groups = replicas.keys.sorted()
         leaders.set(nil, of: group)
         replica.fail(.outcomeUnknown("the replica on node \(settings.nodeID) is given up"))

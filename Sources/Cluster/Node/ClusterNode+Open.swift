@@ -222,6 +222,7 @@ extension ClusterNode {
             nodeID: settings.nodeID, clusterID: settings.clusterID, listenHost: settings.peerListenHost,
             listenPort: own.peerPort, peers: peers, tls: settings.tls, incarnation: identity.incarnation,
             bootCounter: identity.bootCounter)
+        settings.checkSizes(frameBytesMax: configuration.frameBytesMax)
         return try platform.makeNetwork(configuration, delegate: lane, logger: logger)
     }
 }

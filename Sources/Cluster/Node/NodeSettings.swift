@@ -1,5 +1,6 @@
 package import Directory
 package import PeerTransport
+import RaftCore
 package import Storage
 
 /// What a node must be told to run.
@@ -28,6 +29,8 @@ package struct NodeSettings: Sendable {
     /// How often timers are looked at: how late an election or a heartbeat may be.
     package var tickMilliseconds: UInt64 = 10
     package var log = RaftLogOptions()
+    /// The most bytes of one command, encoded; the same on every node. It must fit a segment of `log`.
+    package var commandBytesMax = Entry.commandBytesMax
     /// Room on the disk that is kept for when there is no other, beside the log's reserve segment.
     package var spaceReserveBytes = 8 << 20
     package var apply = ApplySettings()
@@ -51,6 +54,34 @@ package struct NodeSettings: Sendable {
         self.nodes = nodes
         self.peerListenHost = peerListenHost
         self.tls = tls
+    }
+}
+
+extension NodeSettings {
+    /// How a command is too large; nil if it is not.
+    func excess(of command: [UInt8]) -> Oversize? {
+        command.count <= commandBytesMax
+            ? nil : Oversize(.request, bytes: command.count, bytesMax: commandBytesMax)
+    }
+
+    /// Traps unless what one limit lets through fits the next: a command the frames that carry it and the log's segment, an
+    /// append of several entries its frame, and what one group may have uncommitted the log's queue. What all groups may have
+    /// together is more than that queue takes; then the lane refuses proposals until there is room.
+    func checkSizes(frameBytesMax: Int) {
+        let raft = RaftSettings()
+        let entryBytesMax = commandBytesMax + Entry.overheadBytesMax
+        let appendBytesMax = max(raft.appendBytesMax, raft.probeBytesMax) + Entry.overheadBytesMax
+        precondition(
+            max(entryBytesMax, appendBytesMax) <= frameBytesMax,
+            "a command of \(commandBytesMax) bytes or an append of \(appendBytesMax) does not fit a frame of \(frameBytesMax)"
+        )
+        precondition(
+            entryBytesMax <= log.recordBytesMax,
+            "a command of \(commandBytesMax) bytes does not fit a record of \(log.recordBytesMax)")
+        precondition(
+            commandBytesMax <= raft.uncommittedBytesMax && raft.uncommittedBytesMax <= log.queueBytesMax,
+            "\(commandBytesMax) of a command, \(raft.uncommittedBytesMax) uncommitted, \(log.queueBytesMax) in the queue"
+        )
     }
 }
 

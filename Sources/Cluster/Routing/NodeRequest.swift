@@ -47,6 +47,7 @@ enum NodeReply: Sendable {
     case outcomeUnknown(String)
     case unavailable(String)
     case failed(String)
+    case tooLarge(Oversize)
 
     init(_ result: Result<[UInt8], ReplicaError>) {
         switch result {
@@ -58,6 +59,7 @@ enum NodeReply: Sendable {
         case .failure(.outcomeUnknown(let reason)): self = .outcomeUnknown(reason)
         case .failure(.unavailable(let reason)): self = .unavailable(reason)
         case .failure(.failed(let reason)): self = .failed(reason)
+        case .failure(.tooLarge(let size)): self = .tooLarge(size)
         }
     }
 
@@ -71,6 +73,7 @@ enum NodeReply: Sendable {
         case .outcomeUnknown(let reason): .failure(.outcomeUnknown(reason))
         case .unavailable(let reason): .failure(.unavailable(reason))
         case .failed(let reason): .failure(.failed(reason))
+        case .tooLarge(let size): .failure(.tooLarge(size))
         }
     }
 }
@@ -184,6 +187,7 @@ extension NodeReply: WireCodable {
         case .failed(let reason): writer.field(6, reason)
         case .diskFull: writer.field(7, true)
         case .unavailable(let reason): writer.field(8, reason)
+        case .tooLarge(let size): writer.field(9) { size.encode(to: &$0) }
         }
     }
 
@@ -201,6 +205,7 @@ extension NodeReply: WireCodable {
             case 6: reply = .failed(try reader.string())
             case 7: reply = try reader.bool() ? .diskFull : nil
             case 8: reply = .unavailable(try reader.string())
+            case 9: reply = .tooLarge(try reader.message())
             default: try reader.skip()
             }
         }

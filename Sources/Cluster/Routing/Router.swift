@@ -12,6 +12,8 @@ package enum ClusterError: Error, Hashable, Sendable {
     case outcomeUnknown(String)
     /// Nothing was done, and asking again does not help before somebody mends what the reason says.
     case failed(String)
+    /// The request, and then nothing was done, or its answer is larger than nodes take. Asking for less helps.
+    case tooLarge(Oversize)
 }
 
 /// The time by which a client is answered, whatever becomes of its request.
@@ -59,6 +61,7 @@ package final class Router: Sendable {
         -> [UInt8]
     {
         let encoded = command.encoded()
+        if let excess = lane.settings.excess(of: encoded) { throw .tooLarge(excess) }
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
                 ? await self.propose(encoded, to: group, by: deadline)
@@ -176,6 +179,7 @@ package final class Router: Sendable {
                 )
             case .answered(.failure(.unavailable(let reason))): throw .unavailable(reason)
             case .answered(.failure(.failed(let reason))): throw .failed(reason)
+            case .answered(.failure(.tooLarge(let size))): throw .tooLarge(size)
             case .answered(.failure(.outcomeUnknown(let reason))):
                 if isWrite { throw .outcomeUnknown(reason) }
                 lastReason = reason
@@ -240,6 +244,10 @@ package final class Router: Sendable {
             return .answered(.failure(error))
         } catch PeerTransportError.responseLost(let reason) {
             return .answered(.failure(.outcomeUnknown("the answer could not be sent: \(reason)")))
+        } catch PeerTransportError.responseTooLarge(let bytes, let bytesMax) {
+            return .answered(.failure(.tooLarge(Oversize(.answer, bytes: bytes, bytesMax: bytesMax))))
+        } catch PeerTransportError.tooLarge(let bytes, let bytesMax) {
+            return .answered(.failure(.tooLarge(Oversize(.request, bytes: bytes, bytesMax: bytesMax))))
         } catch let error as PeerTransportError {
             return error.isOutcomeUnknown ? .noAnswer : .notSent
         } catch {

@@ -14,6 +14,8 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
     case disconnected
     /// The peer could not send its response, for this reason. Whether it did what was asked is unknown.
     case responseLost(String)
+    /// The peer's response is longer than a frame may be. It did what was asked, and a retry does not help.
+    case responseTooLarge(bytes: Int, bytesMax: Int)
     /// The port cannot be listened on.
     case cannotListen(host: String, port: Int, problem: String)
     /// A certificate file cannot be used.
@@ -22,7 +24,7 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
     /// Whether the peer may have done what was asked; otherwise it certainly did not.
     package var isOutcomeUnknown: Bool {
         switch self {
-        case .timedOut, .disconnected, .responseLost: true
+        case .timedOut, .disconnected, .responseLost, .responseTooLarge: true
         default: false
         }
     }
@@ -37,6 +39,8 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
         case .timedOut: "the node did not answer in time; the outcome is unknown"
         case .disconnected: "the connection broke before the answer came; the outcome is unknown"
         case .responseLost(let reason): "the node could not send its answer (\(reason)); the outcome is unknown"
+        case .responseTooLarge(let bytes, let bytesMax):
+            "the node's answer of \(bytes) bytes does not fit the frame limit of \(bytesMax)"
         case .cannotListen(let host, let port, let problem):
             "cannot listen for peers on \(host) port \(port): \(problem)"
         case .badCertificate(let path, let problem):

@@ -49,6 +49,11 @@ struct ResponseFrame: Hashable, WireCodable {
         case .success(let payload): writer.field(2, payload)
         case .failure(.refused(let reason)): writer.field(3, reason)
         case .failure(.responseLost(let reason)): writer.field(4, reason)
+        case .failure(.responseTooLarge(let bytes, let bytesMax)):
+            // The reason as well, for nodes that know no other field of a lost response.
+            writer.field(4, PeerTransportError.responseTooLarge(bytes: bytes, bytesMax: bytesMax).description)
+            writer.field(5, UInt64(bytes))
+            writer.field(6, UInt64(bytesMax))
         case .failure(let error): writer.field(error.isOutcomeUnknown ? 4 : 3, error.description)
         }
     }
@@ -56,15 +61,19 @@ struct ResponseFrame: Hashable, WireCodable {
     init(from reader: inout WireReader) throws(WireError) {
         var id: UInt64?
         var result: Result<[UInt8], PeerTransportError>?
+        var (bytes, bytesMax): (Int?, Int) = (nil, 0)
         while let field = try reader.nextField() {
             switch field {
             case 1: id = try reader.unsigned()
             case 2: result = .success(try reader.array())
             case 3: result = .failure(.refused(try reader.string()))
             case 4: result = .failure(.responseLost(try reader.string()))
+            case 5: bytes = Int(clamping: try reader.unsigned())
+            case 6: bytesMax = Int(clamping: try reader.unsigned())
             default: try reader.skip()
             }
         }
+        if let bytes { result = .failure(.responseTooLarge(bytes: bytes, bytesMax: bytesMax)) }
         guard let id else { throw .missingField(1) }
         guard let result else { throw .missingField(2) }
         self.id = id

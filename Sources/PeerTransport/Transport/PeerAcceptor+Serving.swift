@@ -45,8 +45,8 @@ extension PeerConnection {
             let reason = "\(configuration.outboundBytesMax) bytes wait for this node already"
             write(.response) { ResponseFrame(id: id, result: .failure(.responseLost(reason))).encode(to: &$0) }
         case .tooLarge(let bytes):
-            let reason = "a response of \(bytes) bytes does not fit the frame limit of \(configuration.frameBytesMax)"
-            write(.response) { ResponseFrame(id: id, result: .failure(.responseLost(reason))).encode(to: &$0) }
+            let error = PeerTransportError.responseTooLarge(bytes: bytes, bytesMax: configuration.frameBytesMax)
+            write(.response) { ResponseFrame(id: id, result: .failure(error)).encode(to: &$0) }
         }
     }
 }

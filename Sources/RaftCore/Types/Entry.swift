@@ -31,3 +31,15 @@ public struct Entry: Hashable, Sendable {
         }
     }
 }
+
+extension Entry {
+    /// The most bytes of one command, encoded. A larger one is refused before it is in any log.
+    ///
+    /// A command is kept whole and sent whole, so every node asserts this order when it starts: a command is smaller than the
+    /// frame of the append that carries it, and that than the segment of the log that keeps it.
+    package static let commandBytesMax = 6 << 20
+
+    /// More than an entry's payload has around it in the frame of an append, in that of a forwarded request, or in a record of
+    /// the log, in bytes. An append of several entries has no more around the sum of their `sizeBytes`.
+    package static let overheadBytesMax = 1 << 10
+}

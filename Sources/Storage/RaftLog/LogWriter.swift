@@ -42,6 +42,9 @@ final class LogWriter {
             case .write(let submission):
                 if submission.hasMark { write(&waiting, of: queue) }
                 waiting.append(submission)
+            case .refused(let submission, let reason):
+                write(&waiting, of: queue)
+                submission.completion(.failure(reason))
             case .collect(let completion):
                 write(&waiting, of: queue)
                 completion(collect())

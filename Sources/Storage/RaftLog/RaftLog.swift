@@ -66,8 +66,9 @@ package final class RaftLog: Sendable {
 
     /// Makes writes durable, all or none being acknowledged, in the order of submission.
     ///
-    /// `completion` is called on the log's thread, in order of submission, and must not block nor call `close`; when
-    /// the log refuses at once (`.overloaded`, `.closed`, `.failed`) it is called on the caller's before this returns.
+    /// `completion` is called on the log's thread, in order of submission, and must not block nor call `close`. When the log
+    /// refuses at once (`.closed`, `.failed`, and `.overloaded` unless it halts then) it is called on the caller's before this
+    /// returns.
     /// After success the writes survive any crash. After a failure none of them is visible; after `.failed` they may
     /// reappear when the log is opened again, as a write without an answer may.
     package func submit(_ batch: [LogWrite], completion: @escaping @Sendable (Result<Void, RaftLogError>) -> Void) {

@@ -29,6 +29,9 @@ package struct LogWrite: Sendable {
         self.removeGroup = removeGroup
         mayUseReserve = false
     }
+
+    /// What it counts for against `RaftLogOptions.queueBytesMax`.
+    package var sizeBytes: Int { 64 + entries.reduce(0) { $0 + $1.sizeBytes } }
 }
 
 /// What the log held of a group when it was opened.
@@ -68,7 +71,7 @@ package struct PlacedConfiguration: Hashable, Sendable {
 
 /// What can be set about the log.
 package struct RaftLogOptions: Sendable {
-    /// The size of a segment file; bounds the size of one entry. At most 2 GiB.
+    /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
     /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded.
     package var sizeBytesTarget = 256 << 20
@@ -79,7 +82,7 @@ package struct RaftLogOptions: Sendable {
     /// How many collected segments are kept for another use; more are removed.
     package var spareSegmentsMax = 4
     /// After a submission was refused, whether every later one is too until `resume`: for a caller whose submissions only make
-    /// sense in order.
+    /// sense in order. What was taken before a submission for which there was no room in the queue is written all the same.
     package var haltsAfterRefusal = false
     /// The disk's calls.
     package var disk: any LogDisk = PosixDisk()
@@ -89,6 +92,9 @@ package struct RaftLogOptions: Sendable {
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
     package init() {}
+
+    /// The most bytes of one record, header and padding included: an empty segment's room.
+    package var recordBytesMax: Int { segmentBytes - SegmentHeader.sizeBytes }
 }
 
 /// Who does the work of a log.

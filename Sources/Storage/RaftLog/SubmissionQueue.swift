@@ -5,6 +5,8 @@ final class SubmissionQueue: Sendable {
     /// What the writer is asked to do.
     enum Item: Sendable {
         case write(Submission)
+        /// A submission that is not taken: its caller is told why in its turn.
+        case refused(Submission, RaftLogError)
         case collect(@Sendable (Result<Int, RaftLogError>) -> Void)
     }
 
@@ -13,8 +15,8 @@ final class SubmissionQueue: Sendable {
         var bytes = 0
         /// Why nothing is taken in any more.
         var refusal: RaftLogError?
-        /// Whether a submission was refused since the last `resume`.
-        var isHalted = false
+        /// Why submissions are refused until `resume`: one of them was.
+        var halt: RaftLogError?
 
         mutating func takeItems() -> [Item] {
             defer { (items, bytes) = ([], 0) }
@@ -31,26 +33,31 @@ final class SubmissionQueue: Sendable {
         self.haltsAfterRefusal = haltsAfterRefusal
     }
 
-    /// Notes that a submission was refused: where the log halts then, no later one goes before it.
-    func halt() { if haltsAfterRefusal { monitor.update { $0.isHalted = true } } }
+    /// Notes that a submission failed: where the log halts then, no later one goes before it, also of those that wait.
+    func halt() { if haltsAfterRefusal { monitor.update { $0.halt = .halted } } }
 
-    /// Whether submissions are refused because an earlier one was.
-    var isHalted: Bool { monitor.update { $0.isHalted } }
+    /// Whether what waits is refused because an earlier submission failed. Want of room in the queue is no such reason: what waits
+    /// was taken before.
+    var isHalted: Bool { monitor.update { $0.halt == .halted } }
 
-    func resume() { monitor.update { $0.isHalted = false } }
+    func resume() { monitor.update { $0.halt = nil } }
 
-    /// - Returns: why the item is not taken in, or nil if it is.
+    /// - Returns: why the item is not taken in, or nil if it is, or if its caller is told in its turn that it is not.
     func add(_ item: Item) -> RaftLogError? {
         monitor.update { state in
             if let refusal = state.refusal { return refusal }
-            let bytes = item.sizeBytes
-            if state.isHalted, case .write = item { return .halted }
-            guard state.items.isEmpty || state.bytes + bytes <= bytesMax else {
-                state.isHalted = haltsAfterRefusal
-                return .overloaded
+            var item = item
+            if case .write(let submission) = item {
+                let isRoom = state.bytes == 0 || state.bytes + submission.sizeBytes <= bytesMax
+                if let reason = state.halt ?? (isRoom ? nil : .overloaded) {
+                    guard haltsAfterRefusal else { return reason }
+                    state.halt = reason
+                    // Were it told at once, it would be told before the submissions that wait, and be tried again before them.
+                    item = .refused(submission, reason)
+                }
             }
             state.items.append(item)
-            state.bytes += bytes
+            state.bytes += item.sizeBytes
             return nil
         }
     }
@@ -82,9 +89,7 @@ struct Submission: Sendable {
     var completion: @Sendable (Result<Void, RaftLogError>) -> Void
 
     /// What it counts for against the queue's bound.
-    var sizeBytes: Int {
-        writes.reduce(0) { $0 + 64 + $1.entries.reduce(0) { $0 + $1.sizeBytes } }
-    }
+    var sizeBytes: Int { writes.reduce(0) { $0 + $1.sizeBytes } }
 
     /// Whether it holds a mark, whose effect depends on everything written before.
     var hasMark: Bool { writes.contains { $0.snapshotMark != nil } }

@@ -47,7 +47,7 @@ extension RequestFailure {
         switch details {
         case .notBuilt: 501
         case .methods: 405
-        case .bodyTooLarge: 413
+        case .bodyTooLarge, .requestTooLarge: 413
         case .bodyTooSlow: 408
         case .limit, .expiredToken, .outcomeUnknown, nil: error.code.httpStatus
         }
@@ -64,7 +64,7 @@ extension RequestFailure.Details {
             writer.member("max", integer: max)
             if let key { writer.member("key", key) }
         case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
-        case .outcomeUnknown, .notBuilt, .methods, .bodyTooLarge, .bodyTooSlow: break
+        case .outcomeUnknown, .notBuilt, .methods, .requestTooLarge, .bodyTooLarge, .bodyTooSlow: break
         }
     }
 }

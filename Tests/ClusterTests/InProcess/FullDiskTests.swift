@@ -14,6 +14,7 @@ struct FullDiskTests {
         let cluster = try await TestCluster(nodeCount: 1) { settings in
             settings.shardCount = 1
             settings.log.segmentBytes = 64 << 10
+            settings.commandBytesMax = 32 << 10
             settings.log.disk = disk
             settings.spaceReserveBytes = 64 << 10
         }

@@ -15,6 +15,7 @@ extension ClusterSuites {
         func catchesUp() async throws {
             let cluster = try await TestCluster(nodeCount: 3) { settings in
                 settings.log.segmentBytes = 64 << 10
+                settings.commandBytesMax = 32 << 10
                 settings.log.keepEntries = 0
                 settings.checkpoint.intervalMilliseconds = 50
                 settings.checkpoint.ageMilliseconds = 50

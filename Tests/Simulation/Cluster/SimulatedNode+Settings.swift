@@ -27,6 +27,7 @@ extension SimulatedNode {
         settings.spaceReserveBytes = 64 << 10
         settings.scrubIntervalMilliseconds = options.scrubIntervalMilliseconds
         settings.log.segmentBytes = options.segmentBytes
+        settings.commandBytesMax = options.segmentBytes / 2
         settings.log.sizeBytesTarget = options.logBytesTarget
         settings.log.keepEntries = options.keepEntries
         settings.log.disk = disk

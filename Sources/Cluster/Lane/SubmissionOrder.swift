@@ -1,0 +1,55 @@
+import DequeModule
+
+/// The lane's submissions to the log that are not durable yet, in the order in which they were made. They only make sense in that order:
+/// an older hard state must not be written behind a newer one, nor entries behind those that follow them.
+///
+/// The log tells of submissions in their order, and once it refused one it refuses all that it is given later until it is resumed.
+struct SubmissionOrder {
+    /// What the log may have at once; a submission alone may be larger.
+    private let bytesMax: Int
+    /// Refused by the log; they come before all that wait.
+    private var refused: [Lane.Submission] = []
+    /// Not given to the log yet.
+    private var waiting: Deque<Lane.Submission> = []
+    /// What the log has.
+    private var count = 0
+    private var bytes = 0
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    /// Whether there are submissions that the log has not taken: what comes now must wait.
+    var isStalled: Bool { !refused.isEmpty || !waiting.isEmpty }
+
+    mutating func add(_ submission: Lane.Submission) { waiting.append(submission) }
+
+    /// The submission to give to the log now; nil if none waits or it has to.
+    mutating func next() -> Lane.Submission? {
+        guard refused.isEmpty, let next = waiting.first, bytes == 0 || bytes + next.sizeBytes <= bytesMax else {
+            return nil
+        }
+        waiting.removeFirst()
+        count += 1
+        bytes += next.sizeBytes
+        return next
+    }
+
+    mutating func becameDurable(_ submission: Lane.Submission) {
+        count -= 1
+        bytes -= submission.sizeBytes
+    }
+
+    /// - Parameter rest: what is left to be written of a submission that the log refused.
+    mutating func wasRefused(_ submission: Lane.Submission, rest: Lane.Submission) {
+        becameDurable(submission)
+        refused.append(rest)
+    }
+
+    /// Has what was refused tried again, once the log has told of everything that it had.
+    /// - Returns: whether the log has to be resumed.
+    mutating func retry() -> Bool {
+        guard !refused.isEmpty, count == 0 else { return false }
+        waiting = Deque(refused) + waiting
+        refused = []
+        return true
+    }
+}
