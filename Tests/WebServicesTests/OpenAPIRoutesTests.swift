@@ -1,3 +1,4 @@
+import KeyValueStore
 import RecordModel
 import Testing
 
@@ -56,6 +57,12 @@ struct OpenAPIRoutesTests {
             ("QueryRecordsResponse", "records", Limits.recordsPerPageMax),
             ("ZoneChanges", "records", Limits.recordsPerPageMax),
             ("QueryRecordsRequest", "desiredKeys", Limits.desiredKeysMax),
+            ("ModifyRecordsRequest", "desiredKeys", Limits.desiredKeysMax),
+            ("RecordOperation", "desiredKeys", Limits.desiredKeysMax),
+            ("ZoneChangesRequest", "desiredKeys", Limits.desiredKeysMax),
+            ("ZoneChangesWanted", "desiredKeys", Limits.desiredKeysMax),
+            ("RecordChangesRequest", "desiredKeys", Limits.desiredKeysMax),
+            ("KeyValuesSetRequest", "writes", KeyValueLimits.standard.writesMax),
             ("Query", "filterBy", Limits.filtersMax), ("Query", "sortBy", Limits.sortsMax),
             ("KeyValuesGetRequest", "keys", Limits.keysMax),
         ])

@@ -165,7 +165,8 @@ struct AccessCommandTests {
                 """)
     }
 
-    /// Runs a command against a server that answers the same each time but for the pages of lists, and says what it was asked.
+    /// Runs a command against a server that answers the same each time but for the pages of lists, and says what it was
+    /// asked.
     private func run(
         _ arguments: [String], _ answer: @escaping @Sendable (ScriptedRequest, Int) -> ScriptedAnswer
     ) async throws -> [ScriptedRequest] {

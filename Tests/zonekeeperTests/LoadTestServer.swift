@@ -55,7 +55,8 @@ final class LimitsNode: Sendable {
         var values: [String: JSONValue] = [:]
         /// Of each PATCH, in order.
         var patches: [[JSONValue.Member]] = []
-        /// Answers to coming PATCHes, from the first; nil: the right one. What is refused with 503 is done all the same.
+        /// Answers to coming PATCHes, from the first; nil: the right one. What is refused with 503 is done all the
+        /// same.
         var faults: [String?] = []
     }
 

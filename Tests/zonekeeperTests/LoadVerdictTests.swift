@@ -121,7 +121,8 @@ struct LoadVerdictTests {
 
     // MARK: The search
 
-    /// A search against a limiter with a burst, as trials see it: even arrivals, of which those after two seconds count.
+    /// A search against a limiter with a burst, as trials see it: even arrivals, of which those after two seconds
+    /// count.
     private func search(_ limit: Double, burst: Int, first: Double = 10) -> LimitSearch {
         var search = LimitSearch(first: first, tolerance: 0.02)
         while let rate = search.next() {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AsyncHTTPClient
 import Foundation
+import RecordModel
 import ServiceClient
 
 /// Where a cluster is, and who asks: options, each with an environment variable that counts where it is left out.
@@ -43,9 +44,7 @@ struct ConnectionOptions: ParsableArguments {
     private static let defaultFolder = "zonekeeper-data"
 
     /// What the options and the environment's variables come to.
-    func resolved(
-        _ variables: [String: String] = ProcessInfo.processInfo.environment
-    ) throws -> ConnectionSettings {
+    func resolved(_ variables: [String: String] = ProcessInfo.processInfo.environment) throws -> ConnectionSettings {
         func value(_ option: String?, _ name: String) -> String? {
             if let option, !option.isEmpty { return option }
             return variables["ZONEKEEPER_" + name].flatMap { $0.isEmpty ? nil : $0 }
@@ -122,9 +121,7 @@ struct ClientOptions: ParsableArguments {
     /// What the options and the environment's variables come to. Files of keys and sessions are read when something
     /// needs them: a variable that names one that is gone is no reason for others to fail.
     /// - Throws: `ValidationError` that says which option is at fault.
-    func resolved(
-        _ variables: [String: String] = ProcessInfo.processInfo.environment
-    ) throws -> ConnectionSettings {
+    func resolved(_ variables: [String: String] = ProcessInfo.processInfo.environment) throws -> ConnectionSettings {
         func variable(_ name: String) -> String? { variables["ZONEKEEPER_" + name].flatMap { $0.isEmpty ? nil : $0 } }
         if keyFile != nil, connection.apiToken != nil || connection.webAuthToken != nil || webAuthTokenFile != nil {
             throw ValidationError(
@@ -185,5 +182,27 @@ struct Patience: ExpressibleByArgument, Hashable {
         } else {
             return nil
         }
+    }
+}
+
+/// A command that asks a cluster.
+protocol ClientCommand: AsyncParsableCommand {
+    var options: ClientOptions { get }
+
+    /// Does what the command is for; the connection is closed afterwards.
+    func run(on connection: Connection) async throws
+}
+
+extension ClientCommand {
+    func run() async throws { try await options.withConnection(run(on:)) }
+
+    /// Prints an answer: as the server sent it with `--json`, else as people read it.
+    func show(_ response: ServiceResponse, _ text: @autoclosure () throws -> String) throws {
+        if options.json { Console.print(response.body) } else { print(try text()) }
+    }
+
+    /// The same for what was put together from several answers.
+    func show(_ json: @autoclosure () -> JSONValue, _ text: @autoclosure () throws -> String) throws {
+        if options.json { Console.print(json().serialized()) } else { print(try text()) }
     }
 }

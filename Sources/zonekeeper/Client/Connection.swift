@@ -80,9 +80,7 @@ struct Connection: Sendable {
     }
 
     /// All entries of a list of the administration, which its answers hold under the route's name.
-    func administerList(
-        _ route: String, parameters: KeyValuePairs<String, String?> = [:]
-    ) async throws -> [JSONValue] {
+    func administerList(_ route: String, parameters: KeyValuePairs<String, String?> = [:]) async throws -> [JSONValue] {
         var entries: [JSONValue] = []
         try await administerPages(route, parameters: parameters) { page in
             guard let more = page[route]?.array else {
@@ -106,8 +104,7 @@ struct Connection: Sendable {
     /// A request to one database of the container.
     /// - Parameter action: such as `records/query`.
     func request(_ database: String, _ action: String, _ json: JSONValue) throws -> ServiceRequest {
-        let path =
-            "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
+        let path = "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
         let isRead = [
             "records/query", "records/lookup", "zones/list", "zones/lookup", "changes/zone", "changes/database",
         ].contains(action)

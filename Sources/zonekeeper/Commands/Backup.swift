@@ -25,9 +25,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let target = Paths.absolute(to)
-        let manifest = try ClusterBackup(
-            layout: try options.layout(), target: target, withSecrets: withSecrets
-        ).run()
+        let manifest = try ClusterBackup(layout: try options.layout(), target: target, withSecrets: withSecrets).run()
         let bytes = manifest.files.reduce(0) { $0 + $1.size }
         print(
             "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
@@ -63,9 +61,7 @@ struct RestoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let layout = try options.layout()
-        let manifest = try ClusterRestore(
-            layout: layout, source: Paths.absolute(from), withSecrets: withSecrets
-        ).run()
+        let manifest = try ClusterRestore(layout: layout, source: Paths.absolute(from), withSecrets: withSecrets).run()
         print("restored \(manifest.nodes.count) nodes as of \(Times.text(manifest.created)) in \(layout.data)")
         if !Paths.exists(layout.encryptionKey) {
             print(
@@ -190,8 +186,7 @@ struct ClusterRestore {
         for node in layout.file.nodes {
             let folder = layout.folder(of: node)
             guard try NodeFiles.isEmpty(folder) else {
-                throw CommandFailure(
-                    "\(folder) has data already: move it away first; a restore replaces nothing")
+                throw CommandFailure("\(folder) has data already: move it away first; a restore replaces nothing")
             }
         }
         try ClusterBackup.verify(manifest, in: source)
@@ -265,9 +260,7 @@ struct ClusterRestore {
         }
     }
 
-    private func copy(
-        _ file: BackupManifest.File, to path: String, progress: inout ByteProgress
-    ) throws(DiskError) {
+    private func copy(_ file: BackupManifest.File, to path: String, progress: inout ByteProgress) throws(DiskError) {
         try makeFolder(at: Paths.folder(of: path))
         let mode: mode_t = file.path.hasPrefix("certs/") && file.path.hasSuffix(".pem") ? 0o644 : 0o600
         let sum = try FileCopy.copy(from: "\(source)/\(file.path)", to: path, mode: mode) { progress.add($0) }

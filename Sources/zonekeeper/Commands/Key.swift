@@ -33,9 +33,7 @@ struct KeyCreateCommand: ClientCommand {
     @Option(help: "The user that the key acts as.")
     var user: String
 
-    @Option(
-        help: ArgumentHelp(
-            "Where the private key goes, as PEM; a file that is not there yet.", valueName: "file"))
+    @Option(help: ArgumentHelp("Where the private key goes, as PEM; a file that is not there yet.", valueName: "file"))
     var output: String?
 
     @Option(help: ArgumentHelp("Register the public key in this PEM file instead of making a pair.", valueName: "file"))
@@ -95,8 +93,7 @@ struct KeyCreateCommand: ClientCommand {
                 "publicKey": .string(publicKey), "user": .string(user), "label": label.map { .string($0) },
             ]))
         guard try response.json()["id"]?.string?.isEmpty == false else {
-            throw CommandFailure(
-                "the answer has no key id in it. Is this a Zonekeeper node?", isOutcomeUnknown: true)
+            throw CommandFailure("the answer has no key id in it. Is this a Zonekeeper node?", isOutcomeUnknown: true)
         }
         return response
     }
@@ -142,8 +139,7 @@ struct KeyListCommand: ClientCommand {
 
 /// `zonekeeper key revoke`
 struct KeyRevokeCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Make a server key worthless.")
+    static let configuration = CommandConfiguration(commandName: "revoke", abstract: "Make a server key worthless.")
 
     @OptionGroup var options: ClientOptions
 

@@ -99,8 +99,7 @@ struct KeyValueSetCommand: ClientCommand {
         let response = try await connection.preferences("set", .members(["writes": .array([write])]))
         let usage = try response.json()["usage"]
         let (keys, bytes) = (usage?.text("keys") ?? "?", usage?.text("bytes") ?? "?")
-        try show(
-            response, "set \(key) (the store has \(keys) \(keys == "1" ? "key" : "keys") and \(bytes) bytes)")
+        try show(response, "set \(key) (the store has \(keys) \(keys == "1" ? "key" : "keys") and \(bytes) bytes)")
     }
 }
 

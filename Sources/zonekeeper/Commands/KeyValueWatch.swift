@@ -54,8 +54,7 @@ struct KeyValueWatchCommand: ClientCommand {
         let value = (change["value"]?["value"] ?? .null).simplified.plainText.shortened(to: 200)
         let what = change["deleted"] == .bool(true) ? " deleted" : " = \(value)"
         let scalars = "\(change.time("modified"))  \(change.text("key"))\(what)\(device)".unicodeScalars
-        return String(
-            String.UnicodeScalarView(scalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+        return String(String.UnicodeScalarView(scalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 }
 

@@ -15,8 +15,7 @@ struct RoleCommand: AsyncParsableCommand {
 
 /// `zonekeeper role list`
 struct RoleListCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the roles with their members.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the roles with their members.")
 
     @OptionGroup var options: ClientOptions
 

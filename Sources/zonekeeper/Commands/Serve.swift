@@ -124,8 +124,7 @@ struct ServeCommand: AsyncParsableCommand {
     private func singlePlan() throws -> NodePlan {
         // A wildcard is where a node listens, not where anyone reaches it.
         let reachedAt = host.flatMap { ClusterFile.Node.isWildcard($0) ? nil : $0 } ?? "127.0.0.1"
-        let node = ClusterFile.Node(
-            id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
+        let node = ClusterFile.Node(id: 1, host: reachedAt, clientPort: port ?? 24_000, peerPort: peerPort ?? 24_100)
         let file = ClusterFile(
             name: "single", data: data ?? "zonekeeper-data", shards: ClusterFile.defaultShards, replicas: 1,
             nodes: [node])
@@ -212,9 +211,7 @@ struct NodePlan: Sendable {
 
 extension NodeSettings {
     /// One node of a cluster's configuration, with the files of its certificates.
-    init(
-        node: ClusterFile.Node, of file: ClusterFile, dataPath: String, listenHost: String, tls: PeerTLS
-    ) {
+    init(node: ClusterFile.Node, of file: ClusterFile, dataPath: String, listenHost: String, tls: PeerTLS) {
         self.init(
             nodeID: NodeID(node.id), clusterID: file.name, dataPath: dataPath,
             nodes: file.nodes.map {

@@ -171,8 +171,7 @@ struct TokenListCommand: ClientCommand {
 
 /// `zonekeeper token revoke`
 struct TokenRevokeCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Make a token worthless.")
+    static let configuration = CommandConfiguration(commandName: "revoke", abstract: "Make a token worthless.")
 
     @OptionGroup var options: ClientOptions
 

@@ -112,8 +112,7 @@ struct UserUpdateCommand: ClientCommand {
             "familyName": familyName.map { .string($0) }, "discoverable": discoverable.map { .bool($0) },
             "identity": noIdentity ? .null : identity.json,
         ])
-        let response = try await connection.administer(
-            "PATCH", "users", parameters: ["name": name], body: body)
+        let response = try await connection.administer("PATCH", "users", parameters: ["name": name], body: body)
         try show(response, "updated user \(name)")
     }
 }
@@ -154,8 +153,7 @@ struct UserPasswordCommand: ClientCommand {
         let body = JSONValue.members([
             "password": password.map { .string($0) } ?? .null, "endSessions": .bool(!keepSessions),
         ])
-        let response = try await connection.administer(
-            "POST", "users/password", parameters: ["name": name], body: body)
+        let response = try await connection.administer("POST", "users/password", parameters: ["name": name], body: body)
         let sessions = keepSessions ? "sessions go on" : "sessions ended"
         try show(response, "\(remove ? "removed" : "set") the password of user \(name); \(sessions)")
     }
@@ -223,8 +221,7 @@ struct UserSignInCommand: ClientCommand {
 
     func run(on connection: Connection) async throws {
         let apiToken = try connection.apiToken()
-        let password = try PasswordInput.read(
-            "password of \(name)", isFromStandardInput: passwordStdin, isNew: false)
+        let password = try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: false)
         let body = JSONValue.members([
             "apiToken": .string(apiToken), "name": .string(name), "password": .string(password),
             "keepSignedIn": .bool(keepSignedIn),

@@ -23,8 +23,7 @@ enum ZoneRequests {
         let operations = names.map { name in
             JSONValue.members(["operationType": .string(operation), "zone": .members(["zoneID": id(name)])])
         }
-        var request = try connection.request(
-            "private", "zones/modify", .members(["operations": .array(operations)]))
+        var request = try connection.request("private", "zones/modify", .members(["operations": .array(operations)]))
         request.idempotencyKey = IdempotencyKeys.make()
         let response = try await connection.send(request).checked()
         let zones = try response.entries("zones")

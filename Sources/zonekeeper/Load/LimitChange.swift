@@ -99,8 +99,7 @@ struct LimitChange: Sendable {
                 if answer.status == 200 { return answer.body }
                 problem = LoadPreparation.failure(answer)
                 if answer.status != 429, answer.status < 500 {
-                    throw Failure(
-                        message: "the limits of \(container) cannot be \(what): \(problem)", isRefusal: true)
+                    throw Failure(message: "the limits of \(container) cannot be \(what): \(problem)", isRefusal: true)
                 }
             }
             guard clock.now < end else {

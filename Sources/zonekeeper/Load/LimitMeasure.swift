@@ -141,9 +141,7 @@ enum LimitVerdict: Hashable, Sendable {
             ?? (measure.throttled == 0 ? "less than the limit was accepted, and yet nothing was throttled" : nil)
     }
 
-    private static func tooShort(
-        _ measure: LimitMeasure, limit: Double, _ tolerance: Double, grain: Double
-    ) -> String {
+    private static func tooShort(_ measure: LimitMeasure, limit: Double, _ tolerance: Double, grain: Double) -> String {
         let needed = LoadReport.short((grain / (limit * tolerance)).rounded(.up))
         return
             "\(String(measure.seconds, digits: 1)) s under pressure are too few to tell "
@@ -199,8 +197,7 @@ struct TesterShare: Hashable, Sendable {
         busyShare = result.seconds > 0 ? min(1, cpuSeconds / result.seconds) : 0
         capacityPerSecond = cpuSeconds > 0.001 && answered >= 100 ? answered / cpuSeconds : nil
         latenessP99Milliseconds = isOpen ? tally.lateness.milliseconds(atPercentile: 99) : nil
-        connectionWaitP99Milliseconds =
-            isOpen ? result.measurement.connectionWaits.milliseconds(atPercentile: 99) : nil
+        connectionWaitP99Milliseconds = isOpen ? result.measurement.connectionWaits.milliseconds(atPercentile: 99) : nil
         machineIdleShare = result.machineIdleShare
     }
 

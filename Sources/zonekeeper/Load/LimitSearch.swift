@@ -43,7 +43,7 @@ struct LimitSearch: Sendable {
     static let lostMax = 0.005
     /// What is accepted is the limit when so many times as much is offered.
     private static let saturation = 1.5
-    /// What the two readings offer, in parts of the estimate; the second is no multiple of the first.
+    /// The two readings offer these multiples of the estimate; the second is not a multiple of the first.
     private static let readingFactors = (first: 2.0, second: 2.5)
     /// Readings of one limit differ by no more: whole requests make out half the tolerance each, and without a burst it
     /// is a sixth.

@@ -23,8 +23,8 @@ enum LoadAnswer {
     /// What answers without the proof are counted under.
     static let emptyAnswer = "(empty answer)"
     static let throttledCode = "THROTTLED"
-    /// What refusals are counted under that do not come from the container's limit, such as those of an address whose
-    /// tokens were wrong too often.
+    /// Counts refusals that do not come from the container's limit, such as those of an address with too many wrong
+    /// tokens.
     static let otherThrottledCode = "THROTTLED (not by the container's limit)"
 
     /// - Parameters:
@@ -41,8 +41,7 @@ enum LoadAnswer {
             let name = string(after: code, in: body)
             if status == 429 || name == throttledCode {
                 guard namesLimit else {
-                    return .failed(
-                        status: status, code: otherThrottledCode, reason: string(after: reason, in: body))
+                    return .failed(status: status, code: otherThrottledCode, reason: string(after: reason, in: body))
                 }
                 return .throttled(
                     status: status, retryAfter: nanoseconds(number(after: retryAfter, in: body) ?? retryAfterHeader))

@@ -96,9 +96,7 @@ struct LoadClient: Sendable {
 
     /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
     /// - Throws: `CommandFailure` if the authority's file cannot be used.
-    init(
-        targets: [LoadTarget], authority: String?, timeoutSeconds: Int
-    ) throws(CommandFailure) {
+    init(targets: [LoadTarget], authority: String?, timeoutSeconds: Int) throws(CommandFailure) {
         precondition(!targets.isEmpty, "a client without targets")
         self.targets = targets
         self.timeoutSeconds = timeoutSeconds

@@ -132,7 +132,7 @@ final class LoadConnection: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
-    /// To be told of a connection that never was.
+    /// Reports the connection as lost, also one that was never made.
     func lose(_ reason: String) {
         guard !isLost else { return }
         isLost = true
@@ -150,7 +150,7 @@ struct LoadConnector: Sendable {
     static let usualHandshakeTimeout = TimeAmount.seconds(5)
     static let handshakeTimedOut = "TLS handshake timed out"
 
-    /// Makes a connection on the loop; what becomes of it is told to the engine, in any case within the time-out.
+    /// Makes a connection on the loop, and tells the engine within the time-out whether it is ready or lost.
     func connect(_ connection: LoadConnection, to target: LoadTarget) {
         let bound = NIOLoopBound(connection, eventLoop: loop)
         connection.handshakeTimeout = loop.assumeIsolated().scheduleTask(in: handshakeTimeout) {

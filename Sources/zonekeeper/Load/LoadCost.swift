@@ -14,7 +14,7 @@ struct LoadMeter: Sendable {
         var generatorCPUSeconds: Double
     }
 
-    /// That counters cannot be read is no reason not to run: the reading says why.
+    /// Reads the counters. A failure does not stop the run; the reading carries the reason.
     func read() async -> Reading {
         let seconds = Self.cpuSeconds()
         do throws(CommandFailure) {

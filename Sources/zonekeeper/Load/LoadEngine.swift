@@ -28,7 +28,8 @@ final class LoadEngine {
     private(set) var outstanding = 0
     /// All connections that were made and not lost, by identity.
     private var connections: [ObjectIdentifier: LoadConnection] = [:]
-    /// Those of the run's beginning that are neither ready nor lost yet, and who waits for them.
+    /// Connections made before the clock starts that are neither ready nor lost yet; the promise succeeds when none is
+    /// left.
     private var opening: [ObjectIdentifier: LoadConnection] = [:]
     private var opened: EventLoopPromise<Void>?
     private var hasBegun = false
@@ -116,11 +117,11 @@ final class LoadEngine {
         case .open: nextArrival = schedule?.next()
         case .closed(let concurrency): for worker in 0..<concurrency { waiting.add(.worker(worker), due: 0) }
         }
-        turn()
+        sendDue()
     }
 
-    /// Sends what is due, and sees to it that it is called again when more is.
-    private func turn() {
+    /// Sends what is due, and schedules the next call for when more is.
+    private func sendDue() {
         let now = now
         if !isOver { checkBounds(now) }
         while let due = nextArrival, due <= now, !isOver { issueArrival(due: due, now: now) }
@@ -182,7 +183,7 @@ final class LoadEngine {
         ) {
             [self] in
             wake = nil
-            turn()
+            sendDue()
         }
         wake = (due, task)
     }
@@ -218,15 +219,15 @@ final class LoadEngine {
         measurement.recordSubmitted(due: flight.due, now: now, countsLateness: isOpenLoop)
         let target = settings.nodes.target(turn: flight.turn, nanoseconds: now, count: pools.count)
         if let connection = pools[target].idle.popLast() {
-            fly(flight, on: connection, now: now)
+            dispatch(flight, on: connection, now: now)
         } else {
             pools[target].waiting.append(flight)
             openIfUseful(target)
         }
     }
 
-    /// Gives the request up to the network.
-    private func fly(_ flight: LoadFlight, on connection: LoadConnection, now: UInt64) {
+    /// Writes the request to the network.
+    private func dispatch(_ flight: LoadFlight, on connection: LoadConnection, now: UInt64) {
         var flight = flight
         flight.sent = now
         measurement.recordSent(
@@ -253,7 +254,7 @@ final class LoadEngine {
         let limit = UInt64(settings.timeoutSeconds) * 1_000_000_000
         let now = now
         expire(submittedBy: now > limit ? now - limit : nil)
-        turn()
+        sendDue()
     }
 
     /// Requests that were handed over by a time and are not answered count as unanswered; nil: none is that old.
@@ -297,7 +298,7 @@ extension LoadEngine {
             becameFree(connection)
         }
         finished(flight, target: connection.target, outcome)
-        turnSoon()
+        continueOrFinish()
     }
 
     func connection(_ connection: LoadConnection, wasLost reason: String) {
@@ -316,12 +317,11 @@ extension LoadEngine {
         settle(connection)
         guard hasBegun else { return }
         openIfUseful(target)
-        turnSoon()
+        continueOrFinish()
     }
 
-    /// A node that is down is a result, to be counted when it is met: requests that wait for a connection end with it,
-    /// unless another connection to the node stands. One that is only being made is no hope: there would always be
-    /// another.
+    /// A node that is down is a result: requests that wait for a connection to it fail, unless another connection to
+    /// the node is open. One that is being made does not count, as there would always be another.
     private func failWaiting(_ target: Int, _ reason: String) {
         guard pools[target].idle.isEmpty, pools[target].busy == 0 else { return }
         let flights = pools[target].waiting
@@ -331,13 +331,13 @@ extension LoadEngine {
 
     private func becameFree(_ connection: LoadConnection) {
         if let next = pools[connection.target].waiting.popFirst() {
-            fly(next, on: connection, now: now)
+            dispatch(next, on: connection, now: now)
         } else {
             pools[connection.target].idle.append(connection)
         }
     }
 
-    /// Counts an attempt that ended, and decides whether and when it is made again.
+    /// Counts an attempt that ended, and decides whether and when it is repeated.
     private func finished(_ flight: LoadFlight, target: Int, _ outcome: LoadOutcome) {
         let now = now
         outstanding -= 1
@@ -371,9 +371,9 @@ extension LoadEngine {
         return again
     }
 
-    /// Sends what became due by an answer. In a closed loop that is the worker's next request.
-    private func turnSoon() {
-        if isOver { finishIfIdle() } else { turn() }
+    /// Sends what an answer made due: in a closed loop the worker's next request.
+    private func continueOrFinish() {
+        if isOver { finishIfIdle() } else { sendDue() }
     }
 }
 

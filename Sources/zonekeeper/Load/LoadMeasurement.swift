@@ -75,7 +75,7 @@ struct LoadTally: Sendable {
     private(set) var errorsByTransport: [String: Int] = [:]
     /// Due, but not sent: as many requests as allowed were under way.
     private(set) var notIssued = 0
-    /// Of the failures, those that told to slow down.
+    /// Failures that asked the client to slow down.
     private(set) var throttled = 0
 
     /// Errors without `serverErrorCode` are counted under this name.
@@ -109,16 +109,17 @@ struct LoadTally: Sendable {
 
 /// How exact `retryAfter` was: what became of requests that were sent again exactly when it said.
 struct RetryAfterAccuracy: Sendable {
-    /// Refusals, of all clients, and those of them that named a time.
+    /// Of all clients.
     private(set) var refusals = 0
+    /// Refusals that named a time.
     private(set) var refusalsWithTime = 0
-    /// Times that were named.
+    /// The times that refusals named.
     private(set) var asked = LatencyHistogram()
     /// Retries sent exactly then that were answered, by what the answer was.
     private(set) var accepted = 0
     private(set) var refusedAgain = 0
     private(set) var failed = 0
-    /// How much later than told the retries were sent; the tester never sends one early.
+    /// How late the retries were sent; the tester never sends one early.
     private(set) var lateness = LatencyHistogram()
 
     var answered: Int { accepted + refusedAgain + failed }
@@ -218,7 +219,7 @@ struct LoadMeasurement: Sendable {
     private(set) var answerTimes = LatencyHistogram()
     /// How long attempts waited for a connection to be free.
     private(set) var connectionWaits = LatencyHistogram()
-    /// Attempts that were to be sent, those included that found no connection.
+    /// Attempts to send, including those that found no connection.
     private(set) var sent = 0
     /// Requests that waited to be sent again when the run ended.
     private(set) var givenUp = 0
@@ -283,7 +284,7 @@ struct LoadMeasurement: Sendable {
 /// Requests count when they are sent, answers when they arrive. Times are nanoseconds since the start.
 struct LoadTimeline: Sendable {
     struct Second: Hashable, Sendable {
-        /// Attempts that were sent, those that repeat a refused one included.
+        /// Attempts that were sent, repeats included.
         var sent = 0
         /// Attempts that a connection took in this second and that were answered, whenever and however.
         var answered = 0

@@ -127,9 +127,7 @@ struct LoadPreparation: Sendable {
         return missing
     }
 
-    private func create(
-        _ numbers: [Int], _ records: LoadRecords, _ session: LoadTokens
-    ) async throws(CommandFailure) {
+    private func create(_ numbers: [Int], _ records: LoadRecords, _ session: LoadTokens) async throws(CommandFailure) {
         let answer = try await need(
             "making records", path("records/modify", session), body: records.create(named: numbers))
         for item in answer["records"]?.array ?? [] {
@@ -146,8 +144,7 @@ struct LoadPreparation: Sendable {
         LoadBodies.path(action, in: settings.place, tokens: session)
     }
 
-    /// Sends a request that must succeed as a whole; one that is told to slow down or to come again is sent again when
-    /// it may be.
+    /// Sends a request that must succeed as a whole, again where the node says to come back later.
     /// - Parameter accepted: a code that is as good as success.
     @discardableResult
     func need(
@@ -232,8 +229,7 @@ extension LoadPreparation {
         guard let secret = answer["secret"]?.string, let id = answer["id"]?.string else {
             throw CommandFailure("a session of \(name): no secret came")
         }
-        return LoadTokens(
-            apiToken: tokens.apiToken, webAuthToken: secret, administrator: administrator, sessionID: id)
+        return LoadTokens(apiToken: tokens.apiToken, webAuthToken: secret, administrator: administrator, sessionID: id)
     }
 
     /// Revokes the sessions that `prepare` made: as long as they last their users count as active, and the container's

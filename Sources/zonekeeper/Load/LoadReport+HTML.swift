@@ -91,17 +91,8 @@ extension LoadReport {
 
     private var tables: [String] {
         var tables: [String] = []
-        let rows: [(String, Latency?)] = [
-            (isOpen ? "since due" : "answered in", latency), ("corrected", correctedLatency),
-            ("until failure", failureLatency), ("generator late", lateness),
-        ]
-        let latencies = rows.compactMap { name, latency in
-            latency.map { latency in
-                [name]
-                    + [latency.p50, latency.p90, latency.p99, latency.p999, latency.max, latency.mean].map {
-                        String(milliseconds: $0)
-                    } + ["\(latency.count)"]
-            }
+        let latencies = latencies.map { name, latency in
+            [name] + latency.values.map { String(milliseconds: $0) } + ["\(latency.count)"]
         }
         tables.append(
             "<h2>Latency, milliseconds</h2>"
@@ -121,12 +112,7 @@ extension LoadReport {
     private func shareTable(_ shares: [(name: String, share: LoadShare)]) -> String {
         HTML.table(
             ["", "attempts", "accepted", "a second", "throttled", "failed", "unanswered", "p50 ms", "p99 ms"],
-            shares.map { name, share in
-                let rate = seconds > 0 ? String(Double(share.accepted) / seconds, digits: 1) : "-"
-                return [name, "\(share.attempts)", "\(share.accepted)", rate, "\(share.throttled)", "\(share.failed)"]
-                    + ["\(share.unanswered)"]
-                    + [50, 99].map { String(milliseconds: share.latencies.milliseconds(atPercentile: $0)) }
-            })
+            shares.map { name, share in [name, "\(share.attempts)"] + cells(of: share) })
     }
 
     private static let style = """

@@ -13,6 +13,9 @@ struct LoadReport: Sendable {
         let max: Double
         let mean: Double
 
+        /// In the order of the reports' columns.
+        var values: [Double] { [p50, p90, p99, p999, max, mean] }
+
         /// - Returns: nil when nothing was measured.
         init?(_ histogram: LatencyHistogram) {
             guard histogram.count > 0 else { return nil }
@@ -139,13 +142,9 @@ extension LoadReport {
     var text: String {
         var lines = [headline, counts, ""]
         var table = Table("milliseconds", "p50", "p90", "p99", "p99.9", "max", "mean", "count")
-        let rows: [(String, Latency?)] = [
-            (isOpen ? "since due" : "answered in", latency), ("corrected*", correctedLatency),
-            ("until failure", failureLatency), ("generator late", lateness),
-        ]
-        for case (let name, let latency?) in rows {
-            let cells = [latency.p50, latency.p90, latency.p99, latency.p999, latency.max, latency.mean]
-            table.add([name] + cells.map { Self.fixed($0, digits: 3) } + ["\(latency.count)"])
+        for (name, latency) in latencies {
+            let cells = latency.values.map { String($0, digits: 3) } + ["\(latency.count)"]
+            table.add([name == "corrected" ? "corrected*" : name] + cells)
         }
         lines.append(table.rows.isEmpty ? "nothing was measured" : table.text)
         if correctedLatency != nil {
@@ -156,20 +155,30 @@ extension LoadReport {
         return lines.joined(separator: "\n")
     }
 
+    /// What was measured, by name.
+    var latencies: [(name: String, latency: Latency)] {
+        [
+            (isOpen ? "since due" : "answered in", latency), ("corrected", correctedLatency),
+            ("until failure", failureLatency), ("generator late", lateness),
+        ].compactMap { name, latency in latency.map { (name, $0) } }
+    }
+
     /// What each kind of client, operation and node got, where there is more than one.
     private var shareLines: [String] {
         let groups = [behaviourShares, operationShares, nodeShares].filter { $0.count > 1 }
         guard !groups.isEmpty else { return [] }
         var table = Table("", "accepted", "/s", "throttled", "failed", "unanswered", "p50 ms", "p99 ms")
         for (name, share) in groups.flatMap(\.self) {
-            let counts = [
-                "\(share.accepted)", seconds > 0 ? Self.fixed(Double(share.accepted) / seconds, digits: 1) : "-",
-            ]
-            table.add(
-                [name] + counts + ["\(share.throttled)", "\(share.failed)", "\(share.unanswered)"]
-                    + [50, 99].map { String(milliseconds: share.latencies.milliseconds(atPercentile: $0)) })
+            table.add([name] + cells(of: share))
         }
         return ["", table.text]
+    }
+
+    /// Accepted, that a second, throttled, failed, unanswered, and two percentiles of the time to a good answer.
+    func cells(of share: LoadShare) -> [String] {
+        ["\(share.accepted)", seconds > 0 ? String(Double(share.accepted) / seconds, digits: 1) : "-"]
+            + [share.throttled, share.failed, share.unanswered].map(String.init)
+            + [50, 99].map { String(milliseconds: share.latencies.milliseconds(atPercentile: $0)) }
     }
 
     var headline: String {
@@ -188,7 +197,7 @@ extension LoadReport {
     }
 
     private static func rates(of profile: LoadProfile) -> String {
-        func rate(_ value: Double) -> String { fixed(value, digits: 1) + "/s" }
+        func rate(_ value: Double) -> String { String(value, digits: 1) + "/s" }
         let pieces = profile.pieces
         switch profile.name {
         case "constant": return rate(pieces[0].from)
@@ -198,8 +207,8 @@ extension LoadReport {
     }
 
     private var counts: String {
-        var text = "\(succeeded) succeeded in \(Self.fixed(seconds, digits: 2)) s: "
-        text += "\(Self.fixed(operationsPerSecond, digits: 1))/s; \(failed) failed, \(unanswered) unanswered"
+        var text = "\(succeeded) succeeded in \(String(seconds, digits: 2)) s: "
+        text += "\(String(operationsPerSecond, digits: 1))/s; \(failed) failed, \(unanswered) unanswered"
         if throttled > 0 { text += " (\(throttled) throttled)" }
         if isOpen { text += ", \(notIssued) not issued" }
         return text
@@ -216,7 +225,7 @@ extension LoadReport {
 
     private var costLines: [String] {
         func cell(_ total: Double, _ digits: Int) -> String {
-            per1000(total).map { Self.fixed($0, digits: digits) } ?? "-"
+            per1000(total).map { String($0, digits: digits) } ?? "-"
         }
         var table = Table("per 1,000 operations", "log fdatasyncs", "log bytes", "CPU s")
         var notes: [String] = []
@@ -234,7 +243,6 @@ extension LoadReport {
         return [table.text] + notes
     }
 
-    private static func fixed(_ value: Double, digits: Int) -> String { String(format: "%.\(digits)f", value) }
 }
 
 /// What a run says about a limit, in sentences: the summary of the terminal and of the HTML report.

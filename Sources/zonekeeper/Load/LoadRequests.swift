@@ -88,7 +88,7 @@ struct LoadRequest: Sendable {
 /// All that a run can send, ready as bytes: which request comes next is drawn from a seed, so the same seed sends the
 /// same requests.
 struct LoadDeck: Sendable {
-    /// A request that was drawn. It can be sent again as it is.
+    /// A request that was drawn; it can be repeated as it is.
     struct Card: Sendable {
         /// Indices into the operations of the mix, the users, the zones and the operation's ring.
         var operation: Int

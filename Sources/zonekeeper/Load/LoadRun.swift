@@ -28,7 +28,7 @@ struct LoadRun: Sendable {
     /// How long one connection may take to be made.
     var handshakeTimeout = LoadConnector.usualHandshakeTimeout
 
-    /// Looks on while a run goes; the closure that it is given returns nil when the run is over.
+    /// Watches a run; the closure that it is given returns nil when the run is over.
     typealias Watch = @Sendable (@Sendable () async -> LoadSnapshot?) async -> Void
 
     /// - Parameter watch: its task is cancelled at the end.
@@ -70,7 +70,7 @@ struct LoadRun: Sendable {
     }
 }
 
-/// Whether a run was asked to end early, and what to say where it cannot even end in order.
+/// Whether a run was asked to end early, and what to say if the process ends at once.
 final class LoadStop: Sendable {
     private let flag = Atomic<Bool>(false)
     private let text = Mutex<String?>(nil)

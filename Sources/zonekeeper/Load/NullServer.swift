@@ -119,9 +119,7 @@ struct Calibration: Sendable {
 
     /// Runs a closed loop of the run's own requests against a null server.
     /// - Parameter seconds: how long.
-    static func measure(
-        _ settings: LoadSettings, seconds: Double, stop: LoadStop
-    ) async throws -> Calibration {
+    static func measure(_ settings: LoadSettings, seconds: Double, stop: LoadStop) async throws -> Calibration {
         let server = try await NullServer.start()
         do {
             var settings = settings

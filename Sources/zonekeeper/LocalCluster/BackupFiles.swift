@@ -137,9 +137,7 @@ enum FileCopy {
         try read(path) { (piece) throws(DiskError) in onPiece(piece.count) }
     }
 
-    private static func read(
-        _ path: String, _ use: ([UInt8]) throws(DiskError) -> Void
-    ) throws(DiskError) -> Sum {
+    private static func read(_ path: String, _ use: ([UInt8]) throws(DiskError) -> Void) throws(DiskError) -> Sum {
         let file = try DiskFile(path: path, flags: O_RDONLY)
         var hasher = SHA256()
         var position = 0

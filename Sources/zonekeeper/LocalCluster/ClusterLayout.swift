@@ -89,9 +89,7 @@ enum CertificateMaking {
     /// Makes the authorities, each node's certificates and the encryption key where they are not there; what is there
     /// is left as it is. A key is made only before there is data.
     /// - Parameter nodes: each node's id, and where clients reach it.
-    static func makeMissing(
-        in folder: String, name: String, nodes: [(id: UInt64, host: String?)]
-    ) throws -> Made {
+    static func makeMissing(in folder: String, name: String, nodes: [(id: UInt64, host: String?)]) throws -> Made {
         var made = Made()
         let now = Date()
         let missing = nodes.filter { !Paths.exists("\(folder)/node-\($0.id)") }
