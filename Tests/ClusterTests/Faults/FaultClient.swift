@@ -12,6 +12,19 @@ final class AnswerTally: Sendable {
 
     func count(_ kind: String) { counts.withLock { $0[kind, default: 0] += 1 } }
 
+    /// Requests that came to an end, of any kind.
+    var total: Int { counts.withLock { $0.values.reduce(0, +) } }
+
+    /// Waits until so many more requests came to an end.
+    func awaitMore(_ count: Int) async throws {
+        let before = total
+        try await awaitState("\(count) more requests") {
+            total
+        } until: {
+            $0 >= before + count
+        }
+    }
+
     var described: String {
         let sorted = counts.withLock { $0 }.sorted { $0.key < $1.key }
         return sorted.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
@@ -95,7 +108,7 @@ struct FaultClient {
             if !wasNeverSent { attempts += 1 }
             if let answer, isFinal(answer) { return (answer, attempts) }
             node = (node + 1) % nodes
-            await client.pause()
+            try? await client.awaitAnyReady()
         }
         wasNeverSent = attempts == 0
         return nil

@@ -8,9 +8,7 @@ extension ClusterSuites {
     struct CommandLineTests {
         @Test("preferences: set, get, list, changes, delete, and each limit")
         func preferences() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let environment = cluster.environment
             func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: environment)
@@ -30,9 +28,7 @@ extension ClusterSuites {
 
         @Test("preferences are exported and imported with their types; what would change can be seen before")
         func preferenceFiles() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: cluster.environment)
             }
