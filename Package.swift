@@ -198,7 +198,7 @@ let package = Package(
             // Depends on the programs that no other tests need, so that one build makes everything.
             .testTarget(
                 name: "LintTests", dependencies: ["sdk-benchmarks", "seed-apps", "simulate", "store-benchmarks"],
-                swiftSettings: settings),
+                exclude: ["Lists"], swiftSettings: settings),
             .executableTarget(
                 name: "sdk-benchmarks",
                 dependencies: ["CloudKit", .arguments, .asyncHTTPClient, .nioCore, .nioHTTP1, .nioSSL],
