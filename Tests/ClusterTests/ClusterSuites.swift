@@ -2,12 +2,14 @@ import TestSupport
 import Testing
 
 /// Everything that runs nodes: one after another, because each uses the whole machine.
-@Suite(.serialized, .sharedCluster)
-enum ClusterSuites {}
+@Suite(.serialized)
+enum ClusterSuites {
+    /// Tests that kill nothing, cut nothing and set no limits of the whole cluster, on the nodes of `SharedCluster`.
+    @Suite(.serialized, .sharedCluster)
+    enum Shared {}
+}
 
-/// Three nodes for all tests that kill nothing, cut nothing and set no limits of the whole cluster.
-///
-/// They start when the first of these tests asks for them, and stop after the last test.
+/// The three nodes of `ClusterSuites.Shared`. They start when its first test asks for them, and stop after its last.
 enum SharedCluster {
     // Tests of `ClusterSuites` run one after another.
     nonisolated(unsafe) private static var cluster: ProcessCluster?
@@ -30,7 +32,7 @@ enum SharedCluster {
     }
 }
 
-/// Stops the shared nodes once all suites have run.
+/// Stops the shared nodes after the suite's last test.
 struct SharedClusterTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void

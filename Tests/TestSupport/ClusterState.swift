@@ -11,12 +11,12 @@ extension TestClient {
         return lines.first { $0.hasPrefix("\(name) ") }.map { String($0.dropFirst(name.count + 1)) }
     }
 
-    /// Waits until one of the nodes can serve, whichever it is.
-    package func awaitAnyReady() async throws {
+    /// Waits until one of the nodes answers, whichever it is.
+    package func awaitAnyLive() async throws {
         var node = 0
-        try await awaitTrue("one node is ready") {
+        try await awaitTrue("one node is alive") {
             node = (node + 1) % nodeCount
-            return try await get("/health/ready", node: node).status == 200
+            return try await get("/health/live", node: node).status == 200
         }
     }
 

@@ -33,7 +33,7 @@ struct Disturbance {
             for id in faults.ids where faults.cluster.processes[id] == nil { try faults.start(id) }
             // Now and then the next thing comes before everyone is back.
             if roll(in: 0...3) > 0 { await awaitAll() }
-            try await tally.awaitMore(roll(in: 20...200))
+            try await tally.awaitAnswers(roll(in: 20...200))
         }
         faults.heal()
         for id in faults.ids { try await faults.cluster.awaitReady(id) }
@@ -57,16 +57,16 @@ struct Disturbance {
         case .silence: try await separate(nodes, .silent)
         case .oneWay:
             for other in nodes.dropFirst() { faults.link(nodes[0], other)?.set(.silent) }
-            try await tally.awaitMore(roll(in: 5...40))
+            try await tally.awaitAnswers(roll(in: 5...40))
         case .bridge:
             faults.set(.cut, between: nodes[0], and: nodes[1])
-            try await tally.awaitMore(roll(in: 5...40))
+            try await tally.awaitAnswers(roll(in: 5...40))
         case .flicker:
             for _ in 0..<10 {
                 faults.set(.cut, between: nodes[0], and: nodes[1])
-                try await tally.awaitMore(roll(in: 1...5))
+                try await tally.awaitAnswers(roll(in: 1...5))
                 faults.set(.passing, between: nodes[0], and: nodes[1])
-                try await tally.awaitMore(roll(in: 1...5))
+                try await tally.awaitAnswers(roll(in: 1...5))
             }
         }
     }
@@ -74,20 +74,25 @@ struct Disturbance {
     private mutating func kill(_ ids: [Int]) async throws {
         for id in ids { faults.cluster.processes[id]?.signalKill() }
         for id in ids { faults.cluster.kill(id) }
-        try await tally.awaitMore(roll(in: 5...40))
+        // Two go on; one alone says that it cannot; where all are gone nothing more comes.
+        switch faults.ids.count - ids.count {
+        case 2: try await tally.awaitAnswers(roll(in: 5...40))
+        case 1: try await tally.awaitAnswers(roll(in: 1...5), of: "503")
+        default: break
+        }
         for id in ids { try faults.start(id) }
-        try await tally.awaitMore(roll(in: 1...40))
+        try await tally.awaitAnswers(roll(in: 1...40))
     }
 
     private mutating func stop(_ ids: [Int]) async throws {
         for id in ids { faults.signal(id, SIGSTOP) }
-        try await tally.awaitMore(roll(in: 5...40))
+        try await tally.awaitAnswers(ids.count == 1 ? roll(in: 5...40) : roll(in: 1...5))
         for id in ids { faults.signal(id, SIGCONT) }
     }
 
     /// The first node from the others.
     private mutating func separate(_ nodes: [Int], _ mode: FaultyLink.Mode) async throws {
         for other in nodes.dropFirst() { faults.set(mode, between: nodes[0], and: other) }
-        try await tally.awaitMore(roll(in: 5...40))
+        try await tally.awaitAnswers(roll(in: 5...40))
     }
 }

@@ -12,14 +12,16 @@ final class AnswerTally: Sendable {
 
     func count(_ kind: String) { counts.withLock { $0[kind, default: 0] += 1 } }
 
-    /// Requests that came to an end, of any kind.
-    var total: Int { counts.withLock { $0.values.reduce(0, +) } }
-
-    /// Waits until so many more requests came to an end.
-    func awaitMore(_ count: Int) async throws {
-        let before = total
-        try await awaitState("\(count) more requests") {
-            total
+    /// Waits until so many more answers came, or of those whose kind begins so.
+    func awaitAnswers(_ count: Int, of kind: String = "") async throws {
+        func total() -> Int {
+            counts.withLock { counts in
+                counts.filter { $0.key.hasPrefix(kind) && !$0.key.hasPrefix("no answer") }.values.reduce(0, +)
+            }
+        }
+        let before = total()
+        try await awaitState("\(count) more answers \(kind) beyond \(before)") {
+            total()
         } until: {
             $0 >= before + count
         }
@@ -108,7 +110,7 @@ struct FaultClient {
             if !wasNeverSent { attempts += 1 }
             if let answer, isFinal(answer) { return (answer, attempts) }
             node = (node + 1) % nodes
-            try? await client.awaitAnyReady()
+            try? await client.awaitAnyLive()
         }
         wasNeverSent = attempts == 0
         return nil

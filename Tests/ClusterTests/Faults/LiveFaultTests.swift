@@ -72,7 +72,7 @@ extension ClusterSuites {
             try await load(zones, store, tally, on: faults) {
                 try await disturbance.run(Self.count)
                 // Everyone has answers again.
-                try await tally.awaitMore(200)
+                try await tally.awaitAnswers(200)
             }
             #expect(faults.passedBytes > before, "the nodes do not use the links")
             var verdicts: [(name: String, calls: Int, unknown: Int, verdict: HistoryVerdict)] = zones.map {

@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("Any node answers for any zone")
     struct AnyNodeTests {
         @Test("a record saved through one node is in the next query through another, 1,000 times of 1,000")

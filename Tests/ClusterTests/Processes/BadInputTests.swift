@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("Bad input gets its proper error, and nothing is half done")
     struct BadInputTests {
         /// A request to `records/modify` or another action, and what must come back.

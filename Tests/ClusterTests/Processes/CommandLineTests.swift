@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("The command, against real nodes")
     struct CommandLineTests {
         @Test("preferences: set, get, list, changes, delete, and each limit")
@@ -64,7 +64,12 @@ extension ClusterSuites {
             #expect(watch.status == 0 && watch.output.contains("token"), "\(watch)")
             #expect(try kv("watch", "--since", "nonsense").status == 1)
         }
+    }
+}
 
+extension ClusterSuites {
+    @Suite("Backups, by the command")
+    struct BackupTests {
         @Test("a backup of the stopped cluster is restored, with new incarnations")
         func backup() async throws {
             let cluster = try ProcessCluster()

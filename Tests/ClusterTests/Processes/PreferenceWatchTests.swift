@@ -11,7 +11,7 @@ import Testing
 extension ClusterSuites {
     @Suite("Preferences that are watched, over HTTPS")
     struct PreferenceWatchTests {
-        private static func path(_ action: String, _ cluster: ProcessCluster) -> String {
+        fileprivate static func path(_ action: String, _ cluster: ProcessCluster) -> String {
             "/kv/1/\(cluster.container)/development/\(action)"
         }
 
@@ -40,7 +40,7 @@ extension ClusterSuites {
         }
 
         /// Waits until a node has so many watches.
-        private func awaitWatches(_ count: Int, of cluster: ProcessCluster, node: Int) async throws {
+        fileprivate func awaitWatches(_ count: Int, of cluster: ProcessCluster, node: Int) async throws {
             try await awaitState("node \(node + 1) has \(count) watches") {
                 try await cluster.client.metric("zonekeeper_watches", node: node)
             } until: {
@@ -48,7 +48,7 @@ extension ClusterSuites {
             }
         }
 
-        private func token(_ cluster: ProcessCluster) async throws -> String {
+        fileprivate func token(_ cluster: ProcessCluster) async throws -> String {
             let answer = try await cluster.client.post(Self.path("changes", cluster), "{}", node: 0)
             return try #require(answer.json["syncToken"]?.string, "\(answer)")
         }
@@ -102,23 +102,6 @@ extension ClusterSuites {
             #expect(answer.status == 200 && answer.json["changes"]?.array?.isEmpty == true, "\(answer)")
         }
 
-        @Test("a client that goes away is no watch any more, long before a heartbeat", arguments: [false, true])
-        func gone(isHTTP2: Bool) async throws {
-            let cluster = try await SharedCluster.tenant()
-            let token = try await token(cluster)
-            let followers = try (0..<3).map { _ in
-                try Follower(
-                    cluster, Self.path("watch", cluster), since: token, node: 0, comesAgain: false, isHTTP2: isHTTP2)
-            }
-            try await awaitWatches(3, of: cluster, node: 0)
-            followers[0].stop()
-            try await awaitWatches(2, of: cluster, node: 0)
-            // A heartbeat would find out as well, and the others would have heard it.
-            for follower in followers { #expect(follower.heartbeats == 0) }
-            for follower in followers { follower.stop() }
-            try await awaitWatches(0, of: cluster, node: 0)
-        }
-
         @Test("a node without a replica of the store's shard hears of its changes as well")
         func withoutReplica() async throws {
             let cluster = try ProcessCluster(nodeCount: 4)
@@ -160,6 +143,30 @@ extension ClusterSuites {
                 }
                 try await awaitWatches(0, of: cluster, node: 0)
             }
+        }
+    }
+}
+
+extension ClusterSuites.Shared {
+    @Suite("Watches whose clients go away")
+    struct GoneWatchTests {
+        @Test("a client that goes away is no watch any more, long before a heartbeat", arguments: [false, true])
+        func gone(isHTTP2: Bool) async throws {
+            let cluster = try await SharedCluster.tenant()
+            let tests = ClusterSuites.PreferenceWatchTests()
+            let token = try await tests.token(cluster)
+            let followers = try (0..<3).map { _ in
+                try Follower(
+                    cluster, ClusterSuites.PreferenceWatchTests.path("watch", cluster), since: token, node: 0,
+                    comesAgain: false, isHTTP2: isHTTP2)
+            }
+            try await tests.awaitWatches(3, of: cluster, node: 0)
+            followers[0].stop()
+            try await tests.awaitWatches(2, of: cluster, node: 0)
+            // A heartbeat would find out as well, and the others would have heard it.
+            for follower in followers { #expect(follower.heartbeats == 0) }
+            for follower in followers { follower.stop() }
+            try await tests.awaitWatches(0, of: cluster, node: 0)
         }
     }
 }

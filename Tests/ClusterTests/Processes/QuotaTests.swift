@@ -79,6 +79,14 @@ extension ClusterSuites {
                 return try await group.reduce(into: []) { if let writer = $1 { $0.append(writer) } }
             }
         }
+    }
+}
+
+extension ClusterSuites.Shared {
+    @Suite("Quotas that are filled")
+    struct FullQuotaTests {
+        private typealias Space = ClusterSuites.QuotaTests.Space
+        private typealias Zone = ClusterSuites.QuotaTests.Zone
 
         @Test(
             "a quota is filled to its last record over zones on several shards, and makes room at once",

@@ -22,11 +22,11 @@ extension ClusterSuites {
         private static let seconds = Soak.count(12, soak: 60)
 
         /// What the tester ends with where it cannot tell.
-        private static let unknown: Int32 = 3
+        fileprivate static let unknown: Int32 = 3
 
         /// What the ledger's account lets a run be off by: half a second of the limit, and the burst of each of three nodes,
         /// two requests.
-        private static let bound = Double(limit) / 2 + 3 * 2
+        fileprivate static let bound = Double(limit) / 2 + 3 * 2
 
         /// With a node lost its third of the limit is lent to nobody while a new leader is elected, for a second and a half, and
         /// until all that was lent has run out, two seconds and a tenth after; meanwhile requests that were let in may fail for
@@ -34,22 +34,8 @@ extension ClusterSuites {
         private static let boundWithLoss = bound + Double(limit) / 3 * 3.6 + Double(limit)
 
         /// A part of limit x time: two percent of a minute, more of a shorter run.
-        private static func tolerance(_ claim: Double, bound: Double) -> Double {
+        fileprivate static func tolerance(_ claim: Double, bound: Double) -> Double {
             max(claim, bound / Double(limit * seconds))
-        }
-
-        @Test(
-            "spread evenly, all at one node, and moving between nodes: within 2 % in a minute", .timeLimit(.minutes(8)))
-        func whole() async throws {
-            let cluster = try await SharedCluster.tenant()
-            let tolerance = Self.tolerance(0.02, bound: Self.bound)
-            for pattern in Soak.isOn ? ["even", "one", "moving:5"] : ["moving:5"] {
-                var run = try await Self.load(cluster, pattern, tolerance: tolerance) {}
-                // The tester was kept from offering what it should, by what else ran here.
-                if run.status == Self.unknown { run = try await Self.load(cluster, pattern, tolerance: tolerance) {} }
-                Self.expectKept(run, pattern)
-                #expect(run.retryTimes > 0, "\(pattern): refusals say when to come again")
-            }
         }
 
         @Test(
@@ -89,7 +75,7 @@ extension ClusterSuites {
         }
 
         /// No more than the limit was accepted; in a soak, whose machine has nothing else to do, no less either.
-        private static func expectKept(_ run: Run, _ pattern: String) {
+        fileprivate static func expectKept(_ run: Run, _ pattern: String) {
             #expect(run.ratio <= 1 + tolerance(0.02, bound: bound), "\(pattern), too much: \(run.words)")
             #expect(run.ratio > 0, "\(pattern): \(run.words)")
             if Soak.isOn { #expect(run.status == 0, "\(pattern): \(run.words)") }
@@ -123,6 +109,27 @@ extension ClusterSuites {
     }
 }
 
+extension ClusterSuites.Shared {
+    @Suite("Ten times the limit, with all nodes up")
+    struct WholeRateTests {
+        private typealias Rates = ClusterSuites.RateTests
+
+        @Test(
+            "spread evenly, all at one node, and moving between nodes: within 2 % in a minute", .timeLimit(.minutes(8)))
+        func whole() async throws {
+            let cluster = try await SharedCluster.tenant()
+            let tolerance = Rates.tolerance(0.02, bound: Rates.bound)
+            for pattern in Soak.isOn ? ["even", "one", "moving:5"] : ["moving:5"] {
+                var run = try await Rates.load(cluster, pattern, tolerance: tolerance) {}
+                // The tester was kept from offering what it should, by what else ran here.
+                if run.status == Rates.unknown { run = try await Rates.load(cluster, pattern, tolerance: tolerance) {} }
+                Rates.expectKept(run, pattern)
+                #expect(run.retryTimes > 0, "\(pattern): refusals say when to come again")
+            }
+        }
+    }
+}
+
 // MARK: The load
 
 extension ClusterSuites.RateTests {
@@ -139,7 +146,7 @@ extension ClusterSuites.RateTests {
 
     /// Offers ten times the limit by `zonekeeper load`, which sets it for the run, and disturbs the cluster once that
     /// has begun.
-    private static func load(
+    fileprivate static func load(
         _ cluster: ProcessCluster, _ pattern: String, tolerance: Double, disturb: () async throws -> Void
     ) async throws -> Run {
         let path = "\(cluster.folder)/run.json"

@@ -18,7 +18,7 @@ extension ClusterSuites {
             try cluster.start(3, more: ["--certs", other])
             try await cluster.awaitLog(of: 1, "warning", "refused node 3", "not one of this cluster's peer CA")
             // The two go on without it.
-            try await cluster.prepare()
+            try await cluster.prepare(serving: [1, 2])
             let saved = try await cluster.client.post(
                 cluster.path("records/modify"),
                 #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "a"}}]}"#,

@@ -168,7 +168,7 @@ final class SteadyLoad: Sendable {
                 guard answer?.status == 200,
                     answer?.json["records"]?.array?.first?["recordChangeTag"] != nil
                 else {
-                    try? await client.awaitAnyReady()
+                    try? await client.awaitAnyLive()
                     continue
                 }
                 names.append(name)
