@@ -57,3 +57,77 @@ unless_exists() {
 
 # 32 random bytes, in hexadecimal.
 random_secret() { head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n'; }
+
+# Decides where `swift build` keeps what it makes; sets `build_folder`, and `build_options` for `swift build` and `test`.
+#
+# This is `.build`. With CI=true or ZONEKEEPER_BUILD_CACHE=1 it is a folder outside the clone, where the packages that
+# we depend on stay built, because their sources keep their paths from clone to clone. Our own modules are compiled again
+# in each clone. The list of dependencies and the compiler's version make the folder's name. The folder belongs to one
+# script until that ends; meanwhile other scripts build in `.build`. A folder that is not as the last complete build left
+# it is built from the start. ZONEKEEPER_BUILD_CACHE=0 turns all this off.
+choose_build_folder() {
+    build_folder=$PWD/.build
+    local wanted=${ZONEKEEPER_BUILD_CACHE:-} home=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+    if [ -z "$wanted" ] && [ "${CI:-}" = true ]; then wanted=1; fi
+    if [ "$wanted" = 1 ] && [ -n "$home" ] && command -v flock >/dev/null; then use_cache "$home/zonekeeper/build"; fi
+    build_options=(--scratch-path "$build_folder")
+}
+
+# Makes a folder of the cache the build folder, if this script can have it.
+use_cache() {
+    local cache=$1 key
+    key=$({ swift --version 2>/dev/null && uname -sm && cat Package.resolved; } | sha256sum | cut -c 1-16)
+    if ! mkdir -p "$cache/$key" 2>/dev/null || ! { exec {build_lock}>"$cache/$key.lock"; } 2>/dev/null; then
+        say "$cache cannot be written: building in .build"
+    elif ! flock --nonblock "$build_lock"; then
+        say "another script uses $cache/$key: building in .build"
+    else
+        build_folder=$cache/$key
+        if build_folder_is_whole; then
+            cp "$build_folder/build.copy" "$build_folder/build.db"
+        else
+            say "$build_folder is empty or damaged: building from the start"
+            rm -rf "$build_folder"
+            mkdir "$build_folder"
+        fi
+        touch "$build_folder"
+        remove_old_caches "$cache" "$key"
+    fi
+}
+
+# Sums of what builds read and made in the build folder, without the plans and notes that change with every use. One of
+# these, build.db, says what was built; `build` keeps a copy.
+build_folder_sums() (
+    cd "$build_folder"
+    LC_ALL=C find . -type f ! -name '*.json' ! -name '*.yaml' ! -name 'build.db*' ! -name .lock ! -name 'sums*' \
+        ! -path './repositories/*' -print0 | LC_ALL=C sort -z | xargs -0 -r cksum
+)
+
+# Whether a build ended here and left everything as it is now.
+build_folder_is_whole() {
+    [ -s "$build_folder/sums" ] && build_folder_sums | cmp -s - "$build_folder/sums"
+}
+
+# Runs `swift build` in the build folder.
+build() {
+    local status=0
+    # Where the build is cut short there are no sums, and the next script begins from the start.
+    rm -f "$build_folder/sums"
+    swift build "${build_options[@]}" "$@" || status=$?
+    if [ "$build_folder" != "$PWD/.build" ] && cp "$build_folder/build.db" "$build_folder/build.copy"; then
+        build_folder_sums >"$build_folder/sums.new"
+        mv "$build_folder/sums.new" "$build_folder/sums"
+    fi
+    return "$status"
+}
+
+# Removes all folders of the cache but one and the one used last before it, which a change of branches may want again.
+remove_old_caches() (
+    cd "$1"
+    kept=0
+    for old in $(ls -1t); do
+        if [ "$old" = "$2" ] || [ ! -d "$old" ]; then continue; fi
+        kept=$((kept + 1))
+        if [ "$kept" -gt 1 ]; then flock --nonblock "$old.lock" rm -rf "$old" || true; fi
+    done
+)

@@ -3,7 +3,8 @@ import Testing
 
 /// What `web-services.md` and `limits-quotas.md` in the project's reference state, section by section.
 ///
-/// Each case runs twice: in memory against one node in this process, and over HTTPS against three. The servers are started when
+/// Each rule is held through two doors: in memory against one node in this process, and over HTTPS against three. Where
+/// a rule has several cases, the second door takes the first of them. The servers are started when
 /// the first case needs them and stopped after the last; each case has a user or a container of its own on them. A case named
 /// "deviates: ..." pins what we do where the reference says otherwise or cannot be followed.
 @Suite(.servers)

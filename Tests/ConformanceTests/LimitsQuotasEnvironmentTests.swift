@@ -1,4 +1,5 @@
 import RecordModel
+import TestSupport
 import Testing
 
 extension Conformance {
@@ -148,8 +149,11 @@ extension Conformance {
             _ = try await space.home.admin(
                 "POST", "schema/indexes?container=\(space.container)",
                 ["type": "Item", "field": "plain", "index": "QUERYABLE"])
-            var answer = try await space.query([filter])
-            for _ in 0..<200 where answer.code == "TRY_AGAIN_LATER" { answer = try await space.query([filter]) }
+            let answer = try await awaitState("the index is built") {
+                try await space.query([filter])
+            } until: {
+                $0.code != "TRY_AGAIN_LATER"
+            }
             #expect(answer.names == ["b"], "\(answer)")
             _ = try await space.home.admin(
                 "DELETE", "schema/indexes?container=\(space.container)&type=Item&field=plain&index=QUERYABLE")
@@ -169,8 +173,11 @@ extension Conformance {
             _ = try await space.home.adminText("POST", "schema", loss, schema(""))
             #expect(try await space.lookup("r")["fields"]?.keys == ["a"])
             _ = try await space.home.adminText("POST", "schema", loss, schema(", b STRING"))
-            var record = try await space.lookup(["r"])
-            for _ in 0..<500 where record.code == "TRY_AGAIN_LATER" { record = try await space.lookup(["r"]) }
+            let record = try await awaitState("the field is removed") {
+                try await space.lookup(["r"])
+            } until: {
+                $0.code != "TRY_AGAIN_LATER"
+            }
             #expect(try record.item()["fields"]?.keys == ["a"], "\(record)")
         }
     }

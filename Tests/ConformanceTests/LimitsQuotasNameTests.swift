@@ -8,7 +8,7 @@ extension Conformance {
             String(repeating: letter, count: count)
         }
 
-        @Test("record names have 1 to 255 characters", arguments: Door.allCases, [1, 254, 255])
+        @Test("record names have 1 to 255 characters", arguments: Door.cases([1, 254, 255]))
         func recordNames(door: Door, count: Int) async throws {
             let space = try await Space(door)
             try await space.save(Self.name(count))
@@ -16,8 +16,8 @@ extension Conformance {
         }
 
         @Test(
-            "other record names are BAD_REQUEST", arguments: Door.allCases,
-            [String(repeating: "n", count: 256), "", "_x", "ä", "日本", "a\nb", "a\u{0}b"])
+            "other record names are BAD_REQUEST",
+            arguments: Door.cases([String(repeating: "n", count: 256), "", "_x", "ä", "日本", "a\nb", "a\u{0}b"]))
         func badRecordNames(door: Door, name: String) async throws {
             let space = try await Space(door)
             expectFailure(try await space.modify([Space.operation("create", name)]), 400, "BAD_REQUEST", "recordName")
@@ -31,7 +31,7 @@ extension Conformance {
             #expect(try await space.lookup(names).names == names)
         }
 
-        @Test("zone names have 1 to 255 characters", arguments: Door.allCases, [1, 254, 255])
+        @Test("zone names have 1 to 255 characters", arguments: Door.cases([1, 254, 255]))
         func zoneNames(door: Door, count: Int) async throws {
             let space = try await Space(door).newZone(Self.name(count, "z"))
             try await space.save("a")
@@ -39,8 +39,8 @@ extension Conformance {
         }
 
         @Test(
-            "other zone names are BAD_REQUEST", arguments: Door.allCases,
-            [String(repeating: "z", count: 256), "", "_mine", "ä", "a\tb"])
+            "other zone names are BAD_REQUEST",
+            arguments: Door.cases([String(repeating: "z", count: 256), "", "_mine", "ä", "a\tb"]))
         func badZoneNames(door: Door, name: String) async throws {
             let answer = try await Space(door).call(
                 "zones/modify", ["operations": [Space.zoneOperation("create", name)]])
@@ -48,8 +48,8 @@ extension Conformance {
         }
 
         @Test(
-            "record types are a letter, then letters, digits and underscores", arguments: Door.allCases,
-            ["1a", "a-b", "ä", "a b", "_A", ""])
+            "record types are a letter, then letters, digits and underscores",
+            arguments: Door.cases(["1a", "a-b", "ä", "a b", "_A", ""]))
         func badTypes(door: Door, type: String) async throws {
             let answer = try await Space(door).modify([Space.operation("create", "a", type: type)])
             expectFailure(answer, 400, "BAD_REQUEST", "recordType")

@@ -86,13 +86,13 @@ extension Conformance {
         }
 
         @Test(
-            "administration's faults have codes and reasons", arguments: Door.allCases,
-            [
+            "administration's faults have codes and reasons",
+            arguments: Door.cases([
                 ("GET", "schema", 400), ("GET", "schema?container=none", 404), ("POST", "containers", 400),
                 ("DELETE", "users?name=nobody", 404), ("PATCH", "users?name=nobody", 400), ("POST", "tokens", 400),
                 ("GET", "state-hash?group=999", 400), ("POST", "schema/validate", 400),
                 ("POST", "containers/keys?container=none", 404),
-            ])
+            ]))
         func faults(door: Door, example: (method: String, path: String, status: Int)) async throws {
             let home = try await Servers.shared.home(for: door)
             let answer = try await home.adminCall(example.method, example.path)

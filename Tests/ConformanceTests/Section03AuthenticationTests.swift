@@ -63,8 +63,10 @@ extension Conformance {
         }
 
         @Test(
-            "the private database and users/* need a user: 421 AUTHENTICATION_REQUIRED", arguments: Door.allCases,
-            ["private zones/list", "private records/query", "public users/caller", "public users/current"])
+            "the private database and users/* need a user: 421 AUTHENTICATION_REQUIRED",
+            arguments: Door.cases([
+                "private zones/list", "private records/query", "public users/caller", "public users/current",
+            ]))
         func userNeeded(door: Door, what: String) async throws {
             let words = what.split(separator: " ").map(String.init)
             let space = try await Space(door).anonymous.changed { $0.database = words[0] }

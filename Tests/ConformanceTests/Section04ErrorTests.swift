@@ -169,11 +169,11 @@ extension Conformance {
         }
 
         @Test(
-            "reason: Field 'x' is not marked queryable, or sortable", arguments: Door.allCases,
-            [
+            "reason: Field 'x' is not marked queryable, or sortable",
+            arguments: Door.cases([
                 ("plain", "queryable"), ("onlySortable", "queryable"), ("plain", "sortable"),
                 ("onlyQueryable", "sortable"),
-            ])
+            ]))
         func unindexed(door: Door, example: (field: String, index: String)) async throws {
             let space = try await Space(door)
             let value: JSONValue = example.field == "plain" ? "x" : 1
@@ -217,10 +217,11 @@ extension Conformance {
         }
 
         @Test(
-            "reason: Attempt to save encrypted data in non encrypted field type", arguments: Door.allCases,
-            [
-                ["value": "x", "isEncrypted": true], ["value": "eA==", "type": "ENCRYPTED_BYTES"],
-            ] as [JSONValue])
+            "reason: Attempt to save encrypted data in non encrypted field type",
+            arguments: Door.cases(
+                [
+                    ["value": "x", "isEncrypted": true], ["value": "eA==", "type": "ENCRYPTED_BYTES"],
+                ] as [JSONValue]))
         func encryptedInPlain(door: Door, value: JSONValue) async throws {
             let space = try await Space(door)
             let field: String = value["type"] == nil ? "title" : "data"

@@ -9,7 +9,7 @@ extension Conformance {
             (0..<count).map { Space.operation("create", "r\($0)") }
         }
 
-        @Test("200 operations in a request: 199 and 200 are done", arguments: Door.allCases, [199, 200])
+        @Test("200 operations in a request: 199 and 200 are done", arguments: Door.cases([199, 200]))
         func operations(door: Door, count: Int) async throws {
             let items = try await Space(door).modify(Self.creates(count)).items()
             #expect(items.count == count && items.allSatisfy { $0.code == nil })
@@ -58,7 +58,7 @@ extension Conformance {
             }
         }
 
-        @Test("resultsLimit below 1 is BAD_REQUEST", arguments: Door.allCases, [0, -1])
+        @Test("resultsLimit below 1 is BAD_REQUEST", arguments: Door.cases([0, -1]))
         func noResults(door: Door, limit: Int) async throws {
             let answer = try await Space(door).query(["resultsLimit": .integer(Int64(limit))])
             expectFailure(answer, 400, "BAD_REQUEST", "resultsLimit")

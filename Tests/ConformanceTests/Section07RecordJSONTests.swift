@@ -27,24 +27,24 @@ extension Conformance {
         }
 
         @Test(
-            "operations other than create need recordName", arguments: Door.allCases,
-            ["update", "forceUpdate", "replace", "forceReplace", "delete", "forceDelete"])
+            "operations other than create need recordName",
+            arguments: Door.cases(["update", "forceUpdate", "replace", "forceReplace", "delete", "forceDelete"]))
         func nameNeeded(door: Door, kind: String) async throws {
             let answer = try await Space(door).modify([Space.operation(kind, nil, tag: "1")])
             expectFailure(answer, 400, "BAD_REQUEST", "recordName")
         }
 
         @Test(
-            "recordType is needed where the operation may create", arguments: Door.allCases,
-            ["create", "forceUpdate", "forceReplace"])
+            "recordType is needed where the operation may create",
+            arguments: Door.cases(["create", "forceUpdate", "forceReplace"]))
         func typeNeeded(door: Door, kind: String) async throws {
             let answer = try await Space(door).modify([Space.operation(kind, "a", type: nil)])
             expectFailure(answer, 400, "BAD_REQUEST", "recordType")
         }
 
         @Test(
-            "recordChangeTag is needed for update, replace and delete", arguments: Door.allCases,
-            ["update", "replace", "delete"])
+            "recordChangeTag is needed for update, replace and delete",
+            arguments: Door.cases(["update", "replace", "delete"]))
         func tagNeeded(door: Door, kind: String) async throws {
             expectFailure(
                 try await Space(door).modify([Space.operation(kind, "a")]), 400, "BAD_REQUEST", "recordChangeTag")
@@ -181,11 +181,11 @@ extension Conformance {
 
         @Test(
             "deviates: sharing is a later issue: createShortGUID, forRecord and share types are refused",
-            arguments: Door.allCases,
-            [
-                ["createShortGUID": true], ["forRecord": ["recordName": "a"]], ["recordType": "cloudkit.share"],
-                ["recordType": "cloudKit.share"],
-            ] as [JSONValue])
+            arguments: Door.cases(
+                [
+                    ["createShortGUID": true], ["forRecord": ["recordName": "a"]], ["recordType": "cloudkit.share"],
+                    ["recordType": "cloudKit.share"],
+                ] as [JSONValue]))
         func sharing(door: Door, more: JSONValue) async throws {
             let answer = try await Space(door).modify([Space.operation("create", "a", more: more)])
             expectFailure(answer, 400, "BAD_REQUEST", "not built")

@@ -92,13 +92,14 @@ extension Conformance {
         }
 
         @Test(
-            "what is no operation is BAD_REQUEST", arguments: Door.allCases,
-            [
-                [:], ["operations": [[:]]],
-                ["operations": [["operationType": "rename", "zone": ["zoneID": ["zoneName": "a"]]]]],
-                ["operations": [["operationType": "create"]]],
-                ["operations": [["operationType": "create", "zone": ["zoneID": [:]]]]],
-            ] as [JSONValue])
+            "what is no operation is BAD_REQUEST",
+            arguments: Door.cases(
+                [
+                    [:], ["operations": [[:]]],
+                    ["operations": [["operationType": "rename", "zone": ["zoneID": ["zoneName": "a"]]]]],
+                    ["operations": [["operationType": "create"]]],
+                    ["operations": [["operationType": "create", "zone": ["zoneID": [:]]]]],
+                ] as [JSONValue]))
         func faults(door: Door, body: JSONValue) async throws {
             expectFailure(try await Space(door).call("zones/modify", body), 400, "BAD_REQUEST")
         }

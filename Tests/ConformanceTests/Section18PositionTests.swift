@@ -44,8 +44,8 @@ extension Conformance {
         }
 
         @Test(
-            "17: numberAsStrings and numbersAsStrings are both taken", arguments: Door.allCases,
-            ["numberAsStrings", "numbersAsStrings"])
+            "17: numberAsStrings and numbersAsStrings are both taken",
+            arguments: Door.cases(["numberAsStrings", "numbersAsStrings"]))
         func spelling(door: Door, key: String) async throws {
             let space = try await Space(door)
             try await space.save("a", ["count": ["value": 1]])

@@ -3,21 +3,12 @@ import Testing
 
 @Suite("House rules that a test can hold")
 struct LintTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
     /// Swift files below a folder of the package, sorted.
     private static func swiftFiles(in folder: String) throws -> [String] {
-        let base = root.appending(path: folder).path
-        return try FileManager.default.subpathsOfDirectory(atPath: base).filter { $0.hasSuffix(".swift") }.sorted().map
-        {
-            "\(folder)/\($0)"
-        }
+        try Repository.files(".swift", in: [folder])
     }
 
-    private static func text(_ file: String) throws -> String {
-        try String(contentsOf: root.appending(path: file), encoding: .utf8)
-    }
+    private static func text(_ file: String) throws -> String { try Repository.text(file) }
 
     private static func imports(of file: String) throws -> Set<String> {
         let lines = try text(file).split(separator: "\n")
@@ -64,48 +55,13 @@ struct LintTests {
             }
         }
         let known = Set(layers.flatMap(\.self))
-        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        let folders = try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appending(path: "Sources").path)
         #expect(Set(folders) == known, "every target has its place in the layers")
     }
 
-    @Test("no file is longer than 500 lines")
-    func fileLength() throws {
-        for folder in ["Sources", "Tests"] {
-            for file in try Self.swiftFiles(in: folder) {
-                let lines = try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false).count
-                #expect(lines <= 500, "\(file) has \(lines) lines: look for the seam")
-            }
-        }
-    }
-
-    @Test("no function is longer than 70 lines")
-    func functionLength() throws {
-        for file in try Self.swiftFiles(in: "Sources") {
-            var start: (line: Int, indent: Int)?
-            for (number, line) in try Self.text(file).split(separator: "\n", omittingEmptySubsequences: false)
-                .enumerated()
-            {
-                let indent = line.prefix { $0 == " " }.count
-                if start == nil, line.contains("func "), line.hasSuffix("{") { start = (number, indent) }
-                if let begun = start, line.hasPrefix(String(repeating: " ", count: begun.indent) + "}"),
-                    indent == begun.indent
-                {
-                    let length = number - begun.line + 1
-                    #expect(length <= 70, "\(file):\(begun.line + 1) has a function of \(length) lines")
-                    start = nil
-                }
-            }
-        }
-    }
-
-    @Test("shipped code does not sleep in tests, nor leaves work for later unsaid")
-    func noSleepsInTests() throws {
-        for file in try Self.swiftFiles(in: "Tests") where !file.hasPrefix("Tests/LintTests") {
-            let text = try Self.text(file)
-            for word in ["Thread.sleep", "usleep(", "Task.sleep"] {
-                #expect(!text.contains(word), "\(file) sleeps: wait for the event instead")
-            }
-        }
+    @Test("shipped code leaves no work for later unsaid")
+    func nothingLeft() throws {
         for file in try Self.swiftFiles(in: "Sources") {
             let text = try Self.text(file)
             for word in ["TO" + "DO", "FIX" + "ME"] { #expect(!text.contains(word), "\(file) has a \(word)") }
@@ -126,9 +82,10 @@ struct LintTests {
 
     @Test("every target has a design document")
     func designDocuments() throws {
-        for target in try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        for target in try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appending(path: "Sources").path)
         where target != "zonekeeper" {
-            let path = Self.root.appending(path: "Sources/\(target)/DESIGN.md").path
+            let path = Repository.root.appending(path: "Sources/\(target)/DESIGN.md").path
             let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
             #expect(size > 200, "Sources/\(target)/DESIGN.md says too little")
         }
@@ -144,7 +101,7 @@ struct LintTests {
             {
                 let path = String(word).trimmingCharacters(in: CharacterSet(charactersIn: "."))
                 #expect(
-                    FileManager.default.fileExists(atPath: Self.root.appending(path: path).path),
+                    FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path),
                     "\(document) names \(path), which is not there")
             }
         }

@@ -14,7 +14,11 @@ package final class ProcessCluster {
     /// Speaks to the nodes.
     package private(set) var client: TestClient
     /// The container that `prepare` makes.
-    package let container = "iCloud.com.example.test"
+    package let container: String
+    /// The user that `prepare` makes.
+    private let user: String
+    /// Whether the processes and the folder end with this.
+    private let isOwner: Bool
 
     /// The limits of the cluster that `startAll` sets, as the administration takes them.
     package var limits = TestLimits.lifted
@@ -24,6 +28,7 @@ package final class ProcessCluster {
 
     /// Makes ports, configuration and certificates; starts nothing.
     package init(nodeCount: Int = 3) throws {
+        (container, user, isOwner) = ("iCloud.com.example.test", "tester", true)
         folder = NSTemporaryDirectory() + "zonekeeper-processes-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let ports = try FreePorts.take(nodeCount * 2)
@@ -38,23 +43,39 @@ package final class ProcessCluster {
             .write(toFile: configPath, atomically: true, encoding: .utf8)
         let made = try ServerProcess.run(["certs", "create", "--config", configPath])
         try require(made.status == 0, made.errors)
-        let secret = Self.administratorToken
-        try secret.write(toFile: folder + "/admin.token", atomically: true, encoding: .utf8)
-        client = try TestClient(
-            urls: clientPorts.map { "https://127.0.0.1:\($0)" }, authorityPath: folder + "/data/certs/client-ca.pem",
-            administratorToken: secret)
+        try Self.administratorToken.write(toFile: folder + "/admin.token", atomically: true, encoding: .utf8)
+        client = try Self.client(of: clientPorts, folder)
+    }
+
+    /// The nodes of another cluster, which keeps running them, with a container, a user and tokens of one's own.
+    ///
+    /// For tests that kill nothing, cut nothing and set no limits of the whole cluster.
+    /// - Parameter number: one that no other has.
+    package init(sharing cluster: ProcessCluster, number: Int) async throws {
+        (container, user, isOwner) = ("iCloud.com.example.test\(number)", "tester\(number)", false)
+        (folder, clientPorts, configPath) = (cluster.folder, cluster.clientPorts, cluster.configPath)
+        client = try Self.client(of: clientPorts, folder)
+        try await prepare()
+    }
+
+    private static func client(of ports: [Int], _ folder: String) throws -> TestClient {
+        try TestClient(
+            urls: ports.map { "https://127.0.0.1:\($0)" }, authorityPath: folder + "/data/certs/client-ca.pem",
+            administratorToken: administratorToken)
     }
 
     /// The administrator's token.
     package static let administratorToken = String(repeating: "0123456789abcdef", count: 4)
 
     deinit {
+        guard isOwner else { return }
         processes = [:]
         try? FileManager.default.removeItem(atPath: folder)
     }
 
     /// Starts a node.
     package func start(_ id: Int, more: [String] = []) throws {
+        precondition(isOwner, "a test that starts nodes has a cluster of its own")
         processes[id] = try ServerProcess(
             arguments: [
                 "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
@@ -70,18 +91,27 @@ package final class ProcessCluster {
     }
 
     /// Waits until a node says that it can serve.
+    /// - Throws: `TestFailure` with the end of the node's log, also where the node ended.
     package func awaitReady(_ id: Int) async throws {
-        let end = ContinuousClock.now.advanced(by: .seconds(300))
-        while ContinuousClock.now < end {
-            if let (status, _) = try? await client.get("/health/ready", node: id - 1), status == 200 { return }
-            guard processes[id]?.isRunning == true else { break }
-            await client.pause()
+        do {
+            try await awaitTrue("node \(id) is ready", within: .seconds(300)) {
+                guard processes[id]?.isRunning == true else { return true }
+                return try await client.get("/health/ready", node: id - 1).status == 200
+            }
+            try require(processes[id]?.isRunning == true, "node \(id) ended")
+        } catch let failure as TestFailure {
+            throw TestFailure("\(failure); it logged:\n\(processes[id]?.log.suffix(2_000) ?? "")")
         }
-        throw NotReady(description: "node \(id) is not ready; it logged:\n\(processes[id]?.log.suffix(2_000) ?? "")")
     }
 
-    /// A node that did not come up.
-    package struct NotReady: Error, CustomStringConvertible { package var description: String }
+    /// Waits until a node's log has a line with all of the words.
+    package func awaitLog(of id: Int, _ words: String...) async throws {
+        try await awaitState("node \(id) logs \(words)") {
+            try String(contentsOfFile: "\(folder)/node-\(id).log", encoding: .utf8)
+        } until: { log in
+            log.split(separator: "\n").contains { line in words.allSatisfy { line.contains($0) } }
+        }
+    }
 
     /// Ends a node without asking it.
     package func kill(_ id: Int) {
@@ -89,23 +119,37 @@ package final class ProcessCluster {
         processes[id] = nil
     }
 
+    /// Stops all nodes that were started.
+    /// - Returns: what is wrong: nodes that had ended before, or ended badly.
+    package func stop() -> [String] {
+        processes.sorted { $0.key < $1.key }.compactMap { id, process in
+            let ran = process.isRunning
+            let status = process.stop()
+            if ran && status == 0 { return nil }
+            let when = ran ? "" : " in mid-run"
+            return "node \(id) ended with \(status)\(when); it logged:\n\(process.log.suffix(6_000))"
+        }
+    }
+
     /// Makes the container, a schema with an indexed `number`, a user and both tokens.
-    package func prepare() async throws {
+    /// - Parameter serving: the nodes that clients can reach; all, if nothing is said.
+    package func prepare(serving: [Int]? = nil) async throws {
         _ = try await client.admin("POST", "containers", #"{"name": "\#(container)"}"#)
         _ = try await client.admin("POST", "schema?container=\(container)&environment=development", Self.schema)
-        _ = try await client.admin("POST", "users", #"{"name": "tester"}"#)
+        _ = try await client.admin("POST", "users", #"{"name": "\#(user)"}"#)
         let api = try await client.admin(
             "POST", "tokens", #"{"kind": "api", "container": "\#(container)", "environment": "development"}"#)
         let session = try await client.admin(
-            "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "tester"}"#)
+            "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "\#(user)"}"#)
         client.query =
             "ckAPIToken=\(try require(api["secret"]?.string, "\(api)"))&ckWebAuthToken=\(try require(session["secret"]?.string, "\(session)"))"
-        // The first request of each node waits for its share of the container's rate, two seconds after the start.
-        for node in ids.indices {
-            for _ in 0..<500 {
-                let target = path("zones/list") + "?" + client.query
-                if let (status, _) = try? await client.get(target, node: node), status == 200 { break }
-                await client.pause()
+        // The first request of each node waits for its share of the container's rate.
+        for id in serving ?? ids {
+            let target = path("zones/list") + "?" + client.query
+            try await awaitState("node \(id) serves the container") {
+                try await client.get(target, node: id - 1)
+            } until: {
+                $0.status == 200
             }
         }
     }

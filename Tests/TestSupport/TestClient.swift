@@ -12,6 +12,8 @@ package final class TestClient: @unchecked Sendable {
     package var query = ""
     private let client: HTTPClient
     private let urls: [String]
+    /// How many nodes it knows.
+    package var nodeCount: Int { urls.count }
     private let administratorToken: String
 
     /// A client of these nodes; the administrator's token is for `admin`.
@@ -77,10 +79,5 @@ package final class TestClient: @unchecked Sendable {
         let response = try await client.execute(request, timeout: .minutes(2))
         let bytes = try await response.body.collect(upTo: 64 << 20)
         return (Int(response.status.code), response.headers.map { ($0.name, $0.value) }, Array(bytes.readableBytesView))
-    }
-
-    /// Gives others a turn before something is asked again.
-    package func pause() async {
-        try? await client.eventLoopGroup.next().scheduleTask(in: .milliseconds(20)) {}.futureResult.get()
     }
 }

@@ -9,18 +9,21 @@ struct Disturbance {
     }
 
     private let faults: FaultCluster
+    /// What the clients are answered meanwhile: things last for some requests.
+    private let tally: AnswerTally
     private var generator: SplitMix64
     /// How often each thing happened, by name.
     private(set) var counts: [String: Int] = [:]
 
-    init(_ faults: FaultCluster, seed: UInt64) {
+    init(_ faults: FaultCluster, _ tally: AnswerTally, seed: UInt64) {
         self.faults = faults
+        self.tally = tally
         generator = SplitMix64(seed: seed)
     }
 
-    /// Disturbs until the time is over, then heals, and waits until every node serves again.
-    mutating func run(until end: ContinuousClock.Instant) async throws {
-        while ContinuousClock.now < end {
+    /// Lets so many things go wrong, then heals, and waits until every node serves again.
+    mutating func run(_ count: Int) async throws {
+        for _ in 0..<count {
             // Each thing once at least before chance decides.
             let next = Kind.allCases.first { counts[$0.rawValue] == nil }
             let kind = next ?? Kind.allCases.randomElement(using: &generator) ?? .kill
@@ -30,7 +33,7 @@ struct Disturbance {
             for id in faults.ids where faults.cluster.processes[id] == nil { try faults.start(id) }
             // Now and then the next thing comes before everyone is back.
             if roll(in: 0...3) > 0 { await awaitAll() }
-            await faults.pause(roll(in: 500...2_000))
+            try await tally.awaitAnswers(roll(in: 20...200))
         }
         faults.heal()
         for id in faults.ids { try await faults.cluster.awaitReady(id) }
@@ -48,22 +51,22 @@ struct Disturbance {
         case .kill: try await kill(Array(nodes.prefix(1)))
         case .killTwo: try await kill(Array(nodes.prefix(2)))
         case .killAll: try await kill(nodes)
-        case .pause: await stop(Array(nodes.prefix(1)))
-        case .pauseTwo: await stop(Array(nodes.prefix(2)))
-        case .isolate: await separate(nodes, .cut)
-        case .silence: await separate(nodes, .silent)
+        case .pause: try await stop(Array(nodes.prefix(1)))
+        case .pauseTwo: try await stop(Array(nodes.prefix(2)))
+        case .isolate: try await separate(nodes, .cut)
+        case .silence: try await separate(nodes, .silent)
         case .oneWay:
             for other in nodes.dropFirst() { faults.link(nodes[0], other)?.set(.silent) }
-            await faults.pause(roll(in: 500...4_000))
+            try await tally.awaitAnswers(roll(in: 5...40))
         case .bridge:
             faults.set(.cut, between: nodes[0], and: nodes[1])
-            await faults.pause(roll(in: 500...4_000))
+            try await tally.awaitAnswers(roll(in: 5...40))
         case .flicker:
             for _ in 0..<10 {
                 faults.set(.cut, between: nodes[0], and: nodes[1])
-                await faults.pause(roll(in: 20...150))
+                try await tally.awaitAnswers(roll(in: 1...5))
                 faults.set(.passing, between: nodes[0], and: nodes[1])
-                await faults.pause(roll(in: 20...150))
+                try await tally.awaitAnswers(roll(in: 1...5))
             }
         }
     }
@@ -71,20 +74,25 @@ struct Disturbance {
     private mutating func kill(_ ids: [Int]) async throws {
         for id in ids { faults.cluster.processes[id]?.signalKill() }
         for id in ids { faults.cluster.kill(id) }
-        await faults.pause(roll(in: 50...2_500))
+        // Two go on; one alone says that it cannot; where all are gone nothing more comes.
+        switch faults.ids.count - ids.count {
+        case 2: try await tally.awaitAnswers(roll(in: 5...40))
+        case 1: try await tally.awaitAnswers(roll(in: 1...5), of: "503")
+        default: break
+        }
         for id in ids { try faults.start(id) }
-        await faults.pause(roll(in: 0...2_000))
+        try await tally.awaitAnswers(roll(in: 1...40))
     }
 
-    private mutating func stop(_ ids: [Int]) async {
+    private mutating func stop(_ ids: [Int]) async throws {
         for id in ids { faults.signal(id, SIGSTOP) }
-        await faults.pause(roll(in: 200...4_000))
+        try await tally.awaitAnswers(ids.count == 1 ? roll(in: 5...40) : roll(in: 1...5))
         for id in ids { faults.signal(id, SIGCONT) }
     }
 
     /// The first node from the others.
-    private mutating func separate(_ nodes: [Int], _ mode: FaultyLink.Mode) async {
+    private mutating func separate(_ nodes: [Int], _ mode: FaultyLink.Mode) async throws {
         for other in nodes.dropFirst() { faults.set(mode, between: nodes[0], and: other) }
-        await faults.pause(roll(in: 500...4_000))
+        try await tally.awaitAnswers(roll(in: 5...40))
     }
 }

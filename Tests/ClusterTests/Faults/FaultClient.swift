@@ -12,6 +12,21 @@ final class AnswerTally: Sendable {
 
     func count(_ kind: String) { counts.withLock { $0[kind, default: 0] += 1 } }
 
+    /// Waits until so many more answers came, or of those whose kind begins so.
+    func awaitAnswers(_ count: Int, of kind: String = "") async throws {
+        func total() -> Int {
+            counts.withLock { counts in
+                counts.filter { $0.key.hasPrefix(kind) && !$0.key.hasPrefix("no answer") }.values.reduce(0, +)
+            }
+        }
+        let before = total()
+        try await awaitState("\(count) more answers \(kind) beyond \(before)") {
+            total()
+        } until: {
+            $0 >= before + count
+        }
+    }
+
     var described: String {
         let sorted = counts.withLock { $0 }.sorted { $0.key < $1.key }
         return sorted.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
@@ -95,7 +110,7 @@ struct FaultClient {
             if !wasNeverSent { attempts += 1 }
             if let answer, isFinal(answer) { return (answer, attempts) }
             node = (node + 1) % nodes
-            await client.pause()
+            try? await client.awaitAnyLive()
         }
         wasNeverSent = attempts == 0
         return nil

@@ -77,31 +77,5 @@ final class FaultCluster {
         kill(process.pid, signal)
     }
 
-    /// Waits for some milliseconds.
-    func pause(_ milliseconds: Int) async {
-        let end = ContinuousClock.now + .milliseconds(milliseconds)
-        while ContinuousClock.now < end { await client.pause() }
-    }
-
-    /// Every replica of every group comes to have the same state at the same place of its log.
-    /// - Returns: what is not so.
-    func differences() async throws -> [String] {
-        var differences: [String] = []
-        for group in 0...8 {
-            let hash = try await client.admin("POST", "state-hash?group=\(group)")
-            let wanted = try require(hash["hash"]?.string, "\(hash)")
-            for node in ids {
-                var found = false
-                for _ in 0..<500 where !found {
-                    let hashes = try await client.admin("GET", "state-hash?group=\(group)", node: node - 1)
-                    found = hashes["hashes"]?.array?.contains { $0["hash"]?.string == wanted } ?? false
-                    if !found { await client.pause() }
-                }
-                if !found { differences.append("node \(node) does not have the state of group \(group)") }
-            }
-        }
-        return differences
-    }
-
     deinit { for link in links.values { link.close() } }
 }

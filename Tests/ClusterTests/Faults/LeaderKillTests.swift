@@ -4,10 +4,9 @@ import TestSupport
 import Testing
 
 extension ClusterSuites {
-    /// `ZONEKEEPER_LEADER_KILLS` says how many.
     @Suite("A leader is killed")
     struct LeaderKillTests {
-        private static let kills = Int(ProcessInfo.processInfo.environment["ZONEKEEPER_LEADER_KILLS"] ?? "") ?? 4
+        private static let kills = Soak.count(2, soak: 100)
 
         /// Saves a record in the default zone; true if it was acknowledged.
         private func save(_ number: Int, node: Int, in cluster: ProcessCluster) async -> Bool {
@@ -17,21 +16,6 @@ extension ClusterSuites {
             let answer = try? await cluster.client.post(cluster.path("records/modify"), body, node: node)
             return answer?.status == 200
                 && answer?.json["records"]?.array?.first?["recordChangeTag"]?.string != nil
-        }
-
-        /// Who leads the group in which saves move the commit index most, as the nodes say.
-        private func leader(of group: Int64, in cluster: ProcessCluster) async throws -> Int {
-            for attempt in 0..<3_000 {
-                let node = attempt % cluster.ids.count
-                if let status = try? await cluster.client.admin("GET", "status", node: node),
-                    let replica = status["replicas"]?.array?.first(where: { $0["group"] == .integer(group) }),
-                    replica["role"]?.string == "leader"
-                {
-                    return node + 1
-                }
-                await cluster.client.pause()
-            }
-            throw TestFailure("group \(group) has no leader")
         }
 
         /// The group of the user's default zone: the one whose log grows with saves.
@@ -52,7 +36,7 @@ extension ClusterSuites {
             return try #require(grown?.key)
         }
 
-        @Test("another one has committed again within 1.5 s")
+        @Test("another one commits before it is back; in a soak, within 1.5 s")
         func firstCommitAgain() async throws {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
@@ -60,14 +44,14 @@ extension ClusterSuites {
             let group = try await group(in: cluster)
             var waits: [Duration] = []
             for kill in 0..<Self.kills {
-                let leader = try await leader(of: group, in: cluster)
+                let leader = try await cluster.client.awaitLeader(of: group)
                 let survivors = cluster.ids.filter { $0 != leader }
                 let killed = ContinuousClock.now
                 cluster.kill(leader)
                 var attempt = 0
                 while await !save(1_000 + kill, node: survivors[attempt % 2] - 1, in: cluster) {
                     attempt += 1
-                    try #require(ContinuousClock.now - killed < .seconds(60), "no commit for a minute")
+                    try #require(attempt < 10_000, "no commit without node \(leader)")
                 }
                 waits.append(ContinuousClock.now - killed)
                 try cluster.start(leader)
@@ -79,9 +63,7 @@ extension ClusterSuites {
             func percentile(_ percent: Int) -> Duration { sorted[max(0, (sorted.count * percent + 99) / 100 - 1)] }
             let shown = [50, 90, 99, 100].map { "\($0)%: \(Int(percentile($0) / .milliseconds(1))) ms" }
             print("leader killed \(Self.kills) times, first commit again: \(shown.joined(separator: ", "))")
-            let isLong = ProcessInfo.processInfo.environment["ZONEKEEPER_LEADER_KILLS"] != nil
-            // A few kills on a machine that does other things say little about the hundredth.
-            #expect(percentile(99) <= .milliseconds(isLong ? 1_500 : 5_000), "\(sorted)")
+            if Soak.isOn { #expect(percentile(99) <= .milliseconds(1_500), "\(sorted)") }
         }
     }
 }

@@ -8,6 +8,7 @@ import RaftCore
 import RecordModel
 import RecordStore
 import Storage
+import TestSupport
 import Testing
 import Wire
 
@@ -148,10 +149,9 @@ struct ShardDamageTests {
         let whole = Self.findings(folder + "/whole.sqlite")
         try #require(whole.isSound && !whole.answers.contains(nil) && whole.hash != nil)
         // All of them take minutes; some of every page do otherwise.
-        let isComplete = ProcessInfo.processInfo.environment["ZONEKEEPER_DAMAGE_ALL"] != nil
         var counts: [String: Int] = [:]
         let path = folder + "/damaged.sqlite"
-        for position in stride(from: 0, to: bytes.count, by: isComplete ? 64 : 64 * 9) {
+        for position in stride(from: 0, to: bytes.count, by: Soak.isOn ? 64 : 64 * 9) {
             var damaged = bytes
             damaged[position + position / 64 % 61] ^= UInt8(1 << (position / 64 % 8))
             try Data(damaged).write(to: URL(filePath: path))

@@ -3,14 +3,12 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("Any node answers for any zone")
     struct AnyNodeTests {
         @Test("a record saved through one node is in the next query through another, 1,000 times of 1,000")
         func readYourWrites() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let zones = (0..<8).map { "zone-\($0)" }
             let operations = zones.map { #"{"operationType": "create", "zone": {"zoneID": {"zoneName": "\#($0)"}}}"# }
             let made = try await cluster.client.post(

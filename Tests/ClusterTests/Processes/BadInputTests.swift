@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("Bad input gets its proper error, and nothing is half done")
     struct BadInputTests {
         /// A request to `records/modify` or another action, and what must come back.
@@ -97,9 +97,7 @@ extension ClusterSuites {
 
         @Test("requests")
         func requests() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let there = try await cluster.client.post(
                 cluster.path("records/modify"), Self.modify([Self.operation(name: "there")]), node: 0)
             try #require(there.json["records"]?.array?.first?["recordChangeTag"] != nil, "\(there)")
@@ -120,9 +118,7 @@ extension ClusterSuites {
 
         @Test("a body of 100 MB is refused without being taken in")
         func hugeBody() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let body = [UInt8](repeating: UInt8(ascii: " "), count: 100 << 20)
             // The server may end the connection before everything is sent, which the client sees as an error.
             let answer = try? await cluster.client.send(
@@ -134,9 +130,7 @@ extension ClusterSuites {
 
         @Test("a batch in a custom zone happens wholly or not at all")
         func atomicBatch() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             _ = try await cluster.client.post(
                 cluster.path("zones/modify"),
                 #"{"operations": [{"operationType": "create", "zone": {"zoneID": {"zoneName": "z"}}}]}"#, node: 0)
@@ -159,9 +153,7 @@ extension ClusterSuites {
 
         @Test("nothing is open by default")
         func closed() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let body = Self.modify([Self.operation()])
             let api = cluster.client.query.split(separator: "&").first.map(String.init) ?? ""
             for (query, database, status) in [
@@ -184,9 +176,7 @@ extension ClusterSuites {
 
         @Test("a repeated request with the same key is applied once; another body under it is refused")
         func idempotency() async throws {
-            let cluster = try ProcessCluster(nodeCount: 1)
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let milliseconds = String(UInt64(Date().timeIntervalSince1970 * 1_000), radix: 16)
             let time = String(repeating: "0", count: 12 - milliseconds.count) + milliseconds
             let key = "\(time.prefix(8))-\(time.suffix(4))-7000-8000-000000000001"

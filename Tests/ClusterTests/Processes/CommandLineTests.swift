@@ -3,14 +3,12 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension ClusterSuites.Shared {
     @Suite("The command, against real nodes")
     struct CommandLineTests {
         @Test("preferences: set, get, list, changes, delete, and each limit")
         func preferences() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             let environment = cluster.environment
             func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: environment)
@@ -30,9 +28,7 @@ extension ClusterSuites {
 
         @Test("preferences are exported and imported with their types; what would change can be seen before")
         func preferenceFiles() async throws {
-            let cluster = try ProcessCluster()
-            try await cluster.startAll()
-            try await cluster.prepare()
+            let cluster = try await SharedCluster.tenant()
             func kv(_ arguments: String...) throws -> FinishedProgram {
                 try ServerProcess.run(["kv"] + arguments, environment: cluster.environment)
             }
@@ -68,7 +64,12 @@ extension ClusterSuites {
             #expect(watch.status == 0 && watch.output.contains("token"), "\(watch)")
             #expect(try kv("watch", "--since", "nonsense").status == 1)
         }
+    }
+}
 
+extension ClusterSuites {
+    @Suite("Backups, by the command")
+    struct BackupTests {
         @Test("a backup of the stopped cluster is restored, with new incarnations")
         func backup() async throws {
             let cluster = try ProcessCluster()

@@ -56,16 +56,6 @@ extension ClusterSuites {
             return answer?.status == 200 && answer?.json["records"]?.array?.first?["recordChangeTag"] != nil
         }
 
-        /// Waits until something is so, for a minute at most.
-        private static func awaitTrue(_ cluster: ProcessCluster, _ condition: () async -> Bool) async -> Bool {
-            let end = ContinuousClock.now + .seconds(60)
-            while ContinuousClock.now < end {
-                if await condition() { return true }
-                await cluster.client.pause()
-            }
-            return false
-        }
-
         @Test("one node alone refuses what grows and says why, reads and deletes, starts again, and is well by itself")
         func alone() async throws {
             let cluster = try ProcessCluster(nodeCount: 1)
@@ -79,18 +69,19 @@ extension ClusterSuites {
 
             try disk.fill()
             var refusal = ""
-            let isRefused = await Self.awaitTrue(cluster) {
+            try await awaitTrue("the full disk is told") {
                 refusal = await Self.save("refused", in: zone, cluster, node: 0).text
                 return refusal.contains("the disk of node 1")
             }
-            #expect(
-                isRefused && refusal.contains("nothing was done") && refusal.contains("TRY_AGAIN_LATER"), "\(refusal)")
+            #expect(refusal.contains("nothing was done") && refusal.contains("TRY_AGAIN_LATER"), "\(refusal)")
             #expect(await Self.isThere("kept", in: zone, cluster, node: 0))
-            #expect(await Self.awaitTrue(cluster) { await Self.delete("unwanted", in: zone, cluster, node: 0).isDone })
+            try await awaitTrue("a record is deleted") {
+                await Self.delete("unwanted", in: zone, cluster, node: 0).isDone
+            }
 
             cluster.kill(1)
             try cluster.start(1)
-            #expect(await Self.awaitTrue(cluster) { await Self.isThere("kept", in: zone, cluster, node: 0) })
+            try await awaitTrue("the record is read") { await Self.isThere("kept", in: zone, cluster, node: 0) }
             #expect(await !Self.isThere("unwanted", in: zone, cluster, node: 0))
             #expect(await !Self.save("refused", in: zone, cluster, node: 0).isDone)
 
@@ -98,14 +89,18 @@ extension ClusterSuites {
             try disk.fill()
             cluster.kill(1)
             try cluster.start(1)
-            let isRefusedAgain = await Self.awaitTrue(cluster) {
-                refusal = await Self.save("refused", in: zone, cluster, node: 0).text
-                return refusal.contains("serverErrorCode")
+            try await awaitState("a save is refused") {
+                await Self.save("refused", in: zone, cluster, node: 0).text
+            } until: {
+                $0.contains("serverErrorCode")
             }
-            #expect(isRefusedAgain, "\(refusal)")
 
             try disk.empty()
-            #expect(await Self.awaitTrue(cluster) { await Self.save("again", in: zone, cluster, node: 0).isDone })
+            try await awaitState("a save is taken") {
+                await Self.save("again", in: zone, cluster, node: 0)
+            } until: {
+                $0.isDone
+            }
             try await cluster.awaitReady(1)
             for zone in Self.zones { #expect(await Self.isThere("kept", in: zone, cluster, node: 0)) }
         }
@@ -122,19 +117,14 @@ extension ClusterSuites {
             try disk.fill()
             for round in 0..<3 {
                 for zone in Self.zones {
-                    var last = ""
-                    let isSaved = await Self.awaitTrue(cluster) {
-                        let outcome = await Self.save("during-\(round)", in: zone, cluster, node: 1)
-                        last = outcome.text
-                        return outcome.isDone
+                    try await awaitState("a save in \(zone) goes through node 2") {
+                        await Self.save("during-\(round)", in: zone, cluster, node: 1)
+                    } until: {
+                        $0.isDone
                     }
-                    #expect(isSaved, "\(zone): \(last)")
                 }
             }
-            let isTold = await Self.awaitTrue(cluster) {
-                cluster.processes[1]?.log.contains("the disk is full") == true
-            }
-            #expect(isTold)
+            try await cluster.awaitLog(of: 1, "the disk is full")
             #expect(await Self.isThere("before", in: Self.zones[0], cluster, node: 0))
 
             try disk.empty()
@@ -142,7 +132,11 @@ extension ClusterSuites {
             // It counts again: with another one gone, it is half of the majority.
             cluster.kill(3)
             for zone in Self.zones {
-                #expect(await Self.awaitTrue(cluster) { await Self.save("after", in: zone, cluster, node: 0).isDone })
+                try await awaitState("a save in \(zone) goes through node 1") {
+                    await Self.save("after", in: zone, cluster, node: 0)
+                } until: {
+                    $0.isDone
+                }
                 #expect(await Self.isThere("during-2", in: zone, cluster, node: 0))
             }
         }

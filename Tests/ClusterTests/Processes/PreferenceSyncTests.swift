@@ -12,9 +12,7 @@ import Testing
 extension ClusterSuites {
     @Suite("Preferences of two users on three devices, with cuts and killed nodes")
     struct PreferenceSyncTests {
-        /// `ZONEKEEPER_SYNC_SECONDS` makes it longer.
-        private static let seconds =
-            ProcessInfo.processInfo.environment["ZONEKEEPER_SYNC_SECONDS"].flatMap { Double($0) } ?? 15
+        private static let steps = Soak.count(250, soak: 20_000)
 
         @Test("devices converge, every change is notified, nobody sees another user's, and limits hold")
         func converge() async throws {
@@ -36,7 +34,7 @@ extension ClusterSuites {
                 try await cluster.awaitReady(id)
             }
             // The first brings each device's edits to the server, the second the others' to each device.
-            for _ in 0..<2 { for device in devices { try await device.settle(cluster) } }
+            for _ in 0..<2 { for device in devices { try await device.settle() } }
             for device in devices { device.check() }
             #expect(devices[0].store.contents == devices[1].store.contents)
             for (device, token) in [(devices[0], tester), (devices[2], other)] {
@@ -44,7 +42,7 @@ extension ClusterSuites {
                 #expect(device.store.contents == server, "\(device.name) and the server")
             }
             print(
-                "\(Self.seconds) s: \(counts.edits) edits, \(counts.cuts) cuts, \(counts.kills) kills, "
+                "\(Self.steps) steps: \(counts.edits) edits, \(counts.cuts) cuts, \(counts.kills) kills, "
                     + "\(devices.map { "\($0.name) \($0.seen.withLock { $0.notified })" }.joined(separator: ", ")) keys notified"
             )
             for device in devices { device.end() }
@@ -52,14 +50,13 @@ extension ClusterSuites {
 
         private struct Counts { var (edits, cuts, kills) = (0, 0, 0) }
 
-        /// Edits at random, cuts devices off and kills nodes, a step every so often, until the time is over.
+        /// Edits at random, cuts devices off and kills nodes. After each step a device syncs, or finds that it cannot.
         private static func stir(
             _ devices: [Device], _ cluster: ProcessCluster, _ generator: inout SplitMix64
         ) async throws -> Counts {
             var counts = Counts()
-            let end = ContinuousClock.now.advanced(by: .seconds(seconds))
             var (down, stepsLeft) = (0, 0)
-            while ContinuousClock.now < end {
+            for _ in 0..<steps {
                 for _ in 0..<Int.random(in: 1...3, using: &generator) {
                     let device = devices[Int.random(in: 0..<3, using: &generator)]
                     device.edit(counts.edits, Int.random(in: 0..<100, using: &generator))
@@ -79,7 +76,7 @@ extension ClusterSuites {
                     try await cluster.awaitReady(down)
                     down = 0
                 }
-                await cluster.client.pause()
+                try? await devices[Int.random(in: 0..<3, using: &generator)].store.synchronizeNow()
             }
             return counts
         }
@@ -182,15 +179,16 @@ private final class Device: Sendable {
     }
 
     /// Waits until the server has everything and this device has everything of the server.
-    func settle(_ cluster: ProcessCluster) async throws {
-        for _ in 0..<1_000 {
+    func settle() async throws {
+        let problem = try await awaitState("\(name) comes to rest") { () -> NSUbiquitousKeyValueStore.SyncError? in
             do {
-                return try await store.synchronizeNow()
-            } catch let error as NSUbiquitousKeyValueStore.SyncError where error.code == .unavailable {
-                await cluster.client.pause()
-            }
+                try await store.synchronizeNow()
+                return nil
+            } catch let error as NSUbiquitousKeyValueStore.SyncError { return error }
+        } until: {
+            $0?.code != .unavailable
         }
-        throw TestFailure("\(name) never came to rest: \(store.status)")
+        if let problem { throw problem }
     }
 
     func check() {

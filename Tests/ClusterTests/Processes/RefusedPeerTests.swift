@@ -6,16 +6,6 @@ import Testing
 extension ClusterSuites {
     @Suite("A node that is not who it should be is refused, and the log says so")
     struct RefusedPeerTests {
-        /// Waits until a node's log has a line with all of the words.
-        private func awaitLog(of id: Int, in cluster: ProcessCluster, _ words: [String]) async -> Bool {
-            for _ in 0..<500 {
-                let lines = (cluster.processes[id]?.log ?? "").split(separator: "\n")
-                if lines.contains(where: { line in words.allSatisfy { line.contains($0) } }) { return true }
-                await cluster.client.pause()
-            }
-            return false
-        }
-
         @Test("certificates of another authority")
         func otherAuthority() async throws {
             let cluster = try ProcessCluster()
@@ -26,11 +16,9 @@ extension ClusterSuites {
                 ["certs", "create", "--directory", other, "--node", "1", "--node", "2", "--node", "3"])
             try #require(made.status == 0, "\(made.errors)")
             try cluster.start(3, more: ["--certs", other])
-            #expect(
-                await awaitLog(of: 1, in: cluster, ["warning", "refused node 3", "not one of this cluster's peer CA"]),
-                "\(cluster.processes[1]?.log ?? "")")
+            try await cluster.awaitLog(of: 1, "warning", "refused node 3", "not one of this cluster's peer CA")
             // The two go on without it.
-            try await cluster.prepare()
+            try await cluster.prepare(serving: [1, 2])
             let saved = try await cluster.client.post(
                 cluster.path("records/modify"),
                 #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "a"}}]}"#,
@@ -45,8 +33,8 @@ extension ClusterSuites {
             cluster.kill(3)
             try FileManager.default.removeItem(atPath: cluster.folder + "/data/node-3")
             try cluster.start(3)
-            #expect(await awaitLog(of: 1, in: cluster, ["node 3 comes with another data folder", "join anew"]))
-            #expect(await awaitLog(of: 3, in: cluster, ["joins cluster test as node 3"]))
+            try await cluster.awaitLog(of: 1, "node 3 comes with another data folder", "join anew")
+            try await cluster.awaitLog(of: 3, "joins cluster test as node 3")
         }
 
         @Test("a node whose log was taken away, or whose configuration has other shards, does not start")

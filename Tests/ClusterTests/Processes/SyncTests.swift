@@ -10,7 +10,7 @@ extension ClusterSuites {
     struct SyncTests {
         @Test(
             "two followers end with exactly the server's records, under writers, zone deletions, kills and small pages",
-            .timeLimit(.minutes(3)))
+            .timeLimit(.minutes(Soak.isOn ? 60 : 3)))
         func convergence() async throws {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
@@ -41,12 +41,14 @@ extension ClusterSuites {
                         return follower
                     }
                 }
-                for id in cluster.ids {
+                defer { flags.stop() }
+                for round in 0..<Soak.count(3, soak: 60) {
+                    let id = cluster.ids[round % 3]
                     cluster.kill(id)
-                    for _ in 0..<25 { await client.pause() }
+                    try await flags.awaitSaves(20)
                     try cluster.start(id)
                     try await cluster.awaitReady(id)
-                    for _ in 0..<25 { await client.pause() }
+                    try await flags.awaitSaves(50)
                 }
                 flags.stop()
                 followers = try await group.reduce(into: []) { if let follower = $1 { $0.append(follower) } }
@@ -83,8 +85,20 @@ extension ClusterSuites {
 
         private final class Flags: Sendable {
             private let writing = Mutex(true)
+            private let saves = Mutex(0)
             var isWriting: Bool { writing.withLock { $0 } }
             func stop() { writing.withLock { $0 = false } }
+            func noteSave() { saves.withLock { $0 += 1 } }
+
+            /// Waits until so many more saves were answered.
+            func awaitSaves(_ count: Int) async throws {
+                let before = saves.withLock { $0 }
+                try await awaitState("\(count) more saves") {
+                    saves.withLock { $0 }
+                } until: {
+                    $0 >= before + count
+                }
+            }
         }
 
         private struct Paths: Sendable {
@@ -106,8 +120,8 @@ extension ClusterSuites {
                     let node = Int.random(in: 0..<3, using: &random)
                     if number == 0, Int.random(in: 0..<40, using: &random) == 0 {
                         _ = try? await Self.zone("delete", zone, paths.zones, client, node: node)
-                        while (try? await Self.zone("create", zone, paths.zones, client, node: node)) != true {
-                            await client.pause()
+                        try await awaitTrue("\(zone) is made") {
+                            try await Self.zone("create", zone, paths.zones, client, node: node)
                         }
                         continue
                     }
@@ -118,10 +132,11 @@ extension ClusterSuites {
                             : #"{"operationType": "forceUpdate", "record": {"recordName": "\#(name)", "recordType": "Note", "#
                                 + #""fields": {"number": {"value": \#(Int.random(in: 0..<1_000_000, using: &random))}}}}"#
                     }
-                    _ = try? await client.post(
+                    let answer = try? await client.post(
                         paths.modify,
                         #"{"zoneID": {"zoneName": "\#(zone)"}, "operations": [\#(operations.joined(separator: ","))]}"#,
                         node: node)
+                    if answer?.status == 200 { flags.noteSave() }
                 }
             }
 
@@ -163,7 +178,8 @@ extension ClusterSuites {
                 while !isDone {
                     let limit = Int.random(in: 1...pageMax, using: &random)
                     let token = databaseToken.map { #""syncToken": "\#($0)", "# } ?? ""
-                    let page = await answer(to: #"{\#(token)"resultsLimit": \#(limit)}"#, at: paths.database, client)
+                    let page = try await answer(
+                        to: #"{\#(token)"resultsLimit": \#(limit)}"#, at: paths.database, client)
                     let zones = try #require(page["zones"]?.array, "\(page)")
                     for zone in zones {
                         let name = try #require(zone["zoneID"]?["zoneName"]?.string)
@@ -185,7 +201,7 @@ extension ClusterSuites {
                 while hasMore {
                     let limit = Int.random(in: 1...pageMax, using: &random)
                     let token = tokens[zone].map { #", "syncToken": "\#($0)""# } ?? ""
-                    let reply = await answer(
+                    let reply = try await answer(
                         to: #"{"zones": [{"zoneID": {"zoneName": "\#(zone)"}, "resultsLimit": \#(limit)\#(token)}]}"#,
                         at: paths.zone, client)
                     let page = try #require(reply["zones"]?.array?.first, "\(reply)")
@@ -197,9 +213,9 @@ extension ClusterSuites {
                         try #require(tokens[zone] != nil, "\(page)")
                         forget(zone)
                         continue
-                    default:
-                        await client.pause()
-                        continue
+                    // The shard's leader was killed.
+                    case "TRY_AGAIN_LATER": continue
+                    default: throw TestFailure("\(page)")
                     }
                     pages += 1
                     for record in try #require(page["records"]?.array) {
@@ -213,14 +229,16 @@ extension ClusterSuites {
                 }
             }
 
-            private mutating func answer(to body: String, at path: String, _ client: TestClient) async -> JSONValue {
-                while true {
-                    let node = Int.random(in: 0..<3, using: &random)
-                    if let answer = try? await client.post(path, body, node: node), answer.status != 503 {
-                        return answer.json
-                    }
-                    await client.pause()
+            /// Nodes are killed all the while: a request that one cannot answer is sent again, to any of them.
+            private mutating func answer(
+                to body: String, at path: String, _ client: TestClient
+            ) async throws -> JSONValue {
+                let answer = try await awaitState("an answer from \(path)") {
+                    try await client.post(path, body, node: Int.random(in: 0..<3, using: &random))
+                } until: {
+                    $0.status != 503
                 }
+                return answer.json
             }
         }
     }

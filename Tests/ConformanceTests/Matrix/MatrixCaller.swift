@@ -34,12 +34,7 @@ extension Matrix {
             case .key(let id, let key): call.signing = { try Self.signature($0, id, key, of: $0.body) }
             case .badKey(let id, let key): call.signing = { try Self.signature($0, id, key, of: Array("other".utf8)) }
             }
-            var answer = try await Servers.shared.send(call, to: home.service)
-            // A node that has no share of the container's rate yet, or no leader to ask, says so and has done nothing.
-            for _ in 0..<100 where answer.status == 503 {
-                answer = try await Servers.shared.send(call, to: home.service)
-            }
-            return answer
+            return try await Servers.shared.send(call, to: home.service)
         }
 
         /// The headers of `web-services.md` section 3.2.

@@ -1,4 +1,5 @@
 import RecordModel
+import TestSupport
 import Testing
 
 extension Matrix {
@@ -54,9 +55,11 @@ extension Matrix {
                 ["operations": [Space.operation("forceDelete", star.center.name)]])
             #expect(try answer.item()["deleted"] == true, "\(caller.name): \(answer)")
             // What refers to it goes in the background, in the order of its making: after the last all were looked at.
-            var isOver = false
-            for _ in 0..<5_000 where !isOver { isOver = try await world.see([star.last.name])[0].code == "NOT_FOUND" }
-            #expect(isOver, "\(caller.name): the cascade does not end")
+            try await awaitState("\(caller.name)'s cascade ends") {
+                try await world.see([star.last.name])[0]
+            } until: {
+                $0.code == "NOT_FOUND"
+            }
             let leaks = world.leaks(answer, to: caller.who)
             for (record, left) in zip(star.sources, try await world.see(star.sources.map(\.name))) {
                 let mayWrite = may("w", caller.who, record.kind.grants, madeBy: record.creator)

@@ -6,6 +6,11 @@ enum Door: String, CaseIterable, Sendable {
     case memory
     /// Three processes, over HTTPS; each request goes to the next node.
     case cluster
+
+    /// The cases of a rule: all of them in memory, and the first through the cluster.
+    static func cases<Value: Sendable>(_ values: [Value]) -> [(Door, Value)] {
+        values.map { (.memory, $0) } + values.prefix(1).map { (.cluster, $0) }
+    }
 }
 
 /// A server under test.

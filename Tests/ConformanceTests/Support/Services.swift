@@ -9,13 +9,6 @@ struct MemoryService: ConformanceService {
     let administratorToken = SingleNode.administratorToken
 
     func send(_ call: Call) async throws -> Answer {
-        var answer = try await sendOnce(call)
-        // A container's first request waits for a share of its rate, which may take longer while the machine is busy.
-        for _ in 0..<5 where answer.status == 503 { answer = try await sendOnce(call) }
-        return answer
-    }
-
-    private func sendOnce(_ call: Call) async throws -> Answer {
         var request = InProcessService.Request(method: call.method, target: call.target)
         request.headers = try call.attemptHeaders().map { (name: $0.0, value: $0.1) }
         request.body = call.body
@@ -35,20 +28,12 @@ final class ClusterService: ConformanceService, @unchecked Sendable {
     init() async throws {
         cluster = try ProcessCluster()
         try await cluster.startAll()
+        // Nodes that serve a container have their parts of rates, so no case waits for those.
+        try await cluster.prepare()
         client = cluster.client
     }
 
     func send(_ call: Call) async throws -> Answer {
-        var answer = try await sendOnce(call)
-        // Leadership may move while the machine is busy; what was not done is sent again, as any client would.
-        for _ in 0..<50 where answer.status == 503 {
-            await client.pause()
-            answer = try await sendOnce(call)
-        }
-        return answer
-    }
-
-    private func sendOnce(_ call: Call) async throws -> Answer {
         let node = next.add(1, ordering: .relaxed).oldValue % 3
         let (status, headers, body) = try await client.exchange(
             call.method, call.target, body: call.method == "GET" && call.body.isEmpty ? nil : call.body, node: node,
@@ -57,18 +42,7 @@ final class ClusterService: ConformanceService, @unchecked Sendable {
     }
 
     /// Stops the nodes; one that ended before, or ends badly, is a fault of its own.
-    func stop() {
-        for id in cluster.ids {
-            guard let process = cluster.processes[id] else { continue }
-            let ran = process.isRunning
-            let status = process.stop()
-            if !ran || status != 0 {
-                Issue.record(
-                    "node \(id) ended with \(status)\(ran ? "" : " in mid-run"); it logged:\n\(process.log.suffix(6_000))"
-                )
-            }
-        }
-    }
+    func stop() { for fault in cluster.stop() { Issue.record("\(fault)") } }
 }
 
 /// The servers, each started when it is first asked for.

@@ -122,7 +122,11 @@ struct ServerTests {
         #expect(two.status(forKey: "theme") == .pending && two.string(forKey: "theme") == "light")
         try world.cluster.start(1)
         try await world.cluster.awaitReady(1)
-        try await retry(world.cluster.client) { try await two.synchronizeNow() }
+        // The restarted node takes up work again.
+        try await awaitTrue("the second device syncs") {
+            try await two.synchronizeNow()
+            return true
+        }
         told = []
         while told.count < 2 { for news in await earOne.next() { told.formUnion(news.keys) } }
         #expect(told == ["all", "theme"])
@@ -177,13 +181,5 @@ struct ServerTests {
         await #expect(throws: PreferenceServiceProblem.tokenExpired) {
             try await service.changes(since: "AAAAAAAAAAAAAAAA", of: cat)
         }
-    }
-
-    /// Until a restarted node takes up work again.
-    private func retry(_ client: TestClient, _ body: () async throws -> Void) async throws {
-        for _ in 0..<3_000 {
-            do { return try await body() } catch is NSUbiquitousKeyValueStore.SyncError { await client.pause() }
-        }
-        try await body()
     }
 }

@@ -100,19 +100,15 @@ final class GrowingCluster {
         }
     }
 
-    /// Waits until something is so, a minute at most.
-    func await(_ what: String, seconds: Int = 60, _ isSo: () async throws -> Bool) async throws {
-        let end = ContinuousClock.now.advanced(by: .seconds(seconds))
-        while ContinuousClock.now < end {
-            if (try? await isSo()) == true { return }
-            await client.pause()
+    /// Waits until something is so; where it never is, the failure has the nodes' logs.
+    func await(_ what: String, _ isSo: () async throws -> Bool) async throws {
+        do { try await awaitTrue(what, isSo) } catch let failure as TestFailure {
+            let logs = base.processes.keys.sorted().map {
+                "node \($0):\n\(base.processes[$0]?.log.suffix(3_000) ?? "")"
+            }
+            throw TestFailure("\(failure)\n\(logs.joined(separator: "\n"))")
         }
-        let logs = base.processes.keys.sorted().map { "node \($0):\n\(base.processes[$0]?.log.suffix(3_000) ?? "")" }
-        Issue.record("\(what): not within \(seconds) s\n\(logs.joined(separator: "\n"))")
-        throw TimeIsOver()
     }
-
-    struct TimeIsOver: Error {}
 
     func awaitReady(_ id: Int) async throws {
         try await self.await("node \(id) is ready") {
@@ -142,13 +138,6 @@ final class GrowingCluster {
             })
     }
 
-    /// Waits until a node's log has a line with all of the words.
-    func awaitLog(of id: Int, _ words: String...) async throws {
-        try await self.await("node \(id) says \(words)", seconds: 30) {
-            let lines = (try? String(contentsOfFile: logPath(of: id), encoding: .utf8)) ?? ""
-            return lines.split(separator: "\n").contains { line in words.allSatisfy { line.contains($0) } }
-        }
-    }
 }
 
 /// Saves records all the time, and remembers which were acknowledged.
@@ -179,7 +168,7 @@ final class SteadyLoad: Sendable {
                 guard answer?.status == 200,
                     answer?.json["records"]?.array?.first?["recordChangeTag"] != nil
                 else {
-                    await client.pause()
+                    try? await client.awaitAnyLive()
                     continue
                 }
                 names.append(name)
@@ -194,6 +183,15 @@ final class SteadyLoad: Sendable {
     /// How many saves were acknowledged so far.
     var count: Int { acknowledged.value.load(ordering: .relaxed) }
 
+    /// Waits until so many saves were acknowledged since the load began.
+    func awaitSaves(_ wanted: Int) async throws {
+        try await awaitState("\(wanted) saves were acknowledged") {
+            count
+        } until: {
+            $0 >= wanted
+        }
+    }
+
     private final class Counter: Sendable {
         let value = Atomic<Int>(0)
     }
@@ -202,7 +200,7 @@ final class SteadyLoad: Sendable {
     /// - Returns: how many saves, and the longest time without one.
     func finish(_ cluster: GrowingCluster, readFrom nodes: [Int]) async throws -> (count: Int, longestGap: Duration) {
         // On a busy machine all may have gone well in the time of few saves.
-        for _ in 0..<3_000 where count <= 10 { await client.pause() }
+        try await awaitSaves(11)
         task.cancel()
         let (names, gap) = await task.value
         #expect(names.count > 10, "only \(names.count) saves went through")

@@ -13,7 +13,7 @@ extension ClusterSuites {
             let load = SteadyLoad(cluster, nodes: [1, 2])
             try cluster.configure(4)
             try cluster.base.start(4)
-            try await cluster.awaitLog(of: 4, "not in the cluster yet", "cluster add 4")
+            try await cluster.base.awaitLog(of: 4, "not in the cluster yet", "cluster add 4")
             let added = try await cluster.command(["cluster", "add", "4"] + cluster.addresses(of: 4))
             #expect(added.status == 0 && added.output.contains("node 4 is in the cluster"), "\(added)")
             #expect(added.errors.contains("9 of 9 groups"), "\(added.errors)")
@@ -25,7 +25,7 @@ extension ClusterSuites {
             try await remove(cluster)
             let (count, gap) = try await load.finish(cluster, readFrom: [1, 2, 5])
             print("changes of members: \(count) saves meanwhile, longest gap \(gap)")
-            try await expectEqualStates(cluster, of: [1, 2, 5])
+            try await cluster.client.awaitEqualStates(of: [1, 2, 5])
         }
 
         private func transfer(_ cluster: GrowingCluster) async throws {
@@ -49,7 +49,7 @@ extension ClusterSuites {
             try cluster.base.start(3)
             try await cluster.await("node 3 ends") { cluster.base.processes[3]?.isRunning == false }
             #expect(cluster.base.processes[3]?.process.terminationStatus == 78)
-            try await cluster.awaitLog(of: 3, "critical", "node 3 was removed from the cluster")
+            try await cluster.base.awaitLog(of: 3, "critical", "node 3 was removed from the cluster")
             let back = try await cluster.command(["cluster", "add", "3"] + cluster.addresses(of: 3))
             #expect(back.status != 0 && back.errors.contains("an id is given once"), "\(back)")
         }
@@ -60,25 +60,11 @@ extension ClusterSuites {
                 removed.status == 0 && removed.output.contains("node 4 is not in the cluster any more"), "\(removed)")
             try await cluster.await("node 4 ends") { cluster.base.processes[4]?.isRunning == false }
             #expect(cluster.base.processes[4]?.process.terminationStatus == 78)
-            try await cluster.awaitLog(of: 4, "node 4 was removed from the cluster")
+            try await cluster.base.awaitLog(of: 4, "node 4 was removed from the cluster")
             let tooFew = try await cluster.command(["cluster", "remove", "5"])
             #expect(tooFew.status != 0 && tooFew.errors.contains("2 nodes for 3 replicas"), "\(tooFew)")
             let status = try await cluster.command(["cluster", "status", "--config", cluster.base.configPath])
             #expect(status.output.contains("NODE"), "\(status)")
-        }
-
-        /// The replicas of every group come to the same hash at the same place of the log.
-        private func expectEqualStates(_ cluster: GrowingCluster, of nodes: [Int]) async throws {
-            for group in 0...8 {
-                let made = try await cluster.client.admin("POST", "state-hash?group=\(group)")
-                let hash = try #require(made["hash"])
-                for node in nodes {
-                    try await cluster.await("node \(node) has the state of group \(group)", seconds: 20) {
-                        let own = try await cluster.client.admin("GET", "state-hash?group=\(group)", node: node - 1)
-                        return own["hashes"]?.array?.contains { $0["hash"] == hash } == true
-                    }
-                }
-            }
         }
     }
 }

@@ -14,7 +14,7 @@ extension ClusterSuites {
             cluster.base.kill(3)
             try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "joins cluster test")
+            try await cluster.base.awaitLog(of: 3, "joins cluster test")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 3) == [1])
@@ -38,7 +38,7 @@ extension ClusterSuites {
         }
 
         private func enough(_ load: SteadyLoad, _ cluster: GrowingCluster) async throws -> Int {
-            try await cluster.await("saves go through two nodes") { load.count > 20 }
+            try await load.awaitSaves(20)
             return try await load.finish(cluster, readFrom: [2, 3]).count
         }
 
@@ -53,7 +53,7 @@ extension ClusterSuites {
             #expect(cluster.base.processes[3]?.stop() == 0)
             try Damage.flip(inFirstSegmentOf: cluster.folder(of: 3) + "/log")
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "error", "begins anew", "damaged")
+            try await cluster.base.awaitLog(of: 3, "error", "begins anew", "damaged")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 3) == [1])
@@ -61,7 +61,7 @@ extension ClusterSuites {
             cluster.base.kill(3)
             try FileManager.default.removeItem(atPath: cluster.folder(of: 3) + "/log")
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "error", "begins anew", "log is missing")
+            try await cluster.base.awaitLog(of: 3, "error", "begins anew", "log is missing")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 3) == [2])
@@ -77,11 +77,11 @@ extension ClusterSuites {
             try cluster.base.start(3)
             try await cluster.awaitReady(3)
             let load = SteadyLoad(cluster, nodes: [1, 2, 3])
-            for _ in 0..<20 { await cluster.client.pause() }
+            try await load.awaitSaves(20)
             try cluster.killAndPutBack(copy, of: 3)
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "begins anew", "old copy")
-            try await cluster.awaitLog(of: 3, "joins cluster test")
+            try await cluster.base.awaitLog(of: 3, "begins anew", "old copy")
+            try await cluster.base.awaitLog(of: 3, "joins cluster test")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 3) == [1])
@@ -105,11 +105,11 @@ extension ClusterSuites {
             }
             try await cluster.awaitSettled()
             let load = SteadyLoad(cluster, nodes: [1, 2, 3])
-            try await cluster.await("saves go through") { load.count > 20 }
+            try await load.awaitSaves(20)
             try cluster.killAndPutBack(copy, of: 1)
             let before = try String(contentsOfFile: cluster.logPath(of: 1), encoding: .utf8)
             try cluster.base.start(1)
-            try await cluster.awaitLog(of: 1, "begins anew", "old copy")
+            try await cluster.base.awaitLog(of: 1, "begins anew", "old copy")
             let after = try String(contentsOfFile: cluster.logPath(of: 1), encoding: .utf8).dropFirst(before.count)
             let start = after.prefix(upTo: try #require(after.range(of: "begins anew")).lowerBound)
             #expect(!start.contains("leading in term"), "\(start)")
@@ -133,14 +133,14 @@ extension ClusterSuites {
                 try await cluster.await("node \(old) ends") { cluster.base.processes[old]?.isRunning == false }
             }
             let load = SteadyLoad(cluster, nodes: [4, 5])
-            try await cluster.await("saves go through the new nodes") { load.count > 20 }
+            try await load.awaitSaves(20)
             try cluster.base.start(1)
             try await cluster.awaitReady(1)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 1) == [0])
             try cluster.killAndPutBack(copy, of: 1)
             try cluster.base.start(1)
-            try await cluster.awaitLog(of: 1, "begins anew", "old copy")
+            try await cluster.base.awaitLog(of: 1, "begins anew", "old copy")
             try await cluster.awaitReady(1)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 1) == [1])
@@ -156,10 +156,10 @@ extension ClusterSuites {
             try #require(moved.status == 0, "\(moved)")
             let copy = try await cluster.pausedImage(of: 3)
             let load = SteadyLoad(cluster, nodes: [1, 2])
-            for _ in 0..<100 { await cluster.client.pause() }
+            try await load.awaitSaves(100)
             try cluster.killAndPutBack(copy, of: 3)
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "begins anew", "acknowledged entry", "not here")
+            try await cluster.base.awaitLog(of: 3, "begins anew", "acknowledged entry", "not here")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             #expect(try await cluster.generations(of: 3) == [1])
@@ -185,14 +185,14 @@ extension ClusterSuites {
             }
             if id == 3 {
                 try cluster.base.start(3)
-                try await cluster.awaitLog(of: 3, "waiting for node 1, 2")
+                try await cluster.base.awaitLog(of: 3, "waiting for node 1, 2")
                 try await takeImage(.beforeTheCluster)
             }
             try await cluster.begin()
             if id == 4 {
                 try cluster.configure(4)
                 try cluster.base.start(4)
-                try await cluster.awaitLog(of: 4, "not in the cluster yet")
+                try await cluster.base.awaitLog(of: 4, "not in the cluster yet")
                 try await takeImage(.beforeItWasAdded)
                 try await change(["add", "4"] + cluster.addresses(of: 4))
                 try await takeImage(.beforeItHadShards)
@@ -202,12 +202,12 @@ extension ClusterSuites {
             // Node 1, which leads, is the one to know.
             for other in [2, id] { try await change(["transfer", "--all-from", "\(other)", "--to", "1"]) }
             let load = SteadyLoad(cluster, nodes: [1, 2])
-            try await cluster.await("saves go through") { load.count > 20 }
+            try await load.awaitSaves(20)
             try cluster.killAndPutBack(image, of: id)
             try cluster.base.start(id)
             // With the directory it had something, too, which the image lacks a part of.
             let reason = time == .beforeItHadShards ? "which is not here" : "none was ever made here"
-            try await cluster.awaitLog(of: id, "begins anew", reason)
+            try await cluster.base.awaitLog(of: id, "begins anew", reason)
             try await cluster.awaitReady(id)
             try await cluster.awaitSettled()
             _ = try await load.finish(cluster, readFrom: [1, 2, id])
@@ -218,12 +218,12 @@ extension ClusterSuites {
             let cluster = try GrowingCluster()
             try await cluster.begin()
             let load = SteadyLoad(cluster, nodes: [1, 2])
-            for _ in 0..<20 { await cluster.client.pause() }
+            try await load.awaitSaves(20)
             #expect(cluster.base.processes[3]?.stop() == 0)
             try Damage.overwriteStart(of: cluster.folder(of: 3) + "/shards/0002.sqlite")
             try Damage.overwriteStart(of: cluster.folder(of: 3) + "/directory.sqlite")
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 3, "error", "group 3", "damaged", "a good copy is fetched")
+            try await cluster.base.awaitLog(of: 3, "error", "group 3", "damaged", "a good copy is fetched")
             try await cluster.awaitReady(3)
             try await cluster.awaitSettled()
             let evidence = try FileManager.default.contentsOfDirectory(atPath: cluster.folder(of: 3) + "/damaged")
@@ -243,9 +243,9 @@ extension ClusterSuites {
             try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
             try cluster.base.start(2)
             try cluster.base.start(3)
-            try await cluster.awaitLog(of: 2, "a new cluster is founded when all its nodes are there", "node 1")
+            try await cluster.base.awaitLog(of: 2, "a new cluster is founded when all its nodes are there", "node 1")
             try cluster.base.start(1)
-            try await cluster.awaitLog(of: 2, "does not take this node's new data folder into use yet")
+            try await cluster.base.awaitLog(of: 2, "does not take this node's new data folder into use yet")
             #expect(try await cluster.client.get("/health/ready", node: 1).status == 503)
             cluster.base.kill(2)
             try FileManager.default.removeItem(atPath: cluster.folder(of: 2))
