@@ -41,7 +41,7 @@ struct SignInProviderTests {
         let away = try await world.post("/sign-in", [("ticket", world.ticket()), ("provider", "Corp")])
         #expect(away.status == 200, "\(away)")
         let link = try #require(away.text.split(separator: "<a href=\"").last?.split(separator: "\"").first)
-        return link.replacing("&amp;", with: "&")
+        return String(link.replacing("&amp;", with: "&"))
     }
 
     private func add(_ provider: FakeProvider, to world: SignInWorld, signUp: Bool) async throws {

@@ -2,7 +2,7 @@ import Directory
 import RecordModel
 import Testing
 
-@testable import WebServices
+@testable import Service
 
 @Suite("Refusals on their way to the audit log")
 struct RefusalTallyTests {
