@@ -15,37 +15,22 @@ extension Conformance {
 
             """
 
-        /// Method and path of every route that the administration has, out of its source.
+        /// Method and path of every route of the document; `OpenAPIRoutesTests` holds the router's table against them.
         private static func routes() throws -> Set<String> {
-            let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
-            let source = try ["AdminRequest", "AdminRequest+Cluster"].map { name in
-                try String(contentsOf: root.appending(path: "Sources/WebServices/Admin/\(name).swift"), encoding: .utf8)
-            }.joined()
-            return Set(
-                source.matches(of: #/case \("([A-Z]+)", "([a-z\/-]+)"\)/#).map {
-                    "\($0.output.1) /admin/1/\($0.output.2)"
-                })
-        }
-
-        @Test("the router's routes and the document's are the same set")
-        func routesAreDocumented() throws {
             guard case .object(let paths)? = Home.contract.document["paths"] else { throw TestFailure("no paths") }
             var documented: Set<String> = []
             for path in paths where path.key.hasPrefix("/admin/") {
                 guard case .object(let methods) = path.value else { continue }
                 for method in methods { documented.insert("\(method.key.uppercased()) \(path.key)") }
             }
-            let routed = try Self.routes()
-            #expect(routed.count >= 40)
-            #expect(routed.subtracting(documented) == [], "not in the document")
-            #expect(documented.subtracting(routed) == [], "not in the router")
+            return documented
         }
 
         @Test("every route of the document is there, and no other method of its path", arguments: [Door.memory])
         func routesAnswer(door: Door) async throws {
             let home = try await Servers.shared.home(for: door)
             let documented = try Self.routes()
+            #expect(documented.count >= 40)
             for path in Set(documented.compactMap { $0.split(separator: " ").last.map(String.init) }).sorted() {
                 for method in ["GET", "POST", "PATCH", "PUT", "DELETE"] {
                     // Without parameters and a body nothing is changed.
