@@ -48,6 +48,10 @@ package final class ShardMachine: StateMachine {
         try KeyValueTables.create(in: db)
     }
 
+    package func upgradeTables(in db: Database) throws {
+        try RecordTables.upgrade(in: db)
+    }
+
     package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
         try StoredValues.read { try applyAll(commands, in: db) }
     }
@@ -138,7 +142,8 @@ package final class ShardMachine: StateMachine {
     }
 
     package func findWork(now: Int64, in db: Database) throws {
-        if try state.withLock(\.tables).hasWork(now: now, in: db) { state.withLock { $0.isDue = true } }
+        let isDue = try RecordTables.isAstray(from: now, in: db) || state.withLock(\.tables).hasWork(now: now, in: db)
+        if isDue { state.withLock { $0.isDue = true } }
     }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {

@@ -54,7 +54,12 @@ struct RecordsModify {
             {
                 continue
             }
-            var answer = Answer(form: form, operations: named, plan: plan, zone: zone)
+            let answer = Answer(form: form, operations: named, plan: plan, zone: zone)
+            if plan.changes.count < plan.items.count, let key,
+                let reply = try await earlierReply(answer, key: key, uuid: uuid)
+            {
+                return reply
+            }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await reply(answer, isAtomic: isAtomic, uuid: uuid)
             }
@@ -63,24 +68,17 @@ struct RecordsModify {
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: context.now,
                 isAtomic: isAtomic,
-                idempotency: key.map { idempotency($0, plan) },
-                quota: terms, operations: plan.changes)
+                idempotency: key.map(idempotency), quota: terms, operations: plan.changes)
+            // What can only be refused is not logged.
+            if let refusal = command.refusal { throw RequestFailure(refusal) }
             let bytes = try await context.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
-            case .records(let outcomes) where outcomes.count == plan.changes.count:
-                answer.outcomes = outcomes
-                return try await reply(answer, isAtomic: false, uuid: uuid)
-            case .atomicFailure(let outcomes) where outcomes.count == plan.changes.count:
-                answer.outcomes = outcomes
-                return try await reply(answer, isAtomic: true, uuid: uuid)
             case .needsSchema(let installed):
                 try await context.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
             case .needsAllotment(let need):
                 isOverQuota = try await !context.allot(
                     need, under: terms, of: request.key, to: group, by: request.deadline)
-            case .refused(let error): throw RequestFailure(error)
-            case .quota, .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
-                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            case let outcome: return try await reply(answer, outcome, uuid: uuid)
             }
         }
         throw RequestFailure(
@@ -128,14 +126,11 @@ struct RecordsModify {
         return UUIDv7.text(of: Array(key.prefix(6)) + Array(digest.prefix(10)))
     }
 
-    /// What the shard remembers the request by: its body, and which of its operations were sent. Under another schema another
-    /// part may be, and then the remembered outcomes are not those of this request.
-    private func idempotency(_ key: [UInt8], _ plan: Plan) -> IdempotencyKey {
-        var hasher = SHA256()
-        hasher.update(data: request.body)
-        hasher.update(data: plan.items.map { if case .sent = $0 { 1 } else { 0 } })
-        return IdempotencyKey(
-            key: key, bodyHash: Array(hasher.finalize()), caller: request.caller.user ?? Caller.anonymousName)
+    /// What the shard remembers the request by.
+    private func idempotency(_ key: [UInt8]) -> IdempotencyKey {
+        IdempotencyKey(
+            key: key, bodyHash: Array(SHA256.hash(data: request.body)),
+            caller: request.caller.user ?? Caller.anonymousName)
     }
 
     private func plan(
@@ -154,8 +149,14 @@ struct RecordsModify {
                 plan.items.append(.failed(error))
                 continue
             }
-            plan.plainFields.append(Fields(change.fields))
+            let plainFields = Fields(change.fields)
             try await context.seal(&change, in: zone)
+            let type = change.recordType.flatMap { schema.type(named: $0) }
+            if let refusal = change.refusal(as: type, by: request.caller, in: zone) {
+                plan.items.append(.failed(refusal))
+                continue
+            }
+            plan.plainFields.append(plainFields)
             plan.items.append(.sent(plan.changes.count))
             plan.changes.append(change)
         }
@@ -204,6 +205,51 @@ extension RecordsModify {
         var outcomes: [ItemOutcome]?
     }
 
+    /// The answer that a request got when it came first; nil where it did not come before. Asked where a part of it would not be
+    /// sent now: the schema or the caller's rights may have changed since.
+    private func earlierReply(
+        _ answer: Answer, key: [UInt8], uuid: String
+    ) async throws(RequestFailure) -> Reply? {
+        var known = answer
+        known.plan = Plan()
+        for (position, (operation, name)) in answer.operations.enumerated() {
+            if case .sent(let place) = answer.plan.items[position] {
+                known.plan.plainFields.append(answer.plan.plainFields[place])
+            } else {
+                known.plan.plainFields.append(Fields())
+            }
+            known.plan.items.append(.sent(position))
+            known.plan.changes.append(
+                RecordChange(
+                    operation.kind.changeKind, name, type: operation.recordType,
+                    fields: operation.fields.map { RecordChange.FieldChange(name: $0.name, value: nil) }))
+        }
+        let command = ModifyRecords(
+            zone: answer.zone, schemaVersion: 0, caller: request.caller, time: context.now,
+            idempotency: idempotency(key), operations: known.plan.changes)
+        let read = try await context.read(
+            .earlierOutcome(command), from: context.node.map.group(of: answer.zone), by: request.deadline)
+        guard case .found(let found) = read, !found.bytes.isEmpty else { return nil }
+        return try await reply(known, try unpacked(found.bytes, as: RecordOutcome.self), uuid: uuid)
+    }
+
+    private func reply(
+        _ answer: Answer, _ outcome: RecordOutcome, uuid: String
+    ) async throws(RequestFailure) -> Reply {
+        var answer = answer
+        switch outcome {
+        case .records(let outcomes) where outcomes.count == answer.plan.changes.count:
+            answer.outcomes = outcomes
+            return try await reply(answer, isAtomic: false, uuid: uuid)
+        case .atomicFailure(let outcomes) where outcomes.count == answer.plan.changes.count:
+            answer.outcomes = outcomes
+            return try await reply(answer, isAtomic: true, uuid: uuid)
+        case .refused(let error): throw RequestFailure(error)
+        case .quota, .zone, .schemaInstalled, .maintained, .needsSchema, .needsAllotment, .records, .atomicFailure:
+            throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        }
+    }
+
     private func reply(_ answer: Answer, isAtomic: Bool, uuid: String) async throws(RequestFailure) -> Reply {
         // What was saved must not be hidden behind a token that cannot be read.
         let token =
@@ -214,7 +260,9 @@ extension RecordsModify {
         writer.beginArray()
         for (item, (operation, name)) in zip(answer.plan.items, answer.operations) {
             switch item {
-            case .failed(let error): writer.recordError(recordName: name, error)
+            case .failed(let error):
+                auditDenial(error)
+                writer.recordError(recordName: name, error)
             case .sent(let position):
                 if let outcomes = answer.outcomes {
                     write(outcomes[position], at: position, operation, answer, to: &writer)
@@ -237,6 +285,11 @@ extension RecordsModify {
         return Reply(error, uuid: uuid) { members(&$0) }
     }
 
+    private func auditDenial(_ error: ServiceError) {
+        guard error.code == .accessDenied else { return }
+        context.audit.refused(request.origin, action: "records/modify", subject: request.subject)
+    }
+
     private func write(
         _ outcome: ItemOutcome, at position: Int, _ operation: RecordOperation, _ answer: Answer,
         to writer: inout JSONWriter
@@ -245,9 +298,7 @@ extension RecordsModify {
         switch outcome {
         case .deleted: writer.tombstone(recordName: name)
         case .failed(let error, let serverRecord):
-            if error.code == .accessDenied {
-                context.audit.refused(request.origin, action: "records/modify", subject: request.subject)
-            }
+            auditDenial(error)
             // A record that cannot be opened does not make the conflict another one.
             let opened = serverRecord.flatMap { record in try? context.node.vault.opened(record, in: answer.zone) }
             writer.recordError(
