@@ -50,6 +50,7 @@ package final class ShardMachine: StateMachine {
 
     package func upgradeTables(in db: Database) throws {
         try RecordTables.upgrade(in: db)
+        try StoredValues.read { try KeyValueTables.upgrade(in: db) }
     }
 
     package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
@@ -90,7 +91,8 @@ package final class ShardMachine: StateMachine {
             if case .maintained(let hasMore) = outcome { isDue = hasMore }
             return outcome.encoded()
         case .keyValue(let command):
-            let outcome = try KeyValueTables.apply(command, in: db)
+            let time = transaction.observe(command.time)
+            let outcome = try KeyValueTables.apply(command, at: time, in: db)
             if case .applied = outcome { state.withLock { $0.pendingStores.append(command.store) } }
             return outcome.encoded()
         case .startIncarnation(let incarnation):

@@ -53,7 +53,7 @@ extension OpenAPIDocument {
             ])
         ),
         (
-            "KeyValuesConflict", "Values that were written meanwhile; nothing was changed.",
+            "KeyValuesConflict", "Values that were written meanwhile, the first megabyte of them; nothing was changed.",
             .answer(
                 requestErrorMembers + [
                     .need(

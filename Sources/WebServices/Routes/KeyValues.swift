@@ -148,6 +148,8 @@ struct KeyValues {
                 try UUIDv7.parse(text, now: context.now)
             },
             device: json["device"]?.string)
+        // What can only be refused is not logged.
+        if let refusal = KeyValueLimits.standard.problem(with: command) { throw RequestFailure(refusal) }
         let bytes = try await context.submit(.keyValue(command), to: group, by: deadline)
         return try reply(to: command, unpacked(bytes))
     }
