@@ -10,8 +10,11 @@ struct KeyValueBatch {
         var id: Int64
         var version: ChangeTag
         var bytes: Int
+        /// How long the encoded value is; nil for a tombstone.
+        var storedBytes: Int?
+
         /// Whether the key has a value; if not, the row is a tombstone.
-        var isLive: Bool
+        var isLive: Bool { storedBytes != nil }
     }
 
     struct Slot {
@@ -38,7 +41,7 @@ struct KeyValueBatch {
         slots.reserveCapacity(writes.count)
         let statement = try db.cachedStatement(
             sql: """
-                SELECT id, incarnation, sequence, bytes, value IS NOT NULL FROM kv_pair WHERE store = ? AND key = ?
+                SELECT id, incarnation, sequence, bytes, length(value) FROM kv_pair WHERE store = ? AND key = ?
                 """)
         for write in writes {
             var slot = Slot(write: write, sizeBytes: write.value?.sizeBytes, current: nil)
@@ -46,7 +49,7 @@ struct KeyValueBatch {
                 slot.current = Current(
                     id: row[0],
                     version: ChangeTag(incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2])),
-                    bytes: row[3], isLive: row[4])
+                    bytes: row[3], storedBytes: row[4])
             }
             slots.append(slot)
         }
@@ -54,13 +57,24 @@ struct KeyValueBatch {
 
     var changesAnything: Bool { slots.contains(where: \.changesAnything) }
 
-    /// The keys that are not as their writers expect.
-    func conflicts(in db: Database) throws -> [KeyValueConflict] {
-        try slots.filter { !$0.isAsExpected }.map { slot in
-            KeyValueConflict(
-                key: slot.write.key, value: try slot.current.flatMap { try Self.value(id: $0.id, in: db) },
-                version: slot.current?.version)
+    /// The keys that are not as their writers expect, with what they hold.
+    func conflicts(bytesMax: Int, in db: Database) throws -> [KeyValueConflict] {
+        try Self.conflicts(slots.filter { !$0.isAsExpected }, bytesMax: bytesMax, in: db)
+    }
+
+    /// What keys hold: of the first ones, as many as have no more than `bytesMax` bytes together, and at least one.
+    static func conflicts(_ slots: [Slot], bytesMax: Int, in db: Database) throws -> [KeyValueConflict] {
+        var conflicts: [KeyValueConflict] = []
+        var bytes = 0
+        for slot in slots {
+            bytes += slot.current?.storedBytes ?? 0
+            if bytes > bytesMax, !conflicts.isEmpty { break }
+            conflicts.append(
+                KeyValueConflict(
+                    key: slot.write.key, value: try slot.current.flatMap { try value(id: $0.id, in: db) },
+                    version: slot.current?.version))
         }
+        return conflicts
     }
 
     /// What the store will hold, from what it holds.
@@ -115,7 +129,7 @@ struct KeyValueBatch {
     }
 
     /// The value of a row; nil for a tombstone.
-    static func value(id: Int64, in db: Database) throws -> PropertyValue? {
+    private static func value(id: Int64, in db: Database) throws -> PropertyValue? {
         let statement = try db.cachedStatement(sql: "SELECT value FROM kv_pair WHERE id = ?")
         guard let row = try Row.fetchOne(statement, arguments: [id]), let stored = row[0] as Data? else { return nil }
         return try propertyValue(stored)

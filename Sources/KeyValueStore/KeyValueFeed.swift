@@ -5,7 +5,8 @@ package struct KeyValueEntry: Hashable, Sendable {
     package var key: String
     package var value: PropertyValue
     package var version: ChangeTag
-    /// When it was set, in milliseconds since 1970; never before an earlier change of the store.
+    /// When it was set, in milliseconds since 1970; never before an earlier change of the store, unless a node's clock
+    /// was more than a minute ahead then.
     package var modified: Int64
     /// The device that set it, if it said so.
     package var device: String?

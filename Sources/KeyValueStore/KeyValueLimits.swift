@@ -10,10 +10,12 @@ package struct KeyValueLimits: Hashable, Sendable {
     package var valueBytesMax = Limits.valueBytesMax
     /// `PropertyValue.sizeBytes` of all values together; keys do not count.
     package var storeBytesMax = Limits.storeBytesMax
-    /// Values inside one array or dictionary, at any depth. Not CloudKit's: empty members cost space and have no size.
+    /// Values inside one array or dictionary, at any depth. Not CloudKit's: it bounds the JSON of one value.
     package var valueMembersMax = Limits.listCountMax
     /// Writes in one batch: enough to delete every key and to set as many others.
     package var writesMax = 2 * Limits.keysMax
+    /// Bytes of the stored values that a conflict repeats. The conflicts that come after are left out, never the first.
+    package var conflictBytesMax = 1_048_576
     /// Deletions that a store remembers; at one more the older half is forgotten and the feed's floor rises.
     package var tombstonesMax = 4096
     /// How long the answer to an idempotency key is kept.

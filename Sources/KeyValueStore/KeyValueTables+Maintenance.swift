@@ -16,12 +16,41 @@ extension KeyValueTables {
         return true
     }
 
+    /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
+    package static func upgrade(in db: Database) throws {
+        guard try !db.tableExists("kv_state") else { return }
+        try recount(in: db)
+        try db.execute(sql: "DROP INDEX IF EXISTS kv_answer_store_age")
+        try create(in: db)
+    }
+
+    /// Counts every value by the rule of `PropertyValue.sizeBytes`: empty members were free once.
+    private static func recount(in db: Database) throws {
+        let update = try db.cachedStatement(sql: "UPDATE kv_pair SET bytes = ? WHERE id = ?")
+        var last: Int64 = 0
+        while true {
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT id, value FROM kv_pair WHERE id > ? AND value IS NOT NULL ORDER BY id LIMIT 16",
+                arguments: [last])
+            for row in rows {
+                last = row[0]
+                try update.execute(arguments: [try propertyValue(row[1]).sizeBytes, last])
+            }
+            if rows.isEmpty { break }
+        }
+        try db.execute(
+            sql: """
+                UPDATE kv_store
+                SET bytes = (SELECT coalesce(sum(bytes), 0) FROM kv_pair WHERE kv_pair.store = kv_store.id)
+                """)
+    }
+
     /// Answers are kept for so much longer than they count, as nodes' clocks differ.
     private static let clockLeewayMilliseconds: Int64 = 3_600_000
 
     /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the same
     /// on every replica, takes no turn of its own, and keeps up with whatever makes such rows.
-    /// - Parameter time: the command's.
+    /// - Parameter time: the shard's.
     static func forgetOld(at time: Int64, limits: KeyValueLimits, in db: Database) throws {
         let deleted = time.subtractingReportingOverflow(limits.tombstoneMilliseconds)
         let kept = limits.idempotencyMilliseconds.addingReportingOverflow(clockLeewayMilliseconds)
@@ -53,24 +82,29 @@ extension KeyValueTables {
         return rows.count
     }
 
-    /// Forgets answers to idempotency keys from before a time.
+    /// Forgets answers to idempotency keys from before a time. A key that is no later than one of them is too old from
+    /// now on, whatever clocks say: a batch is never performed twice because its answer was forgotten early.
     /// - Returns: how many, at most `limit`.
     @discardableResult
     static func forgetAnswers(before time: Int64, limit: Int, in db: Database) throws -> Int {
         let statement = try db.cachedStatement(
-            sql: """
-                DELETE FROM kv_answer WHERE id IN
-                    (SELECT id FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?)
-                """)
-        try statement.execute(arguments: [time, limit])
-        return db.changesCount
+            sql: "SELECT id, key FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?")
+        let rows = try Row.fetchAll(statement, arguments: [time, limit])
+        if rows.isEmpty { return 0 }
+        let removal = try db.cachedStatement(sql: "DELETE FROM kv_answer WHERE id = ?")
+        for row in rows { try removal.execute(arguments: [row[0] as Int64]) }
+        if let last = rows.compactMap({ StoredAnswer.timeOfUUIDv7(Array($0[1] as Data)) }).max() {
+            let floor = try db.cachedStatement(sql: "UPDATE kv_state SET forgotten = max(forgotten, ?)")
+            try floor.execute(arguments: [last])
+        }
+        return rows.count
     }
 
     /// Gives every row to a hash function, in one order on every replica. Replicas that applied the same commands
     /// give it the same bytes.
     package static func stateHash(in db: Database, into hash: (UnsafeRawBufferPointer) -> Void) throws {
         let queries = [
-            "SELECT id, incarnation FROM kv_shard ORDER BY id",
+            "SELECT id, incarnation FROM kv_shard ORDER BY id", "SELECT id, sizes, forgotten FROM kv_state ORDER BY id",
             """
             SELECT id, container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified
             FROM kv_store ORDER BY id

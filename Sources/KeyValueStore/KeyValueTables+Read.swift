@@ -3,7 +3,8 @@ package import GRDB
 import RecordModel
 
 extension KeyValueTables {
-    /// Pages of `list` and `changes` hold at most this many keys; their values are together at most a store's.
+    /// Pages of `list` and `changes` hold at most this many keys. Where their values are to be bounded too, a page ends
+    /// before the first one that the caller's `takes` refuses; it must take the first of a page.
     package static let pageMax = 1024
 
     /// What a store holds; nothing if nothing was ever set.
@@ -11,9 +12,11 @@ extension KeyValueTables {
         try StoreRow.find(store, in: db).usage
     }
 
-    /// The values of these keys, in byte order of the keys; keys without a value are left out. Nil is all keys.
-    package static func get(_ keys: [String]? = nil, of store: StoreKey, in db: Database) throws -> [KeyValueEntry] {
-        guard let keys else { return try page(of: store, after: nil, count: Int.max - 1, in: db).entries }
+    /// The values of these keys, in byte order of the keys; keys without a value are left out.
+    /// - Parameter takes: ends the answer before the first entry that it refuses.
+    package static func get(
+        _ keys: [String], of store: StoreKey, in db: Database, takes: (KeyValueEntry) -> Bool = { _ in true }
+    ) throws -> [KeyValueEntry] {
         guard let id = try StoreRow.find(store, in: db).id else { return [] }
         let statement = try db.cachedStatement(
             sql: """
@@ -25,7 +28,9 @@ extension KeyValueTables {
         for key in keys.map(blob).sorted(by: { $0.lexicographicallyPrecedes($1) }) where key != last {
             last = key
             guard let row = try Row.fetchOne(statement, arguments: [id, key]) else { continue }
-            if let entry = KeyValueEntry(try change(row)) { entries.append(entry) }
+            guard let entry = KeyValueEntry(try change(row)) else { continue }
+            if !takes(entry) { break }
+            entries.append(entry)
         }
         return entries
     }
@@ -35,14 +40,10 @@ extension KeyValueTables {
     ///   - after: the `next` of the page before; nil begins.
     ///   - limit: at least one.
     package static func list(
-        _ store: StoreKey, after: String? = nil, limit: Int = pageMax, in db: Database
+        _ store: StoreKey, after: String? = nil, limit: Int = pageMax, in db: Database,
+        takes: (KeyValueEntry) -> Bool = { _ in true }
     ) throws -> KeyValueList {
-        try page(of: store, after: after, count: min(max(limit, 1), pageMax), in: db)
-    }
-
-    private static func page(
-        of store: StoreKey, after: String?, count: Int, in db: Database
-    ) throws -> KeyValueList {
+        let count = min(max(limit, 1), pageMax)
         guard let id = try StoreRow.find(store, in: db).id else { return KeyValueList(entries: [], next: nil) }
         let statement = try db.cachedStatement(
             sql: """
@@ -52,8 +53,11 @@ extension KeyValueTables {
         var entries: [KeyValueEntry] = []
         let rows = try Row.fetchCursor(statement, arguments: [id, blob(after ?? ""), count + 1])
         while let row = try rows.next() {
-            if entries.count == count { return KeyValueList(entries: entries, next: entries.last?.key) }
-            if let entry = KeyValueEntry(try change(row)) { entries.append(entry) }
+            guard let entry = KeyValueEntry(try change(row)) else { continue }
+            if entries.count == count || !takes(entry) {
+                return KeyValueList(entries: entries, next: entries.last?.key)
+            }
+            entries.append(entry)
         }
         return KeyValueList(entries: entries, next: nil)
     }
@@ -64,7 +68,8 @@ extension KeyValueTables {
     /// gives the keys that have a value, and no deletions.
     /// - Parameter limit: changes on a page, at least one.
     package static func changes(
-        of store: StoreKey, since text: String?, limit: Int = pageMax, in db: Database
+        of store: StoreKey, since text: String?, limit: Int = pageMax, in db: Database,
+        takes: (KeyValueChange) -> Bool = { _ in true }
     ) throws -> KeyValueFeed {
         let row = try StoreRow.find(store, in: db)
         var token = KeyValueToken(incarnation: row.incarnation, sequence: 0, firstReadEnd: row.sequence)
@@ -91,10 +96,10 @@ extension KeyValueTables {
             ])
         var changes: [KeyValueChange] = []
         while let row = try rows.next() {
-            if changes.count == count {
+            let change = try change(row)
+            if changes.count == count || !takes(change) {
                 return .page(KeyValuePage(changes: changes, token: token.text(for: store), isMoreComing: true))
             }
-            let change = try change(row)
             token.sequence = change.version.sequence
             changes.append(change)
         }

@@ -12,7 +12,8 @@ package enum KeyValueTables {
 
     /// Makes the tables, empty; does nothing where they are.
     ///
-    /// Names, keys and values are blobs: they are compared byte by byte, and a NUL in them ends nothing.
+    /// Names, keys and values are blobs: they are compared byte by byte, and a NUL in them ends nothing. `kv_state.sizes`
+    /// is the rule by which values are counted, `forgotten` the time of the last dated key whose answer was forgotten.
     package static func create(in db: Database) throws {
         try db.execute(
             sql: """
@@ -21,6 +22,12 @@ package enum KeyValueTables {
                     incarnation INTEGER NOT NULL
                 ) STRICT;
                 INSERT OR IGNORE INTO kv_shard (id, incarnation) VALUES (1, 1);
+                CREATE TABLE IF NOT EXISTS kv_state (
+                    id INTEGER PRIMARY KEY CHECK (id = 1),
+                    sizes INTEGER NOT NULL,
+                    forgotten INTEGER NOT NULL
+                ) STRICT;
+                INSERT OR IGNORE INTO kv_state (id, sizes, forgotten) VALUES (1, 2, 0);
                 CREATE TABLE IF NOT EXISTS kv_store (
                     id INTEGER PRIMARY KEY,
                     container BLOB NOT NULL,
@@ -60,7 +67,6 @@ package enum KeyValueTables {
                 ) STRICT;
                 CREATE UNIQUE INDEX IF NOT EXISTS kv_answer_key ON kv_answer (store, key);
                 CREATE INDEX IF NOT EXISTS kv_answer_age ON kv_answer (time, id);
-                CREATE INDEX IF NOT EXISTS kv_answer_store_age ON kv_answer (store, time);
                 """)
     }
 }

@@ -14,7 +14,7 @@ struct StoreRow: Hashable {
     var floor: UInt64 = 0
     var usage = KeyValueUsage()
     var tombstones = 0
-    /// The greatest command time so far.
+    /// The stamp of the last command.
     var modified: Int64 = .min
 
     /// The store's row, or the one it would begin with.

@@ -77,6 +77,53 @@ extension Conformance {
             }
         }
 
+        @Test("pages of list and changes end at 2 MB of JSON, and paging shows everything", arguments: Door.allCases)
+        func pageBytes(door: Door) async throws {
+            let space = try await Space(door)
+            // A control character takes one byte of the store and six of JSON.
+            let value = JSONValue.string(String(repeating: "\u{1}", count: 100_000))
+            let keys = (0..<10).map { "k\($0)" }
+            // As JSON they are more than a body may be: two requests.
+            for part in [keys[..<5], keys[5...]] {
+                #expect(try await space.set(part.map { ($0, value) }).status == 200)
+            }
+            var listed: [String] = []
+            var after: JSONValue = .null
+            var pages = 0
+            repeat {
+                let page = try await space.preferences("list", ["after": after])
+                #expect(page.status == 200 && page.body.count < 2_100_000, "\(page.body.count)")
+                listed += try page.items("values").compactMap { $0["key"]?.string }
+                after = page.json["after"] ?? .null
+                pages += 1
+            } while after != .null
+            #expect(listed == keys && pages == 4)
+            var changed: [String] = []
+            var page = try await space.preferences("changes")
+            pages = 1
+            while page.json["moreComing"] == true {
+                changed += try page.items("changes").compactMap { $0["key"]?.string }
+                #expect(page.body.count < 2_100_000)
+                page = try await space.preferences("changes", ["syncToken": page.json["syncToken"] ?? .null])
+                pages += 1
+            }
+            changed += try page.items("changes").compactMap { $0["key"]?.string }
+            #expect(changed == keys && pages == 4)
+            // What is asked for by name comes whole, or is refused.
+            let names = JSONValue.array(keys.map { .string($0) })
+            #expect(try await space.preferences("get", ["keys": names]).items("values").count == 10)
+        }
+
+        @Test("members without content fill a store too", arguments: Door.allCases)
+        func emptyMembers(door: Door) async throws {
+            let space = try await Space(door)
+            let members = JSONValue.array(Array(repeating: "", count: 10_000))
+            #expect(try await space.set((0..<13).map { ("k\($0)", members) }).status == 200)
+            #expect(try await space.preferences("usage").json["bytes"] == 1_040_000)
+            expectLimit(
+                try await space.set([("k13", members)]), "storeBytes", actual: 1_120_000, max: 1_048_576)
+        }
+
         @Test("members, nesting and writes have limits that errors name", arguments: Door.allCases)
         func others(door: Door) async throws {
             let space = try await Space(door)

@@ -22,6 +22,16 @@ extension Conformance {
             expectError(try await space.lookup("r0"), "NOT_FOUND")
         }
 
+        @Test("the lists of a request have 250,000 members together and no more", arguments: Door.allCases)
+        func listMembers(door: Door) async throws {
+            let space = try await Space(door)
+            let list = JSONValue.array(Array(repeating: 0, count: 10_000))
+            let fields: JSONValue = ["many": ["value": list, "type": "INT64_LIST"]]
+            let creates = (0..<26).map { Space.operation("create", "r\($0)", fields) }
+            expectFailure(try await space.modify(creates), 400, "BAD_REQUEST", "250000")
+            expectError(try await space.lookup("r0"), "NOT_FOUND")
+        }
+
         @Test("200 names in a lookup are answered, 201 are refused", arguments: Door.allCases)
         func lookups(door: Door) async throws {
             let space = try await Space(door)

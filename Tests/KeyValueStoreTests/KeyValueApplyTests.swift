@@ -86,10 +86,52 @@ struct KeyValueApplyTests {
         let edge = try shard.apply(retry([set("a", .int64(1))], key: uuid, time: 1000 + day))
         #expect(edge.usage != nil)
         #expect(try shard.list().first?.version.sequence == 1)
-        try shard.write([set("b", .int64(1))], time: 1001 + day)
-        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid)).refusal?.rule == .idempotencyKeyTooOld)
+        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid, time: 1001 + day)) == edge)
         #expect(try shard.queue.write { try KeyValueTables.forgetAnswers(before: .max, limit: 5, in: $0) } == 1)
-        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid)).refusal?.rule == .idempotencyKeyTooOld)
+        for time in [1000, 1001 + day] {
+            let late = try shard.apply(retry([set("a", .int64(1))], key: uuid, time: time))
+            #expect(late.refusal?.rule == .idempotencyKeyTooOld)
+        }
+        // One that was never seen is too old by the clock of its own command.
+        uuid[4] = 4
+        #expect(
+            try shard.apply(retry([set("a", .int64(1))], key: uuid, time: 1257 + day)).refusal?.rule
+                == .idempotencyKeyTooOld)
+        #expect(try shard.apply(retry([set("a", .int64(1))], key: uuid, time: 1256 + day)).usage != nil)
+    }
+
+    /// A UUID of version 7.
+    private func key(made time: Int64) -> [UInt8] {
+        (0..<6).map { UInt8(truncatingIfNeeded: time >> Int64(40 - 8 * $0)) } + [0x70]
+            + Array(repeating: 0, count: 9)
+    }
+
+    @Test("A node whose clock is days ahead makes no other store's batch happen twice, and harms no store for good")
+    func wrongClock() throws {
+        let shard = try Shard()
+        let now: Int64 = 1_700_000_000_000
+        let ahead = now + 3 * 86_400_000
+        let command = retry([set("a", .int64(1))], key: key(made: now), time: now)
+        let first = try shard.apply(command)
+        // The shard's time follows by a minute a command.
+        var time = now
+        func wrong(_ store: StoreKey) throws {
+            time = ShardClock.time(time, after: ahead)
+            try shard.apply(KeyValueCommand(store: store, time: ahead, writes: [set("x", .int64(1))]), at: time)
+        }
+        for _ in 0..<50 { try wrong(.two) }
+        #expect(try shard.apply(command, at: time) == first)
+        #expect(try shard.list().first?.version.sequence == 1)
+        // Also where that went on until all was forgotten: a repeat is refused, and new batches are taken.
+        #expect(try shard.queue.write { try KeyValueTables.forgetAnswers(before: .max, limit: 99, in: $0) } == 1)
+        #expect(try shard.apply(command, at: time).refusal?.rule == .idempotencyKeyTooOld)
+        let next = retry([set("a", .int64(2))], key: key(made: now + 1), time: now + 1)
+        #expect(try shard.apply(next, at: time).usage != nil)
+        // The store that the node wrote to is judged and stamped by right clocks again.
+        try wrong(.one)
+        let later = retry([set("a", .int64(3))], key: key(made: now + 2), time: now + 2)
+        #expect(try shard.apply(later, at: time).usage != nil)
+        #expect(try shard.list().first?.modified == now + 2)
     }
 
     @Test("Stores do not see each other")

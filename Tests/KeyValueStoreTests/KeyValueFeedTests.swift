@@ -150,6 +150,45 @@ struct KeyValueFeedTests {
         #expect(keys == ["k5", "k6", "k7", "k8", "k0", "k9"])
     }
 
+    @Test("Pages end before what their reader has no room for, and go on with it")
+    func room() throws {
+        let shard = try Shard()
+        let keys = (0..<10).map { "k\($0)" }
+        try shard.write(keys.map { set($0, filler(100)) })
+        var room = 0
+        func takes(_ value: PropertyValue?) -> Bool {
+            room -= value?.sizeBytes ?? 0
+            return room >= 0
+        }
+        var listed: [[String]] = []
+        var after: String?
+        repeat {
+            room = 350
+            let page = try shard.queue.read { db in
+                try KeyValueTables.list(.one, after: after, in: db) { takes($0.value) }
+            }
+            listed.append(page.entries.map(\.key))
+            after = page.next
+        } while after != nil
+        #expect(listed.map(\.count) == [3, 3, 3, 1] && listed.flatMap { $0 } == keys)
+        var changed: [[String]] = []
+        var token: String?
+        var isMoreComing = true
+        while isMoreComing {
+            room = 450
+            let feed = try shard.queue.read { db in
+                try KeyValueTables.changes(of: .one, since: token, in: db) { takes($0.value) }
+            }
+            guard case .page(let page) = feed else { throw Unexpected(text: "no page: \(feed)") }
+            changed.append(page.changes.map(\.key))
+            (token, isMoreComing) = (page.token, page.isMoreComing)
+        }
+        #expect(changed.map(\.count) == [4, 4, 2] && changed.flatMap { $0 } == keys)
+        room = 250
+        let got = try shard.queue.read { db in try KeyValueTables.get(keys, of: .one, in: db) { takes($0.value) } }
+        #expect(got.map(\.key) == ["k0", "k1"])
+    }
+
     @Test("Get returns what is there, in byte order, each once")
     func get() throws {
         let shard = try Shard()

@@ -1,3 +1,4 @@
+import GRDB
 import RecordModel
 import Testing
 
@@ -64,12 +65,12 @@ struct KeyValueLimitTests {
     func others() throws {
         let shard = try Shard()
         let members = Array(repeating: PropertyValue.string(""), count: 10_000)
-        #expect(try shard.write([set("a", .array(members))]).usage?.bytes == 0)
+        #expect(try shard.write([set("a", .array(members))]).usage?.bytes == 80_000)
         let refused = try shard.write([set("a", .array([.array(members)]))])
         #expect(refused == .refused(KeyValueRefusal(.valueMembers, key: "a", actual: 10_001, max: 10_000)))
         var deep = PropertyValue.bool(true)
         for _ in 0..<PropertyValue.depthMax { deep = .array([deep]) }
-        #expect(try shard.write([set("a", deep)]).usage?.bytes == 1)
+        #expect(try shard.write([set("a", deep)]).usage?.bytes == 8 * PropertyValue.depthMax)
         #expect(try shard.write([set("a", .array([deep]))]).refusal?.rule == .valueDepth)
         #expect(try shard.write((0..<2048).map { delete("k\($0)") }).usage?.keys == 1)
         #expect(try shard.write((0..<2049).map { delete("k\($0)") }).refusal?.rule == .writes)
@@ -92,17 +93,96 @@ struct KeyValueLimitTests {
         #expect(try shard.list().map(\.value) == [.int64(2), .int64(1), .int64(2), .int64(1)])
     }
 
+    @Test("What no store takes is refused for the command alone, before it is logged")
+    func stateless() {
+        let limits = KeyValueLimits.standard
+        func problem(_ writes: [KeyValueCommand.Write]) -> KeyValueRefusal? {
+            limits.problem(with: KeyValueCommand(store: .one, time: 0, writes: writes))
+        }
+        #expect(
+            problem([set("a", filler(million + 1))])
+                == KeyValueRefusal(.valueBytes, key: "a", actual: million + 1, max: million))
+        #expect(
+            problem((0..<1_025).map { set("k\($0)", .bool(true)) })
+                == KeyValueRefusal(.keys, actual: 1_025, max: 1_024))
+        #expect(problem((0..<1_025).map { delete("k\($0)") }) == nil)
+        #expect(
+            problem([set("a", filler(million)), set("b", .bool(true))])
+                == KeyValueRefusal(.storeBytes, actual: million + 1, max: million))
+        #expect(problem([set("a", filler(million)), delete("b")]) == nil)
+    }
+
+    @Test("Members without content fill a store: 131,072 of them are all that it holds")
+    func emptyMembers() throws {
+        let shard = try Shard()
+        let value = PropertyValue.array(Array(repeating: .string(""), count: 10_000))
+        for number in 0..<13 { #expect(try shard.write([set("k\(number)", value)]).usage != nil) }
+        #expect(
+            try shard.write([set("k13", value)])
+                == .refused(KeyValueRefusal(.storeBytes, actual: 14 * 80_000, max: million)))
+        let rest = PropertyValue.array(Array(repeating: .array([]), count: 1_072))
+        #expect(try shard.write([set("k13", rest)]).usage?.bytes == million)
+        #expect(try shard.write([set("k14", .array([.string("")]))]).refusal?.rule == .storeBytes)
+    }
+
+    @Test("A store from when empty members were free is counted, read, shrunk, and takes nothing that grows it")
+    func earlierSizes() throws {
+        let shard = try Shard()
+        let value = PropertyValue.array(Array(repeating: .string(""), count: 10_000))
+        // What that time left: rows that count nothing, in a database without the newer table.
+        var limits = KeyValueLimits()
+        limits.storeBytesMax = .max
+        for number in 0..<20 { try shard.write([set("k\(number)", value)], limits: limits) }
+        try shard.queue.write {
+            try $0.execute(sql: "UPDATE kv_pair SET bytes = 0; UPDATE kv_store SET bytes = 0; DROP TABLE kv_state")
+        }
+        try shard.queue.write { try KeyValueTables.upgrade(in: $0) }
+        try shard.checkCounters()
+        let state = try shard.state()
+        try shard.queue.write { try KeyValueTables.upgrade(in: $0) }
+        #expect(try shard.state() == state)
+        #expect(try shard.list().map(\.value) == Array(repeating: value, count: 20))
+        let full = 20 * 80_000
+        #expect(
+            try shard.write([set("small", .int64(1))])
+                == .refused(KeyValueRefusal(.storeBytes, actual: full + 8, max: million)))
+        #expect(try shard.write([set("k0", .array([]))]).usage?.bytes == full - 80_000)
+        #expect(try shard.write([delete("k1")]).usage?.bytes == full - 160_000)
+        #expect(try shard.write((2..<8).map { delete("k\($0)") }).usage?.bytes == full - 8 * 80_000)
+        #expect(try shard.write([set("small", .int64(1))]).usage?.bytes == 12 * 80_000 + 8)
+        try shard.checkCounters()
+    }
+
+    @Test("A conflict repeats the first values that fit a megabyte, and always one")
+    func conflictBytes() throws {
+        let shard = try Shard()
+        let keys = (0..<8).map { "k\($0)" }
+        try shard.write(keys.map { set($0, filler(100)) })
+        let stale = keys.map { KeyValueCommand.Write(key: $0, value: nil, expectedVersion: KeyValueTables.absent) }
+        #expect(try shard.write(stale).conflicts?.map(\.key) == keys)
+        var limits = KeyValueLimits()
+        limits.conflictBytesMax = 350
+        #expect(try shard.write(stale, limits: limits).conflicts?.map(\.key) == ["k0", "k1", "k2"])
+        limits.conflictBytesMax = 1
+        #expect(try shard.write(stale, limits: limits).conflicts?.map(\.value) == [filler(100)])
+        // A repeat under a key is held to it as well.
+        let command = KeyValueCommand(store: .one, time: 1000, writes: stale, idempotencyKey: [1])
+        #expect(try shard.apply(command).conflicts?.count == 8)
+        #expect(try shard.apply(command, limits: limits).conflicts?.count == 1)
+    }
+
     @Test("A store that is over lowered limits takes what shrinks it and nothing that grows it")
     func lowered() throws {
         let shard = try Shard()
         try shard.write([set("a", filler(50)), set("b", filler(50)), set("c", filler(50))])
         var limits = KeyValueLimits()
         limits.keysMax = 1
-        limits.storeBytesMax = 20
+        limits.storeBytesMax = 10
         limits.valueBytesMax = 10
         #expect(try shard.write([set("d", .bool(true)), set("a", filler(1))], limits: limits).refusal?.rule == .keys)
         #expect(try shard.write([set("a", filler(51))], limits: limits).refusal?.rule == .valueBytes)
-        #expect(try shard.write([set("a", filler(49))], limits: limits).usage?.bytes == 149)
+        #expect(try shard.write([set("a", filler(49))], limits: limits).refusal?.rule == .valueBytes)
+        #expect(try shard.write([set("a", filler(9))], limits: limits).usage?.bytes == 109)
         #expect(try shard.write([set("d", .bool(true)), delete("b")], limits: limits).usage?.keys == 3)
         #expect(try shard.write([delete("c")], limits: limits).usage?.keys == 2)
         #expect(try shard.write([set("d", filler(2))], limits: limits).refusal?.rule == .storeBytes)

@@ -72,7 +72,22 @@ struct KeyValueTwin {
         KeyValueUsage(keys: values.count, bytes: values.reduce(0) { $0 + $1.value.sizeBytes })
     }
 
+    /// What no store takes: values, or all of them together, that are more than a store may hold.
+    private func alone(_ writes: [KeyValueCommand.Write]) -> KeyValueRefusal? {
+        let values = writes.compactMap { write in write.value.map { (write.key, $0.sizeBytes) } }
+        if let (key, size) = values.first(where: { $0.1 > limits.valueBytesMax }) {
+            return KeyValueRefusal(.valueBytes, key: key, actual: size, max: limits.valueBytesMax)
+        }
+        if values.count > limits.keysMax {
+            return KeyValueRefusal(.keys, actual: values.count, max: limits.keysMax)
+        }
+        let sum = values.reduce(0) { $0 + $1.1 }
+        return sum > limits.storeBytesMax
+            ? KeyValueRefusal(.storeBytes, actual: sum, max: limits.storeBytesMax) : nil
+    }
+
     mutating func apply(_ writes: [KeyValueCommand.Write]) -> KeyValueOutcome {
+        if let refusal = alone(writes) { return .refused(refusal) }
         let stale = writes.filter { write in
             guard let expected = write.expectedVersion else { return false }
             let last = last(write.key)
@@ -103,12 +118,6 @@ struct KeyValueTwin {
         if usage.keys > limits.keysMax, usage.keys > before.usage.keys {
             refusal = KeyValueRefusal(.keys, actual: usage.keys, max: limits.keysMax)
         }
-        for write in writes.reversed() {
-            let size = write.value?.sizeBytes ?? 0
-            if size > limits.valueBytesMax, size > before.last(write.key)?.value?.sizeBytes ?? 0 {
-                refusal = KeyValueRefusal(.valueBytes, key: write.key, actual: size, max: limits.valueBytesMax)
-            }
-        }
         if let refusal {
             self = before
             return .refused(refusal)
@@ -128,7 +137,15 @@ struct Shard {
 
     @discardableResult
     func apply(_ command: KeyValueCommand, limits: KeyValueLimits = .standard) throws -> KeyValueOutcome {
-        try queue.write { try KeyValueTables.apply(command, limits: limits, in: $0) }
+        try apply(command, at: command.time, limits: limits)
+    }
+
+    /// Applies a command at a time of the shard that is not the command's.
+    @discardableResult
+    func apply(
+        _ command: KeyValueCommand, at time: Int64, limits: KeyValueLimits = .standard
+    ) throws -> KeyValueOutcome {
+        try queue.write { try KeyValueTables.apply(command, at: time, limits: limits, in: $0) }
     }
 
     /// Applies writes to the store that the tests use, at time 1000.
@@ -151,7 +168,7 @@ struct Shard {
     }
 
     func list(of store: StoreKey = .one) throws -> [KeyValueEntry] {
-        try queue.read { try KeyValueTables.get(of: store, in: $0) }
+        try queue.read { try KeyValueTables.list(store, in: $0).entries }
     }
 
     /// Every byte that `stateHash` gives away.

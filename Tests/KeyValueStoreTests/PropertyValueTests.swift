@@ -14,13 +14,16 @@ struct PropertyValueTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test("Sizes: UTF-8, data, 8 for numbers and dates, 1 for a Bool, containers the sum with keys")
+    @Test("Sizes: UTF-8, data, 8 for numbers and dates, 1 for a Bool; inside a value each member and key at least 8")
     func sizes() {
         let sizes: [(PropertyValue, Int)] = [
             (.string("häß"), 5), (.data([1, 2, 3]), 3), (.int64(.max), 8), (.double(0), 8), (.date(-1), 8),
             (.bool(true), 1),
-            (.array([]), 0), (.array([.bool(true), .int64(1), .array([.string("ab")])]), 11),
-            (.dictionary([.init(key: "ä", value: .bool(true)), .init(key: "é", value: .data([1]))]), 6),
+            (.array([]), 0), (.array([.bool(true), .int64(1), .array([.string("ab")])]), 8 + 8 + 8 + 8),
+            (.array([.string(""), .data([]), .array([]), .dictionary([])]), 32), (.array([filler(9)]), 9),
+            (.dictionary([.init(key: "ä", value: .bool(true)), .init(key: "é", value: .data([1]))]), 32),
+            (.dictionary([.init(key: "", value: .array([.dictionary([])]))]), 8 + 8 + 8),
+            (.dictionary([.init(key: "a key of 14 b.", value: filler(20))]), 34),
         ]
         for (value, size) in sizes { #expect(value.sizeBytes == size, "\(value)") }
     }

@@ -108,6 +108,7 @@ struct EscrowTests {
             return try shard.apply(.quota(.addTransfer(transfer))).quota
         }
         func pass(_ time: Int64) throws {
+            try shard.setTime(time)
             _ = try shard.apply(
                 .quota(
                     .grant(

@@ -78,6 +78,11 @@ struct Fixture {
         }
     }
 
+    /// Sets the shard's time, which commands move by small steps only.
+    func setTime(_ time: Int64) throws {
+        try queue.write { try $0.execute(sql: "UPDATE record_state SET time = ?", arguments: [time]) }
+    }
+
     @discardableResult
     func apply(_ command: RecordCommand) throws -> RecordOutcome {
         // Through its bytes, as the log would carry it.

@@ -1,4 +1,5 @@
 import Authorization
+import GRDB
 import RecordModel
 import RecordStore
 import Testing
@@ -171,10 +172,40 @@ struct ModifyRecordsTests {
         }
     }
 
-    @Test("shard time never runs backwards")
+    @Test("stamps do not run backwards between clocks that agree; a clock that is far off stamps its own changes only")
     func time() throws {
-        _ = try shard.one(zone, time: 5000, .make(.create, "a"))
-        #expect(try shard.one(zone, time: 3000, .make(.create, "b"))?.saved?.created.timestamp == 5000)
-        #expect(try shard.one(zone, time: .min, .make(.create, "c"))?.saved?.created.timestamp == 5000)
+        func stamp(_ name: String, _ time: Int64) throws -> Int64? {
+            try shard.one(zone, time: time, .make(.create, name))?.saved?.created.timestamp
+        }
+        let now: Int64 = 1_700_000_000_000
+        #expect(try stamp("a", now) == now)
+        #expect(try stamp("b", now - 2000) == now)
+        #expect(try stamp("ahead", now + 86_400_000) == now + 86_400_000)
+        #expect(try stamp("c", now + 10) == now + 60_000)
+        #expect(try stamp("late", .min) == .min)
+        #expect(try stamp("later", .max) == .max)
+        #expect(try stamp("d", now + 59_000) == now + 60_000)
+    }
+
+    @Test("a command moves the shard's time by a minute at most, maintenance by an hour; right clocks bring it back")
+    func shardTime() throws {
+        func time() throws -> Int { try shard.count("SELECT time FROM record_state") }
+        let now = 1_700_000_000_000
+        _ = try shard.one(zone, time: Int64(now), .make(.create, "a"))
+        for number in 1...100 {
+            _ = try shard.one(zone, time: Int64(now) + 3 * 86_400_000, .make(.create, "ahead\(number)"))
+        }
+        #expect(try time() == now + 100 * 60_000)
+        try shard.apply(.maintain(Maintain(time: .max)))
+        #expect(try time() == now + 100 * 60_000 + 3_600_000)
+        #expect(try shard.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) })
+        for _ in 0..<3 { try shard.apply(.maintain(Maintain(time: Int64(now)))) }
+        #expect(try time() == now)
+        #expect(try shard.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) } == false)
+        for number in 0..<3 { _ = try shard.one(zone, time: Int64(now - 90_000), .make(.create, "b\(number)")) }
+        #expect(try time() == now - 60_000)
+        // One that nothing was written to has no time.
+        let other = try Fixture()
+        #expect(try other.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) } == false)
     }
 }

@@ -53,7 +53,7 @@ extension RecordTwin {
 
     /// All that there is to do, at once.
     mutating func maintain(_ command: Maintain) -> RecordOutcome {
-        time = max(time, command.time)
+        observe(command.time, stepMax: ShardClock.maintenanceStepMax)
         var touched: [Int] = []
         while !jobs.isEmpty {
             switch jobs.removeFirst() {

@@ -4,13 +4,16 @@ import RecordStore
 
 extension RecordTwin {
     mutating func modifyRecords(_ command: ModifyRecords) -> RecordOutcome {
-        time = max(time, command.time)
-        if let earlier = earlier(command.idempotency, command.zone.database) { return earlier }
+        observe(command.time)
+        if let earlier = earlier(command) { return earlier }
         guard command.schemaVersion == version else { return .needsSchema(installed: version) }
         if command.zone.database.scope == .private && command.caller.user != command.zone.database.owner {
             return Self.refused(.accessDenied)
         }
-        if !command.zone.isDefault && zone(command.zone) == nil { return Self.refused(.zoneNotFound) }
+        if !command.zone.isDefault && zone(command.zone) == nil {
+            remember(Self.refused(.zoneNotFound), command.idempotency, command.zone.database)
+            return Self.refused(.zoneNotFound)
+        }
         let before = self
         var items: [ItemOutcome] = []
         var names: [String] = []
@@ -35,7 +38,8 @@ extension RecordTwin {
         } else if items.contains(where: { $0.isChange }), let place = zone(command.zone), isChanged(place, before) {
             touch(place)
         }
-        remember(outcome, command.idempotency, command.zone.database)
+        remember(
+            outcome, command.idempotency, command.zone.database, names: command.operations.map(\.recordName))
         return outcome
     }
 
@@ -58,14 +62,35 @@ extension RecordTwin {
         return Permissions(of: caller, in: type, of: zones[zone].key.database, isCreator: isCreator).contains(.write)
     }
 
-    private func shown(_ row: Row, _ command: ModifyRecords, _ zone: Int) -> RecordModel.Record? {
+    func shown(_ row: Row, _ command: ModifyRecords, _ zone: Int) -> RecordModel.Record? {
         guard let type = type(of: row) else { return nil }
         let isCreator = command.caller.user != nil && row.created.user == command.caller.user
         guard permissions(command, type, isCreator: isCreator).contains(.read) else { return nil }
         return record(row, incarnation: zones[zone].incarnation)
     }
 
+    /// Why an operation fails for its caller and type alone.
+    private func denied(_ operation: RecordChange, _ command: ModifyRecords) -> ItemOutcome? {
+        guard let type = operation.recordType.flatMap(schema.type) else { return nil }
+        if type.name == "Users" {
+            guard operation.kind == .create else { return nil }
+            guard command.zone.database.scope == .public else { return Self.failed(.badRequest) }
+            return command.caller.user == operation.recordName ? nil : Self.failed(.accessDenied)
+        }
+        let most = permissions(command, type, isCreator: true)
+        switch operation.kind {
+        case .create:
+            if operation.recordName.hasPrefix("_") { return Self.failed(.badRequest) }
+            return most.contains(.create) ? nil : Self.failed(.accessDenied)
+        case .update, .replace: return most.contains(.write) ? nil : Self.failed(.accessDenied)
+        case .forceUpdate, .forceReplace:
+            return most.contains(.write) || most.contains(.create) ? nil : Self.failed(.accessDenied)
+        case .delete, .forceDelete: return nil
+        }
+    }
+
     mutating func modify(_ operation: RecordChange, _ command: ModifyRecords) -> ItemOutcome {
+        if let denied = denied(operation, command) { return denied }
         let zone = zone(command.zone)
         let stored = zone.flatMap { live(operation.recordName, zone: $0) }
         switch operation.kind {
@@ -80,20 +105,11 @@ extension RecordTwin {
         case .create, .forceUpdate, .forceReplace, .forceDelete: break
         }
         guard let stored, let zone else { return create(operation, command) }
-        if operation.kind == .create { return clash(operation, rows[stored], command, zone) }
+        if operation.kind == .create { return Self.failed(.exists, shown(rows[stored], command, zone)) }
         guard mayWrite(rows[stored], command.caller, zone) else { return Self.failed(.accessDenied) }
         if operation.kind == .delete || operation.kind == .forceDelete { return delete(stored, command, zone) }
         if let type = operation.recordType, type != rows[stored].type { return Self.failed(.badRequest) }
         return save(operation, rows[stored].type, command)
-    }
-
-    private func clash(_ operation: RecordChange, _ row: Row, _ command: ModifyRecords, _ zone: Int) -> ItemOutcome {
-        if let type = operation.recordType.flatMap(schema.type), type.name != "Users",
-            !permissions(command, type, isCreator: true).contains(.create)
-        {
-            return Self.failed(.accessDenied)
-        }
-        return Self.failed(.exists, shown(row, command, zone))
     }
 
     private mutating func create(_ operation: RecordChange, _ command: ModifyRecords) -> ItemOutcome {
@@ -137,7 +153,7 @@ extension RecordTwin {
         let known = row(operation.recordName, zone: place)
         zones[place].sequence += 1
         let sequence = zones[place].sequence
-        let stamp = Stamp(timestamp: time, user: command.caller.user ?? "_anonymous")
+        let stamp = Stamp(timestamp: stamp, user: command.caller.user ?? "_anonymous")
         var row = Row(
             id: known.map { rows[$0].id } ?? (rows.map(\.id).max() ?? 0) + 1, zone: zones[place].id,
             name: operation.recordName, type: typeName, sequence: sequence,
@@ -228,7 +244,7 @@ extension RecordTwin {
     mutating func bury(_ place: Int, by user: String, zone: Int) {
         zones[zone].sequence += 1
         rows[place].sequence = zones[zone].sequence
-        rows[place].modified = Stamp(timestamp: time, user: user)
+        rows[place].modified = Stamp(timestamp: stamp, user: user)
         rows[place].isDeleted = true
         rows[place].fields = Fields()
         rows[place].edges = [:]

@@ -37,6 +37,7 @@ struct RecordTwin {
         var database: DatabaseKey
         var key: IdempotencyKey
         var outcome: RecordOutcome
+        var names: [String]
         var expires: Int64
     }
 
@@ -45,7 +46,9 @@ struct RecordTwin {
         case scrub(id: Int)
     }
 
+    /// The shard's time, and what the command at hand stamps its changes with.
     var time: Int64 = 0
+    var stamp: Int64 = 0
     var floor: UInt64 = 1
     var version: UInt64 = 0
     var generation: UInt64 = 0
@@ -129,8 +132,13 @@ struct RecordTwin {
         zones[zone].changedAt = changes
     }
 
+    mutating func observe(_ command: Int64, stepMax: Int64 = ShardClock.stepMax) {
+        stamp = ShardClock.stamp(of: command, notBefore: time)
+        time = ShardClock.time(time, after: command, stepMax: stepMax)
+    }
+
     mutating func modifyZone(_ command: ModifyZone) -> RecordOutcome {
-        time = max(time, command.time)
+        observe(command.time)
         if let earlier = earlier(command.idempotency, command.zone.database) { return earlier }
         guard version >= command.schemaVersion else { return .needsSchema(installed: version) }
         guard command.zone.database.scope == .private else { return Self.refused(.badRequest) }
@@ -148,9 +156,12 @@ struct RecordTwin {
                 .exists(
                     ZoneState(name: found.key.name, incarnation: found.incarnation, sequence: found.sequence)))
         } else {
-            guard let place = zone(command.zone) else { return Self.refused(.zoneNotFound) }
-            touch(place)
-            zones[place].isLive = false
+            if let place = zone(command.zone) {
+                touch(place)
+                zones[place].isLive = false
+            } else {
+                outcome = Self.refused(.zoneNotFound)
+            }
         }
         remember(outcome, command.idempotency, command.zone.database)
         return outcome
@@ -172,15 +183,60 @@ struct RecordTwin {
                 && $0.key.position == key.position
         }
         guard let found else { return nil }
-        if found.expires <= time || found.key.bodyHash != key.bodyHash { return Self.refused(.badRequest) }
+        if found.key.bodyHash != key.bodyHash { return Self.refused(.badRequest) }
         return found.outcome
     }
 
-    mutating func remember(_ outcome: RecordOutcome, _ key: IdempotencyKey?, _ database: DatabaseKey) {
+    /// What a repeat is told: the outcome of then, with what the records hold now.
+    func earlier(_ command: ModifyRecords) -> RecordOutcome? {
+        guard let outcome = earlier(command.idempotency, command.zone.database) else { return nil }
+        switch outcome {
+        case .records(let items): return .records(told(items, command))
+        case .atomicFailure(let items): return .atomicFailure(told(items, command))
+        default: return outcome
+        }
+    }
+
+    private func told(_ items: [ItemOutcome], _ command: ModifyRecords) -> [ItemOutcome] {
+        let names = remembered.first {
+            $0.database == command.zone.database && $0.key.key == command.idempotency?.key
+                && $0.key.caller == command.idempotency?.caller && $0.key.position == command.idempotency?.position
+        }?.names
+        return command.operations.enumerated().map { place, operation in
+            guard let names else { return Self.failed(.badRequest) }
+            let isInPlace = place < names.count && names[place] == operation.recordName
+            guard let known = isInPlace ? place : names.firstIndex(of: operation.recordName) else {
+                return Self.failed(.badRequest)
+            }
+            let now = zone(command.zone).flatMap { zone in
+                live(operation.recordName, zone: zone).flatMap { shown(rows[$0], command, zone) }
+            }
+            switch items[known] {
+            case .saved(var saved):
+                let sent = operation.fields.map(\.name)
+                let isMore = now?.fields.all.contains { !sent.contains($0.name) } ?? false
+                saved.mergedFields = now?.changeTag == saved.changeTag && isMore ? now?.fields : nil
+                return .saved(saved)
+            case .failed(let error, _):
+                return .failed(error, serverRecord: [.conflict, .exists].contains(error.code) ? now : nil)
+            case .deleted: return .deleted
+            }
+        }
+    }
+
+    mutating func remember(
+        _ outcome: RecordOutcome, _ key: IdempotencyKey?, _ database: DatabaseKey, names: [String] = []
+    ) {
         guard let key else { return }
         know(database)
+        let kept: RecordOutcome =
+            switch outcome {
+            case .records(let items): .records(items.map(\.withoutValues))
+            case .atomicFailure(let items): .atomicFailure(items.map(\.withoutValues))
+            default: outcome
+            }
         remembered.append(
-            Remembered(database: database, key: key, outcome: outcome, expires: time + 86_400_000))
+            Remembered(database: database, key: key, outcome: kept, names: names, expires: time + 86_400_000))
     }
 
     /// Reasons are not compared.
@@ -200,6 +256,16 @@ extension RecordOutcome {
 }
 
 extension ItemOutcome {
+    fileprivate var withoutValues: ItemOutcome {
+        switch self {
+        case .failed(let error, _): return .failed(error, serverRecord: nil)
+        case .deleted: return .deleted
+        case .saved(var saved):
+            saved.mergedFields = nil
+            return .saved(saved)
+        }
+    }
+
     fileprivate var withoutReason: ItemOutcome {
         guard case .failed(let error, let record) = self else { return self }
         return .failed(ServiceError(error.code, ""), serverRecord: record)

@@ -145,6 +145,7 @@ struct RepairPartsTests {
         var note = Fixture.note
         for place in note.fields.indices where note.fields[place].name == "rank" { note.fields[place].indexes = [] }
         try shard.apply(Fixture.install(2, Schema(types: [note, Fixture.secret, Fixture.bare])))
+        try shard.setTime(1 << 40)
         let command = Maintain(time: 1 << 40, rowsMax: 10)
         #expect(try shard.apply(.maintain(command)) == .maintained(hasMore: true))
         #expect(try shard.count("SELECT count(*) FROM job") == 1)

@@ -169,24 +169,30 @@ struct RulesTests {
             ])
     }
 
-    @Test("keys are kept 24 hours of shard time; maintenance removes expired ones")
+    @Test("outcomes are kept 24 hours of shard time; then maintenance removes them, and their keys are too old")
     func expiry() throws {
         let zone = Fixture.annsDefault
         let day: Int64 = 86_400_000
         for number in 0..<25 {
             _ = try shard.modify(zone, time: 0, idempotency: key(UInt8(number)), .make(.forceDelete, "x"))
         }
-        #expect(
-            try shard.modify(zone, time: day + 1000, idempotency: key(3), .make(.create, "a")).refusal?.code
-                == .badRequest)
-        #expect(try shard.count("SELECT count(*) FROM idempotency") == 25)
+        let dated = key(30, at: 1)
+        _ = try shard.modify(zone, time: 2, idempotency: dated, .make(.forceDelete, "x"))
+        #expect(try shard.count("SELECT count(*) FROM idempotency") == 26)
+        #expect(try shard.count("SELECT count(*) FROM idempotency_use") == 1)
         #expect(try shard.queue.read { try RecordTables.hasWork(now: day - 1, in: $0) } == false)
         #expect(try shard.queue.read { try RecordTables.hasWork(now: day, in: $0) })
-        for left in [15, 5, 0] {
+        try shard.setTime(day + 10)
+        for left in [16, 6, 0] {
             let outcome = try shard.apply(.maintain(Maintain(time: day, rowsMax: 10)))
             #expect(outcome == .maintained(hasMore: left > 0))
             #expect(try shard.count("SELECT count(*) FROM idempotency") == left)
         }
+        #expect(try shard.count("SELECT count(*) FROM idempotency_use") == 0)
+        // What was forgotten is not done again, whatever the clock of the command says.
+        #expect(
+            try shard.modify(zone, time: 2, idempotency: dated, .make(.create, "a")).refusal?.code == .badRequest)
+        #expect(try shard.modify(zone, time: 2, idempotency: key(31, at: 2), .make(.forceDelete, "x")).codes == [nil])
         let now = 10 * day
         let old = try shard.modify(zone, time: now, idempotency: key(1, at: now - day - 1), .make(.create, "a"))
         #expect(old.refusal?.code == .badRequest)

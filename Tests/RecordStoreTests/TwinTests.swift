@@ -132,12 +132,13 @@ struct TwinTests {
 
 extension RecordTwin {
     mutating func apply(_ command: RecordCommand) -> RecordOutcome {
+        stamp = time
         switch command {
-        case .modifyRecords(let command): modifyRecords(command)
-        case .modifyZone(let command): modifyZone(command)
-        case .installSchema(let command): install(command)
-        case .maintain(let command): maintain(command)
-        case .quota(let command): quota(command)
+        case .modifyRecords(let command): return modifyRecords(command)
+        case .modifyZone(let command): return modifyZone(command)
+        case .installSchema(let command): return install(command)
+        case .maintain(let command): return maintain(command)
+        case .quota(let command): return quota(command)
         }
     }
 }

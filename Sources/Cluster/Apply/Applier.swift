@@ -294,6 +294,7 @@ package final class Applier: Sendable {
         let new = try SnapshotInstall.replaceDatabase(
             at: databasePath, by: path, mark: mark, old: old, options: databaseOptions)
         state.withLock { $0.database = new }
+        try new.write { try machine.upgradeTables(in: $0) }
         try new.read { try machine.didReplace($0) }
     }
 }

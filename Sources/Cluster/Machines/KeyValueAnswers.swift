@@ -4,44 +4,88 @@ import RecordModel
 
 /// Reads of the key-value sidecar, as the JSON that the edge passes on.
 enum KeyValueAnswers {
+    /// Bytes of JSON after which a page of `list`, `changes` or `watch` ends. A page has one value at least.
+    ///
+    /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every page
+    /// fits a frame between nodes.
+    static let pageBytesMax = 2 << 20
+    /// Bytes of JSON of the values that `get` was asked for, if they are several.
+    static let getBytesMax = 6 << 20
+
+    private static let tooMuch = ServiceError(
+        .badRequest, "the values asked for are too large for one answer; ask for fewer keys, or list the store by pages"
+    )
+
     static func answer(_ read: ShardRead.KeyValueRead, of store: StoreKey, in db: Database) throws -> ReadAnswer {
-        var writer = JSONWriter()
         switch read {
-        case .get(let keys):
-            let entries = try KeyValueTables.get(keys, of: store, in: db)
-            writer.object { Self.write(entries, to: &$0) }
-        case .list(let after):
-            let page = try KeyValueTables.list(store, after: after, in: db)
-            let usage = try KeyValueTables.usage(of: store, in: db)
-            writer.object { writer in
-                Self.write(page.entries, to: &writer)
-                if let next = page.next { writer.member("after", next) }
-                writer.key("usage")
-                writer.object { usage.write(to: &$0) }
-            }
-        case .usage:
-            let usage = try KeyValueTables.usage(of: store, in: db)
-            writer.object { writer in
-                usage.write(to: &writer)
-                writer.key("limits")
-                writer.object { Self.write(.standard, to: &$0) }
-            }
-        case .changes(let since, let limit):
-            switch try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) {
-            case .invalidToken:
-                return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
-            case .expired(let reason):
-                var answer = ShardAnswer([])
-                answer.expiry = reason
-                return .found(answer)
-            case .page(let page):
-                writer.object { Self.write(page, to: &$0) }
-                var answer = ShardAnswer(writer.bytes, cursor: Array(page.token.utf8), hasMore: page.isMoreComing)
-                answer.changes = page.changes.count
-                return .found(answer)
-            }
+        case .get(let keys): try get(keys, of: store, in: db)
+        case .list(let after): try list(store, after: after, in: db)
+        case .usage: try usage(of: store, in: db)
+        case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, in: db)
+        }
+    }
+
+    private static func get(_ keys: [String], of store: StoreKey, in db: Database) throws -> ReadAnswer {
+        var page = JSONPage(bytesMax: getBytesMax)
+        _ = try KeyValueTables.get(keys, of: store, in: db) { entry in page.take { write(entry, to: &$0) } }
+        if page.isFull { return .refused(tooMuch) }
+        var writer = JSONWriter()
+        writer.object { page.write("values", to: &$0) }
+        return .found(ShardAnswer(writer.bytes))
+    }
+
+    private static func list(_ store: StoreKey, after: String?, in db: Database) throws -> ReadAnswer {
+        var page = JSONPage(bytesMax: pageBytesMax)
+        let list = try KeyValueTables.list(store, after: after, in: db) { entry in
+            page.take { write(entry, to: &$0) }
+        }
+        let usage = try KeyValueTables.usage(of: store, in: db)
+        var writer = JSONWriter()
+        writer.object { writer in
+            page.write("values", to: &writer)
+            if let next = list.next { writer.member("after", next) }
+            writer.key("usage")
+            writer.object { usage.write(to: &$0) }
         }
         return .found(ShardAnswer(writer.bytes))
+    }
+
+    private static func usage(of store: StoreKey, in db: Database) throws -> ReadAnswer {
+        let usage = try KeyValueTables.usage(of: store, in: db)
+        var writer = JSONWriter()
+        writer.object { writer in
+            usage.write(to: &writer)
+            writer.key("limits")
+            writer.object { write(.standard, to: &$0) }
+        }
+        return .found(ShardAnswer(writer.bytes))
+    }
+
+    private static func changes(
+        of store: StoreKey, since: String?, limit: Int, in db: Database
+    ) throws -> ReadAnswer {
+        var rendered = JSONPage(bytesMax: pageBytesMax)
+        let feed = try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) { change in
+            rendered.take { write(change, to: &$0) }
+        }
+        switch feed {
+        case .invalidToken:
+            return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
+        case .expired(let reason):
+            var answer = ShardAnswer([])
+            answer.expiry = reason
+            return .found(answer)
+        case .page(let page):
+            var writer = JSONWriter()
+            writer.object { writer in
+                rendered.write("changes", to: &writer)
+                writer.member("syncToken", page.token)
+                writer.member("moreComing", page.isMoreComing)
+            }
+            var answer = ShardAnswer(writer.bytes, cursor: Array(page.token.utf8), hasMore: page.isMoreComing)
+            answer.changes = page.changes.count
+            return .found(answer)
+        }
     }
 
     /// By the names that refusals have.
@@ -54,41 +98,59 @@ enum KeyValueAnswers {
         for (rule, amount) in amounts { writer.member(rule.name, integer: Int64(amount)) }
     }
 
-    private static func write(_ entries: [KeyValueEntry], to writer: inout JSONWriter) {
-        writer.key("values")
-        writer.array { writer in
-            for entry in entries {
-                writer.object { writer in
-                    writer.member("key", entry.key)
-                    writer.key("value")
-                    entry.value.write(to: &writer)
-                    writer.member("version", entry.version.description)
-                    writer.member("modified", integer: entry.modified)
-                    if let device = entry.device { writer.member("device", device) }
-                }
-            }
+    private static func write(_ entry: KeyValueEntry, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("key", entry.key)
+            writer.key("value")
+            entry.value.write(to: &writer)
+            writer.member("version", entry.version.description)
+            writer.member("modified", integer: entry.modified)
+            if let device = entry.device { writer.member("device", device) }
         }
     }
 
-    private static func write(_ page: KeyValuePage, to writer: inout JSONWriter) {
-        writer.key("changes")
-        writer.array { writer in
-            for change in page.changes {
-                writer.object { writer in
-                    writer.member("key", change.key)
-                    if let value = change.value {
-                        writer.key("value")
-                        value.write(to: &writer)
-                    } else {
-                        writer.member("deleted", true)
-                    }
-                    writer.member("version", change.version.description)
-                    writer.member("modified", integer: change.modified)
-                    if let device = change.device { writer.member("device", device) }
-                }
+    private static func write(_ change: KeyValueChange, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("key", change.key)
+            if let value = change.value {
+                writer.key("value")
+                value.write(to: &writer)
+            } else {
+                writer.member("deleted", true)
             }
+            writer.member("version", change.version.description)
+            writer.member("modified", integer: change.modified)
+            if let device = change.device { writer.member("device", device) }
         }
-        writer.member("syncToken", page.token)
-        writer.member("moreComing", page.isMoreComing)
+    }
+}
+
+/// The elements of an array in JSON, as many as fit.
+private struct JSONPage {
+    let bytesMax: Int
+    private var writer = JSONWriter()
+    /// Whether an element was refused.
+    private(set) var isFull = false
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    /// Takes an element where it fits; the first one always.
+    /// - Returns: whether it was taken.
+    mutating func take(_ render: (inout JSONWriter) -> Void) -> Bool {
+        var element = JSONWriter()
+        render(&element)
+        let isFirst = writer.bytes.isEmpty
+        guard isFirst || writer.bytes.count + element.bytes.count < bytesMax else {
+            isFull = true
+            return false
+        }
+        writer.raw(element.bytes)
+        return true
+    }
+
+    /// Writes the array as a member of an object.
+    func write(_ name: String, to writer: inout JSONWriter) {
+        writer.key(name)
+        writer.raw(Array("[".utf8) + self.writer.bytes + Array("]".utf8))
     }
 }

@@ -38,6 +38,8 @@ struct ShardAnswers {
             ) { ShardAnswer(ShardList($0).encoded()) }
         case .usage(let request): .found(ShardAnswer(try RecordTables.usage(request, in: db).encoded()))
         case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
+        case .earlierOutcome(let command):
+            .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
         case .keyValue(let store, let read): try KeyValueAnswers.answer(read, of: store, in: db)
         }
     }

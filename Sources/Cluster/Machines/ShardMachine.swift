@@ -48,6 +48,11 @@ package final class ShardMachine: StateMachine {
         try KeyValueTables.create(in: db)
     }
 
+    package func upgradeTables(in db: Database) throws {
+        try RecordTables.upgrade(in: db)
+        try StoredValues.read { try KeyValueTables.upgrade(in: db) }
+    }
+
     package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
         try StoredValues.read { try applyAll(commands, in: db) }
     }
@@ -86,7 +91,8 @@ package final class ShardMachine: StateMachine {
             if case .maintained(let hasMore) = outcome { isDue = hasMore }
             return outcome.encoded()
         case .keyValue(let command):
-            let outcome = try KeyValueTables.apply(command, in: db)
+            let time = transaction.observe(command.time)
+            let outcome = try KeyValueTables.apply(command, at: time, in: db)
             if case .applied = outcome { state.withLock { $0.pendingStores.append(command.store) } }
             return outcome.encoded()
         case .startIncarnation(let incarnation):
@@ -138,7 +144,8 @@ package final class ShardMachine: StateMachine {
     }
 
     package func findWork(now: Int64, in db: Database) throws {
-        if try state.withLock(\.tables).hasWork(now: now, in: db) { state.withLock { $0.isDue = true } }
+        let isDue = try RecordTables.isAstray(from: now, in: db) || state.withLock(\.tables).hasWork(now: now, in: db)
+        if isDue { state.withLock { $0.isDue = true } }
     }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {

@@ -34,6 +34,7 @@ extension ShardRead: WireCodable {
             writer.field(13, key.environment.rawValue)
         case .usage(let request): writer.field(14) { request.encode(to: &$0) }
         case .ledger(let database): writer.field(17) { database.encode(to: &$0) }
+        case .earlierOutcome(let command): writer.field(30) { command.encode(to: &$0) }
         }
     }
 
@@ -84,6 +85,7 @@ extension ShardRead: WireCodable {
                 read = .indexes(try parts.key(try reader.string(), field: 13), schemaVersion: parts.version)
             case 14: read = .usage(try reader.message())
             case 17: read = .ledger(try reader.message())
+            case 30: read = .earlierOutcome(try reader.message())
             default: try reader.skip()
             }
         }

@@ -27,6 +27,8 @@ package enum ShardRead: Sendable {
     case usage(UsageRequest)
     /// `LedgerState`.
     case ledger(DatabaseKey)
+    /// The `RecordOutcome` that a request got when it came first; nothing where its idempotency key is not remembered.
+    case earlierOutcome(ModifyRecords)
     /// A JSON object.
     case keyValue(StoreKey, KeyValueRead)
 

@@ -4,6 +4,10 @@ package import GRDB
 package protocol StateMachine: Sendable {
     /// Creates the tables in a new database.
     func createTables(in db: Database) throws
+    /// Brings the tables of an earlier version to what `createTables` makes; does nothing where they are. Called before
+    /// anything else once a database is opened or installed. What it makes must follow from the rows alone: replicas do
+    /// it at different moments.
+    func upgradeTables(in db: Database) throws
     /// Applies commands in order, within the open transaction, and returns the outcome of each, encoded.
     /// - Throws: only what this replica's disk does wrong; a bad command has an outcome that says so.
     func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]]
@@ -25,6 +29,7 @@ package protocol StateMachine: Sendable {
 }
 
 extension StateMachine {
+    package func upgradeTables(in db: Database) throws {}
     package func maintenance(now: Int64) -> [UInt8]? { nil }
     package func findWork(now: Int64, in db: Database) throws {}
 }

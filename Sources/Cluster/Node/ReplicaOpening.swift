@@ -45,6 +45,7 @@ struct ReplicaOpening {
         if try database.read({ try AppliedState.isWithoutSums(in: $0) }) {
             try database.write { try AppliedState.addSums(in: $0) }
         }
+        try database.write { try machine.upgradeTables(in: $0) }
         return try database.read { db in
             try machine.didReplace(db)
             return try AppliedState.mark(of: db)

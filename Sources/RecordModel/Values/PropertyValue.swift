@@ -36,21 +36,36 @@ package enum PropertyValue: Hashable, Sendable {
         self = .dictionary(sorted)
     }
 
+    /// The least that a member of an array or dictionary counts for, in bytes, and the least for a dictionary's key.
+    package static let memberBytesMin = 8
+
     /// What the value counts for, in bytes: text in UTF-8, data as it is, 8 for a number or a date, 1 for a Bool, the
-    /// sum of what it holds for an array or a dictionary, whose keys count too.
+    /// sum of what it holds for an array or a dictionary.
+    ///
+    /// Each member and each key inside a value counts at least `memberBytesMin`. An array or dictionary that is a member
+    /// counts that much beside what it holds. So nothing inside a value is free: the limit of a store's bytes also limits
+    /// how many members the store has.
     package var sizeBytes: Int {
         switch self {
         case .string(let text): text.utf8.count
         case .data(let bytes): bytes.count
         case .int64, .double, .date: 8
         case .bool: 1
-        case .array(let members): members.reduce(0) { $0 + $1.sizeBytes }
-        case .dictionary(let entries): entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.sizeBytes }
+        case .array(let members): members.reduce(0) { $0 + $1.memberBytes }
+        case .dictionary(let entries):
+            entries.reduce(0) { $0 + max(Self.memberBytesMin, $1.key.utf8.count) + $1.value.memberBytes }
         }
     }
 
-    /// How many values are in it, at any depth; the value itself is not counted. Empty members have no size, so this
-    /// is what bounds them.
+    /// What the value counts for as a member of another.
+    private var memberBytes: Int {
+        switch self {
+        case .array, .dictionary: Self.memberBytesMin + sizeBytes
+        case .string, .data, .int64, .double, .date, .bool: max(Self.memberBytesMin, sizeBytes)
+        }
+    }
+
+    /// How many values are in it, at any depth; the value itself is not counted.
     package var memberCount: Int {
         switch self {
         case .string, .data, .int64, .double, .date, .bool: 0

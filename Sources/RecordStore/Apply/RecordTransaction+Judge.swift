@@ -4,15 +4,14 @@ import RecordModel
 extension RecordTransaction {
     /// The table of `reference/web-services.md` section 9.
     func judge(_ operation: RecordChange, _ judged: JudgedRecord) throws -> Verdict {
-        let length = operation.recordName.count
-        guard length >= 1, length <= Limits.nameLengthMax else {
-            return .fail(
-                .init(.badRequest, "recordName has \(length) characters, 1 to \(Limits.nameLengthMax) are allowed"), nil
-            )
+        let type = operation.recordType.flatMap { judged.batch.schema.byName[$0]?.definition }
+        if let refusal = operation.refusal(as: type, by: judged.caller, in: judged.batch.command.zone) {
+            return .fail(refusal, nil)
         }
         switch operation.kind {
         case .create:
-            return judged.live == nil ? try judgeCreation(operation, judged) : try judgeClash(operation, judged)
+            if judged.live == nil { return try judgeCreation(operation, judged) }
+            return .fail(.init(.exists, "record to insert already exists"), try readable(judged))
         case .forceUpdate, .forceReplace:
             return judged.live == nil ? try judgeCreation(operation, judged) : try judgeChange(operation, judged)
         case .update, .replace:
@@ -30,26 +29,17 @@ extension RecordTransaction {
                 .init(.badRequest, "recordType is missing: \(operation.kind) may have to create the record"), nil)
         }
         guard let type = judged.batch.schema.byName[typeName] else { return .fail(Self.unknownType(typeName), nil) }
-        if let refusal = UsersRules.refusalToCreate(operation.recordName, type: type, judged) {
+        let zone = judged.batch.command.zone
+        if let refusal = UsersRules.refusalToCreate(
+            operation.recordName, type: type.definition, by: judged.caller, in: zone)
+        {
             return .fail(refusal, nil)
         }
-        if !type.isUsers, let denial = denialToCreate(type, judged) { return .fail(denial, nil) }
-        return try planSave(operation, type: type, judged)
-    }
-
-    private func judgeClash(_ operation: RecordChange, _ judged: JudgedRecord) throws -> Verdict {
-        if let type = operation.recordType.flatMap({ judged.batch.schema.byName[$0] }), !type.isUsers,
-            let denial = denialToCreate(type, judged)
-        {
-            return .fail(denial, nil)
+        // The creator of a record to be is its creator: `_creator` may be granted creation.
+        guard type.isUsers || judged.permissions(type, isCreator: true).contains(.create) else {
+            return .fail(RecordChange.mayNotCreate(type.definition), nil)
         }
-        return .fail(.init(.exists, "record to insert already exists"), try readable(judged))
-    }
-
-    /// The creator of a record to be is its creator: `_creator` may be granted creation.
-    private func denialToCreate(_ type: InstalledType, _ judged: JudgedRecord) -> ServiceError? {
-        if judged.permissions(type, isCreator: true).contains(.create) { return nil }
-        return ServiceError(.accessDenied, "no permission to create records of type \(type.definition.name)")
+        return try planSave(operation, type: type, judged)
     }
 
     /// Existence, then permission, then the tag; nil if the operation may go on.
@@ -102,7 +92,7 @@ extension RecordTransaction {
             ? UsersRules.mayWrite(live.row.name, judged)
             : judged.permissions(live.type, isCreator: judged.isCreator).contains(.write)
         if mayWrite { return nil }
-        return .fail(.init(.accessDenied, "no permission to change the record"), nil)
+        return .fail(RecordChange.mayNotChange, nil)
     }
 
     /// The stored record, if the caller may read it and the outcome has room for it.

@@ -4,38 +4,30 @@ import RecordModel
 
 extension RecordTransaction {
     func modifyRecords(_ command: ModifyRecords) throws -> RecordOutcome {
-        if let idempotency = command.idempotency,
-            let earlier = try earlierOutcome(idempotency, in: command.zone.database)
-        {
-            return earlier
-        }
+        if let earlier = try earlierOutcome(of: command) { return earlier }
         let database = try openDatabase(command.zone.database)
         guard database.version == command.schemaVersion else { return .needsSchema(installed: database.version) }
-        if let refusal = try refusal(of: command) { return .refused(refusal) }
-
-        let batch = Batch(
-            command: command, database: database,
-            schema: try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none,
-            zone: try openZone(command.zone), callerID: try knownUserID(command.caller))
-        batch.growth = command.quota.map { GrowthLimit($0, database: database.row) }
-        let outcome = try outcome(of: batch)
+        if let refusal = command.refusal { return .refused(refusal) }
+        let outcome = try perform(command, in: database)
         if case .needsAllotment = outcome { return outcome }
         if let idempotency = command.idempotency {
+            let names = if case .refused = outcome { [String]() } else { command.operations.map(\.recordName) }
+            let outcome = RememberedOutcome(outcome, names: names)
             try remember(outcome, of: idempotency, in: command.zone.database)
         }
         return outcome
     }
 
-    /// Why the whole request fails; nil if its operations are to be judged.
-    private func refusal(of command: ModifyRecords) throws -> ServiceError? {
-        let zone = command.zone
-        if let refusal = ZoneRules.refusal(of: command.caller, in: zone) { return refusal }
-        guard command.operations.count <= Limits.operationsMax else {
-            return ServiceError(
-                .badRequest, "\(command.operations.count) operations in one request, at most \(Limits.operationsMax)")
+    private func perform(_ command: ModifyRecords, in database: OpenDatabase) throws -> RecordOutcome {
+        if !command.zone.isDefault, try openZone(command.zone) == nil {
+            return .refused(ZoneRules.notFound(command.zone))
         }
-        if !zone.isDefault, try openZone(zone) == nil { return ZoneRules.notFound(zone) }
-        return nil
+        let batch = Batch(
+            command: command, database: database,
+            schema: try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none,
+            zone: try openZone(command.zone), callerID: try knownUserID(command.caller))
+        batch.growth = command.quota.map { GrowthLimit($0, database: database.row) }
+        return try outcome(of: batch)
     }
 
     /// Operations apply in order, each seeing the ones before. A request in which no operation can meet another, and of

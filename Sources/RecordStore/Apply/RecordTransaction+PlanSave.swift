@@ -17,10 +17,7 @@ extension RecordTransaction {
             }
             fields[change.name] = change.value
         }
-        guard fields.sizeBytes <= Limits.recordSizeBytesMax else {
-            return .fail(
-                .init(.badRequest, "record is \(fields.sizeBytes) bytes, at most \(Limits.recordSizeBytesMax)"), nil)
-        }
+        if let refusal = RecordChange.refusal(ofRecordBytes: fields.sizeBytes) { return .fail(refusal, nil) }
         let mayHaveEdges = type.hasReferences || type.hasStrayFields || (judged.live == nil && body != nil)
         let storedEdges = mayHaveEdges ? body.map(Edge.all) ?? [] : []
         let edges = type.hasReferences ? Edge.all(in: fields) : []
@@ -141,16 +138,18 @@ enum UsersRules {
 
     /// A user's record is made by that user, under the user's record name, in public data; no grant is needed. Names
     /// that begin with `_` are for nothing else.
-    static func refusalToCreate(_ name: String, type: InstalledType, _ judged: JudgedRecord) -> ServiceError? {
-        guard type.isUsers else {
+    static func refusalToCreate(
+        _ name: String, type: RecordType, by caller: Caller, in zone: ZoneKey
+    ) -> ServiceError? {
+        guard type.name == RecordType.usersName else {
             guard name.utf8.first == UInt8(ascii: "_") else { return nil }
             return ServiceError(
                 .badRequest, "recordName \(name) begins with _: such names are for \(RecordType.usersName) only")
         }
-        guard judged.batch.command.zone.database.scope == .public else {
+        guard zone.database.scope == .public else {
             return ServiceError(.badRequest, "records of type \(RecordType.usersName) are in the public database only")
         }
-        guard let user = judged.caller.user, Array(user.utf8) == Array(name.utf8) else {
+        guard let user = caller.user, Array(user.utf8) == Array(name.utf8) else {
             return ServiceError(
                 .accessDenied,
                 "a record of type \(RecordType.usersName) is made by its own user, under the user's record name")

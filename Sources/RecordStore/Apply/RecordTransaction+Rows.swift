@@ -71,7 +71,7 @@ extension RecordTransaction {
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
         let incarnation = max(incarnationFloor, (earlier?.incarnation ?? 0) + 1)
         try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(
-            .integer(databaseID), .text(key.name), .integer(incarnation), .integer(time), .integer(ZoneLife.live))
+            .integer(databaseID), .text(key.name), .integer(incarnation), .integer(stamp), .integer(ZoneLife.live))
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
             try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(earlier.id))

@@ -34,26 +34,26 @@ extension RecordTransaction {
         let sequence = nextSequence(zone)
         let userID = try writer(batch)
         zone.count(plan.growth)
-        let modified = Stamp(timestamp: time, user: try names.name(userID))
+        let modified = Stamp(timestamp: stamp, user: try names.name(userID))
         let body = SQLValue.blob(plan.body)
         var after = IndexedRecord(
             name: plan.name, sequence: sequence, created: modified, modified: modified, fields: plan.fields)
         let recordID: Int64
         if let row = plan.row {
             recordID = row.id
-            let createdAt = plan.storedFields == nil ? time : row.createdAt
+            let createdAt = plan.storedFields == nil ? stamp : row.createdAt
             let createdBy = plan.storedFields == nil ? userID : row.createdBy
             after.created = Stamp(timestamp: createdAt, user: try names.name(createdBy))
             if row.isDeleted { zone.row.tombstones -= 1 }
             try statements.updateRecord.run(
-                .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(time),
+                .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
                 .integer(userID), .integer(0), body, .integer(recordID))
             let before = try plan.storedFields.map { try indexedRecord(row, fields: $0) }
             try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: before, to: after)
         } else {
             try statements.insertRecord.run(
-                .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(time),
-                .integer(userID), .integer(time), .integer(userID), body)
+                .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(stamp),
+                .integer(userID), .integer(stamp), .integer(userID), body)
             recordID = db.lastInsertedRowID
             try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: nil, to: after)
         }
@@ -87,7 +87,7 @@ extension RecordTransaction {
         zone.row.tombstones += 1
         zone.count(.zero - row.size)
         try statements.updateRecord.run(
-            .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(time),
+            .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))
     }
 }

@@ -5,25 +5,29 @@ import RecordModel
 extension RecordTransaction {
     func modifyZone(_ command: ModifyZone) throws -> RecordOutcome {
         let key = command.zone
-        if let idempotency = command.idempotency, let earlier = try earlierOutcome(idempotency, in: key.database) {
-            return earlier
-        }
+        if let earlier = try earlierOutcome(of: command) { return earlier }
         let installed = try openDatabase(key.database).version
         guard installed >= command.schemaVersion else { return .needsSchema(installed: installed) }
         if let refusal = Self.refusal(of: command) { return .refused(refusal) }
-        let outcome: RecordOutcome
+        let outcome = try perform(command)
+        if let idempotency = command.idempotency {
+            try remember(RememberedOutcome(outcome), of: idempotency, in: key.database)
+        }
+        return outcome
+    }
+
+    private func perform(_ command: ModifyZone) throws -> RecordOutcome {
+        let key = command.zone
         let live = try openZone(key)
         switch command.kind {
         case .create:
             if live == nil, let refusal = try refusalOfZone(in: key.database) { return .refused(refusal) }
-            outcome = .zone(.exists(try (live ?? makeCustomZone(key)).row.described(as: key.name)))
+            return .zone(.exists(try (live ?? makeCustomZone(key)).row.described(as: key.name)))
         case .delete:
             guard let live else { return .refused(ZoneRules.notFound(key)) }
             try retire(live)
-            outcome = .zone(.deleted)
+            return .zone(.deleted)
         }
-        if let idempotency = command.idempotency { try remember(outcome, of: idempotency, in: key.database) }
-        return outcome
     }
 
     private static func refusal(of command: ModifyZone) -> ServiceError? {
@@ -72,6 +76,9 @@ extension RecordTransaction {
         for sql in [
             """
             DELETE FROM idempotency WHERE database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
+            DELETE FROM idempotency_use WHERE database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
             UPDATE zone SET state = 1, changed_at = 0, bytes = 0, records = 0

@@ -14,9 +14,14 @@ package final class RecordTransaction {
     var userIDs: [String: Int64] = [:]
     var databases: [DatabaseKey: OpenDatabase] = [:]
     var zones: [ZoneKey: OpenZone] = [:]
-    /// The greatest command time so far, in milliseconds.
-    var time: Int64
+    /// The shard's time in milliseconds, which follows that of its commands (`ShardClock`): what is forgotten is old by it.
+    private(set) var time: Int64
     private var storedTime: Int64
+    /// What the changes of the command at hand are stamped with.
+    private(set) var stamp: Int64 = 0
+    /// The time of the last dated idempotency key whose outcome was forgotten; no later one may be applied again.
+    var forgotten: Int64
+    private var storedForgotten: Int64
     var incarnationFloor: Int64
     /// Counts the commands of this transaction.
     var commandNumber = 0
@@ -39,27 +44,38 @@ package final class RecordTransaction {
         statements = try WriteStatements(db)
         names = StampNames(db)
         let state = try SQLStatement(
-            cached: "SELECT time, incarnation_floor, \(Job.exist) FROM record_state", in: db
-        ).first { ($0.integer(0), $0.integer(1), $0.integer(2) != 0) }
-        (storedTime, incarnationFloor, hasJobs) = state ?? (0, 1, false)
+            cached: "SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state", in: db
+        ).first { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3) != 0) }
+        (storedTime, incarnationFloor, storedForgotten, hasJobs) = state ?? (0, 1, 0, false)
         time = storedTime
+        forgotten = storedForgotten
+    }
+
+    /// Lets the time of a command move the shard's.
+    /// - Returns: the shard's time from now on.
+    @discardableResult
+    package func observe(_ command: Int64, stepMax: Int64 = ShardClock.stepMax) -> Int64 {
+        stamp = ShardClock.stamp(of: command, notBefore: time)
+        time = ShardClock.time(time, after: command, stepMax: stepMax)
+        return time
     }
 
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
         commandNumber += 1
+        stamp = time
         switch command {
         case .modifyRecords(let command):
-            time = max(time, command.time)
+            observe(command.time)
             return try modifyRecords(command)
         case .modifyZone(let command):
-            time = max(time, command.time)
+            observe(command.time)
             return try modifyZone(command)
         case .installSchema(let command):
             return try installSchema(command)
         case .maintain(let command):
-            time = max(time, command.time)
+            observe(command.time, stepMax: ShardClock.maintenanceStepMax)
             return try maintain(command)
         case .quota(let command):
             return try apply(command)
@@ -68,9 +84,10 @@ package final class RecordTransaction {
 
     /// Writes what was kept back; the caller commits afterwards.
     package func finish() throws {
-        if time != storedTime {
-            try SQLStatement(cached: "UPDATE record_state SET time = ?", in: db).run(.integer(time))
-            storedTime = time
+        if (time, forgotten) != (storedTime, storedForgotten) {
+            try SQLStatement(cached: "UPDATE record_state SET time = ?, forgotten = ?", in: db)
+                .run(.integer(time), .integer(forgotten))
+            (storedTime, storedForgotten) = (time, forgotten)
         }
         for zone in zones.values where zone.isChanged { try write(zone) }
         for database in databases.values where database.isChanged {

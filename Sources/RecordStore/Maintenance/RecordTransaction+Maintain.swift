@@ -104,6 +104,14 @@ extension RecordTables {
         return found ?? false
     }
 
+    /// Whether the shard's time is so far from a clock that maintenance is to move it. A shard that nothing was written to has
+    /// no time.
+    package static func isAstray(from now: Int64, in db: Database) throws -> Bool {
+        let time = try SQLStatement(cached: "SELECT time FROM record_state", in: db).first { $0.integer(0) } ?? 0
+        let (distance, isFar) = now.subtractingReportingOverflow(time)
+        return time != 0 && (isFar || distance.magnitude > UInt64(ShardClock.maintenanceStepMax))
+    }
+
     /// Whether maintenance has something to do at a time; see the static form.
     package func hasWork(now: Int64, retention: Retention = Retention(), in db: Database) throws -> Bool {
         try Self.hasWork(now: now, retention: retention, in: db)

@@ -123,22 +123,4 @@ extension RecordTransaction {
         zone.row.tombstones -= Int64(tombstones.count)
         zone.isChanged = true
     }
-
-    /// Removes what is remembered of requests whose keys are too old to be used again.
-    func purgeIdempotency(budget: Int) throws -> Int {
-        let old = try SQLStatement(
-            cached: """
-                SELECT id, length(outcome) FROM idempotency WHERE expires <= ? ORDER BY expires, id LIMIT ?
-                """, in: db
-        ).all(.integer(time), .integer(Int64(budget))) { (id: $0.integer(0), bytes: Int($0.integer(1))) }
-        var count = 0
-        // Outcomes may carry records; these rows have 4 MB of their own, whatever jobs read.
-        var bytes = 0
-        for row in old where bytes < Self.partBytesMax {
-            try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
-            count += 1
-            bytes += row.bytes
-        }
-        return count
-    }
 }

@@ -5,7 +5,7 @@ extension RecordTransaction {
     func apply(_ command: QuotaCommand) throws -> RecordOutcome {
         switch command {
         case .grant(let grant):
-            time = max(time, grant.time)
+            observe(grant.time)
             return try apply(grant)
         case .credit(let credit): return try apply(credit)
         case .release(let release): return .quota(try apply(release))

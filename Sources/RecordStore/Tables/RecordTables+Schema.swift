@@ -7,6 +7,19 @@ extension RecordTables {
     /// (greatest + 1), so replicas that applied the same commands hold the same rows.
     package static func create(in db: Database) throws {
         try db.execute(sql: statements)
+        try db.execute(sql: rememberedUse)
+    }
+
+    /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
+    package static func upgrade(in db: Database) throws {
+        guard try !db.tableExists("idempotency_use") else { return }
+        try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
+        try db.execute(sql: rememberedUse)
+        try db.execute(
+            sql: """
+                INSERT INTO idempotency_use
+                SELECT database, caller, sum(\(RememberedOutcome.rowBytes)) FROM idempotency GROUP BY database, caller
+                """)
     }
 
     /// Every table and the columns that order its rows.
@@ -14,14 +27,23 @@ extension RecordTables {
         ("record_state", "id"), ("schema", "id"), ("record_type", "id"), ("field_index", "id"), ("user", "id"),
         ("database", "id"), ("ledger", "database"), ("ledger_share", "database, shard"), ("zone", "id"),
         ("record", "id"), ("edge", "zone, target, action, source"),
-        ("job", "id"), ("stray", "type, field"), ("idempotency", "id"),
+        ("job", "id"), ("stray", "type, field"), ("idempotency", "id"), ("idempotency_use", "database, caller"),
         ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
         ("index_missing", "field, zone, record"),
     ]
 
+    /// How many bytes the rows of `idempotency` take, of each caller in a database.
+    private static let rememberedUse = """
+        CREATE TABLE idempotency_use (
+            database INTEGER NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL,
+            PRIMARY KEY (database, caller)) WITHOUT ROWID;
+        """
+
     private static let statements = """
-        CREATE TABLE record_state (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, incarnation_floor INTEGER NOT NULL);
-        INSERT INTO record_state VALUES (1, 0, 1);
+        CREATE TABLE record_state (
+            id INTEGER PRIMARY KEY, time INTEGER NOT NULL, incarnation_floor INTEGER NOT NULL,
+            forgotten INTEGER NOT NULL DEFAULT 0);
+        INSERT INTO record_state VALUES (1, 0, 1, 0);
         CREATE TABLE schema (
             id INTEGER PRIMARY KEY, container TEXT NOT NULL, environment INTEGER NOT NULL, version INTEGER NOT NULL,
             generation INTEGER NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL,

@@ -72,6 +72,8 @@ package struct Preferences: Sendable {
                 try RequestIdentity.key(text, now: now)
             },
             device: device)
+        // What can only be refused is not logged.
+        if let refusal = KeyValueLimits.standard.problem(with: command) { throw RequestFailure(refusal) }
         let bytes = try await service.submit(.keyValue(command), to: group, by: deadline)
         switch try unpacked(bytes, as: KeyValueOutcome.self) {
         case .applied(let versions, let usage): return .applied(versions: versions, usage: usage)

@@ -75,7 +75,12 @@ package struct RecordModification: Sendable {
             {
                 continue
             }
-            var answer = Answer(names: named.map(\.1), plan: plan, zone: zone)
+            let answer = Answer(operations: named, plan: plan, zone: zone)
+            if plan.changes.count < plan.items.count, let identity = request.identity,
+                let result = try await earlierResult(answer, identity)
+            {
+                return result
+            }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await result(answer, isAtomicFailure: isAtomic)
             }
@@ -84,24 +89,18 @@ package struct RecordModification: Sendable {
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic,
-                idempotency: request.identity.map { idempotency($0, plan) },
+                idempotency: request.identity.map(idempotency),
                 quota: terms, operations: plan.changes)
+            // What can only be refused is not logged.
+            if let refusal = command.refusal { throw RequestFailure(refusal) }
             let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
-            case .records(let outcomes) where outcomes.count == plan.changes.count:
-                answer.outcomes = outcomes
-                return try await result(answer, isAtomicFailure: false)
-            case .atomicFailure(let outcomes) where outcomes.count == plan.changes.count:
-                answer.outcomes = outcomes
-                return try await result(answer, isAtomicFailure: true)
             case .needsSchema(let installed):
                 try await service.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
             case .needsAllotment(let need):
                 isOverQuota = try await !service.allot(
                     need, under: terms, of: request.key, to: group, by: request.deadline)
-            case .refused(let error): throw RequestFailure(error)
-            case .quota, .zone, .schemaInstalled, .maintained, .records, .atomicFailure:
-                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            case let outcome: return try await result(answer, outcome)
             }
         }
         throw RequestFailure(
@@ -149,14 +148,11 @@ package struct RecordModification: Sendable {
         return UUIDv7(Array(key.prefix(6)) + Array(digest.prefix(10))).text
     }
 
-    /// What the shard remembers the request by: its body, and which of its operations were sent. Under another schema another
-    /// part may be, and then the remembered outcomes are not those of this request.
-    private func idempotency(_ identity: RequestIdentity, _ plan: Plan) -> IdempotencyKey {
-        var hasher = SHA256()
-        hasher.update(data: identity.bodyHash)
-        hasher.update(data: plan.items.map { if case .sent = $0 { 1 } else { 0 } })
-        return IdempotencyKey(
-            key: identity.key, bodyHash: Array(hasher.finalize()), caller: request.caller.user ?? Caller.anonymousName)
+    /// What the shard remembers the request by.
+    private func idempotency(_ identity: RequestIdentity) -> IdempotencyKey {
+        IdempotencyKey(
+            key: identity.key, bodyHash: identity.bodyHash,
+            caller: request.caller.user ?? Caller.anonymousName)
     }
 
     private func plan(
@@ -175,8 +171,14 @@ package struct RecordModification: Sendable {
                 plan.items.append(.failed(error))
                 continue
             }
-            plan.plainFields.append(Fields(change.fields))
+            let plainFields = Fields(change.fields)
             try await service.seal(&change, in: zone)
+            let type = change.recordType.flatMap { schema.type(named: $0) }
+            if let refusal = change.refusal(as: type, by: request.caller, in: zone) {
+                plan.items.append(.failed(refusal))
+                continue
+            }
+            plan.plainFields.append(plainFields)
             plan.items.append(.sent(plan.changes.count))
             plan.changes.append(change)
         }
@@ -218,11 +220,55 @@ package struct RecordModification: Sendable {
 extension RecordModification {
     /// What the result of a request is made of.
     private struct Answer {
-        var names: [String]
+        /// With the name of each one's record.
+        var operations: [(RecordOperation, String)]
         var plan: Plan
         var zone: ZoneKey
         /// One for each change; nil where nothing was sent.
         var outcomes: [ItemOutcome]?
+    }
+
+    /// The result that a request got when it came first; nil where it did not come before. Asked where a part of it would not be
+    /// sent now: the schema or the caller's rights may have changed since.
+    private func earlierResult(
+        _ answer: Answer, _ identity: RequestIdentity
+    ) async throws(RequestFailure) -> Result? {
+        var known = answer
+        known.plan = Plan()
+        for (position, (operation, name)) in answer.operations.enumerated() {
+            if case .sent(let place) = answer.plan.items[position] {
+                known.plan.plainFields.append(answer.plan.plainFields[place])
+            } else {
+                known.plan.plainFields.append(Fields())
+            }
+            known.plan.items.append(.sent(position))
+            known.plan.changes.append(
+                RecordChange(
+                    operation.kind.changeKind, name, type: operation.recordType,
+                    fields: operation.fields.map { RecordChange.FieldChange(name: $0.name, value: nil) }))
+        }
+        let command = ModifyRecords(
+            zone: answer.zone, schemaVersion: 0, caller: request.caller, time: service.now,
+            idempotency: idempotency(identity), operations: known.plan.changes)
+        let read = try await service.read(
+            .earlierOutcome(command), from: service.node.map.group(of: answer.zone), by: request.deadline)
+        guard case .found(let found) = read, !found.bytes.isEmpty else { return nil }
+        return try await result(known, try unpacked(found.bytes, as: RecordOutcome.self))
+    }
+
+    private func result(_ answer: Answer, _ outcome: RecordOutcome) async throws(RequestFailure) -> Result {
+        var answer = answer
+        switch outcome {
+        case .records(let outcomes) where outcomes.count == answer.plan.changes.count:
+            answer.outcomes = outcomes
+            return try await result(answer, isAtomicFailure: false)
+        case .atomicFailure(let outcomes) where outcomes.count == answer.plan.changes.count:
+            answer.outcomes = outcomes
+            return try await result(answer, isAtomicFailure: true)
+        case .refused(let error): throw RequestFailure(error)
+        case .quota, .zone, .schemaInstalled, .maintained, .needsSchema, .needsAllotment, .records, .atomicFailure:
+            throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        }
     }
 
     private func result(_ answer: Answer, isAtomicFailure: Bool) async throws(RequestFailure) -> Result {
@@ -231,9 +277,11 @@ extension RecordModification {
             answer.outcomes == nil
             ? try await request.currentToken(of: answer.zone, in: service)
             : try? await request.currentToken(of: answer.zone, in: service)
-        let items = zip(answer.plan.items, answer.names).map { item, name -> (String, Outcome) in
+        let items = zip(answer.plan.items, answer.operations.map(\.1)).map { item, name -> (String, Outcome) in
             switch item {
-            case .failed(let error): return (name, .failed(error))
+            case .failed(let error):
+                auditDenial(error)
+                return (name, .failed(error))
             case .sent(let position):
                 guard let outcomes = answer.outcomes else {
                     return (name, .failed(Self.nothingSaved))
@@ -247,16 +295,19 @@ extension RecordModification {
     private static let nothingSaved = ServiceError(
         .atomicError, "another operation of the batch failed; nothing was saved")
 
+    private func auditDenial(_ error: ServiceError) {
+        guard error.code == .accessDenied else { return }
+        service.audit.refused(
+            service.origin(of: request.requester), in: request.key.container, action: "records/modify",
+            subject: request.subject)
+    }
+
     private func outcome(_ outcome: ItemOutcome, at position: Int, _ answer: Answer) -> Outcome {
         let name = answer.plan.changes[position].recordName
         switch outcome {
         case .deleted: return .deleted
         case .failed(let error, let serverRecord):
-            if error.code == .accessDenied {
-                service.audit.refused(
-                    service.origin(of: request.requester), in: request.key.container, action: "records/modify",
-                    subject: request.subject)
-            }
+            auditDenial(error)
             // A record that cannot be opened does not make the conflict another one.
             let opened = serverRecord.flatMap { record in try? service.node.vault.opened(record, in: answer.zone) }
             return .failed(error, serverRecord: opened)

@@ -69,8 +69,8 @@ extension Mutant {
             "forget which batches of keys were answered",
             Edit(
                 "KeyValueStore/KeyValueTables+Apply.swift",
-                "try StoredAnswer.save(outcome, for: command, key: key, store: &store, limits: limits, in: db)",
-                "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, limits: limits, in: db) }"
+                "try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db)",
+                "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db) }"
             )),
     ]
 }
