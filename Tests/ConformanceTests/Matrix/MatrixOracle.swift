@@ -73,7 +73,10 @@ extension Matrix {
             return mayWrite ? [""] : ["ACCESS_DENIED"]
         case .updateStale, .replaceStale, .deleteStale: return mayWrite ? ["CONFLICT"] : ["ACCESS_DENIED"]
         case .updateUntagged, .replaceUntagged, .deleteUntagged: return ["BAD_REQUEST"]
-        case .updateMissing, .replaceMissing, .deleteMissing: return ["NOT_FOUND"]
+        // Callers who could not write a record of the type even if they had made it are told so, whether or not it is there.
+        case .updateMissing, .replaceMissing:
+            return may("w", who, grants, madeBy: who.user) ? ["NOT_FOUND"] : ["ACCESS_DENIED"]
+        case .deleteMissing: return ["NOT_FOUND"]
         case .forceDeleteMissing: return [""]
         case .updateOtherType: return mayWrite ? ["BAD_REQUEST"] : ["ACCESS_DENIED"]
         // What a value means is said by the record's type, which only readers can do without.
