@@ -140,14 +140,14 @@ final class ShardDatabaseTests {
 
     @Test("after a sync that failed no checkpoint is believed, and nothing is lost by it")
     func failedSync() throws {
-        try FailingSyncs.prepare()
+        try FaultyFiles.prepare()
         let database = try open()
         try insert(database)
         #expect(try database.checkpoint())
         try insert(database, 20)
-        FailingSyncs.set(true, under: folder)
+        FaultyFiles.set(.sync, isFailing: true, under: folder)
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
-        FailingSyncs.set(false, under: folder)
+        FaultyFiles.set(.sync, isFailing: false, under: folder)
         // SQLite itself would now say that all is well.
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.truncateWAL() }

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import GRDB
 import Logging
 import NIOCore
 import PeerTransport
@@ -25,7 +26,7 @@ extension Lane {
         let applier = replica.applier
         logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
         // A copy of damaged data would pass for a sound one.
-        let isSound = replica.damage == nil
+        let isSound = replica.damage.map { $0.kind == .loading } ?? true
         platform.startTask { [self] in
             let isDelivered = isSound ? await deliver(delivery, from: applier) : false
             if !isSound { try? await platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
@@ -63,6 +64,10 @@ extension Lane {
         } catch {
             logger.warning(
                 "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
+            // What the follower says is no damage here.
+            if let error = error as? DatabaseError, DataDamage.isDamage(error) {
+                eventLoop.execute { self.damaged(delivery.group, error, .reading) }
+            }
             return false
         }
     }

@@ -28,7 +28,7 @@ struct LogRecovery {
 
     /// - Returns: the index and the place to go on, synced; no tail if the log has no segment yet.
     mutating func run(_ names: [String]) throws(RaftLogError) -> (table: LogIndexTable, tail: LogTail?) {
-        let found = try disked { () throws(DiskError) in try self.find(names) }
+        let found = try find(names)
         try checkNumbers(found)
         guard let last = found.lastIndex(where: { $0.header != nil }) else {
             // The first segment gets its header before anything else happens; only later ones are prepared.
@@ -53,15 +53,25 @@ struct LogRecovery {
         return (table, tail)
     }
 
-    private func find(_ names: [String]) throws(DiskError) -> [Found] {
+    private func find(_ names: [String]) throws(RaftLogError) -> [Found] {
         var found: [Found] = []
         for number in names.compactMap(Segment.number(ofName:)).sorted() {
-            let file = try disk.open("\(folder)/\(Segment.name(number))", creating: false)
-            let bytes = try disk.bytes(of: file, at: 0, count: SegmentHeader.sizeBytes)
+            let (file, sizeBytes) = try disked { () throws(DiskError) in
+                let file = try self.disk.open("\(self.folder)/\(Segment.name(number))", creating: false)
+                return (file, try file.size())
+            }
+            let bytes = try bytes(of: file, number: number, count: SegmentHeader.sizeBytes)
             let header = SegmentHeader(bytes, logID: logID, number: number)
-            found.append(Found(number: number, file: file, sizeBytes: try file.size(), header: header))
+            found.append(Found(number: number, file: file, sizeBytes: sizeBytes, header: header))
         }
         return found
+    }
+
+    /// The first bytes of a segment.
+    private func bytes(of file: DiskFile, number: UInt64, count: Int) throws(RaftLogError) -> [UInt8] {
+        do throws(DiskError) { return try disk.bytes(of: file, at: 0, count: count) } catch {
+            throw RaftLogError(reading: error, of: Segment.name(number), at: 0)
+        }
     }
 
     /// There must be no hole, not even before a segment that is only prepared: it was the one before that was in use.
@@ -107,9 +117,7 @@ struct LogRecovery {
         _ segment: Found, until end: LogAddress
     ) throws(RaftLogError) -> (bytes: [UInt8], reader: SegmentReader) {
         guard let header = segment.header else { preconditionFailure("segment \(segment.number) has no header") }
-        let bytes = try disked { () throws(DiskError) in
-            try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
-        }
+        let bytes = try bytes(of: segment.file, number: segment.number, count: segment.sizeBytes)
         var reader = SegmentReader(
             number: segment.number, bytes: bytes, seed: seed, headerChecksum: header.encoded().checksum)
         table.add(Segment(number: segment.number, file: segment.file, sizeBytes: segment.sizeBytes))
@@ -126,9 +134,7 @@ struct LogRecovery {
     /// Segments without a header were prepared, or begun by a write that never became durable.
     private func checkUnused(_ unused: ArraySlice<Found>, after end: LogAddress) throws(RaftLogError) {
         for segment in unused {
-            let bytes = try disked { () throws(DiskError) in
-                try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
-            }
+            let bytes = try bytes(of: segment.file, number: segment.number, count: segment.sizeBytes)
             let later = SegmentReader.greatestWatermark(number: segment.number, bytes: bytes, from: 0, seed: seed)
             if later > max(end, LogAddress(segment: segment.number, offset: 0)) {
                 throw .corrupt(
