@@ -138,6 +138,46 @@ final class ShardDatabaseTests {
         #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 3)
     }
 
+    @Test("a copy leaves the locks by which other processes know that the database is in use")
+    func locks() throws {
+        let database = try open()
+        try insert(database, 20)
+        let number = try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int)
+        // One line a lock: its number, POSIX or FLOCK, ADVISORY, READ or WRITE, the process, device and inode, the range.
+        func locks() throws -> [Substring] {
+            try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").filter { line in
+                line.contains(" POSIX ") && line.contains(":\(number) ")
+                    && line.contains(" \(ProcessInfo.processInfo.processIdentifier) ")
+            }
+        }
+        let before = try locks().count
+        #expect(before > 0)
+        try database.copy(to: folder + "/copy")
+        #expect(try locks().count == before)
+        #expect(try count(folder + "/copy") == 20)
+        try database.close()
+    }
+
+    @Test("a part of the file that cannot be copied is told as what it is")
+    func unreadableCopy() throws {
+        try FaultyFiles.prepare()
+        let database = try open()
+        try insert(database, 20)
+        #expect(try database.checkpoint())
+        FaultyFiles.set(.read, isFailing: true, under: path)
+        do {
+            try database.copy(to: folder + "/copy")
+            Issue.record("copied what cannot be read")
+        } catch let error as DatabaseError {
+            #expect(error.extendedResultCode == .SQLITE_IOERR_READ)
+        }
+        FaultyFiles.set(.read, isFailing: false, under: path)
+        #expect(!FileManager.default.fileExists(atPath: folder + "/copy"))
+        try database.copy(to: folder + "/copy")
+        #expect(try count(folder + "/copy") == 20)
+        try database.close()
+    }
+
     @Test("after a sync that failed no checkpoint is believed, and nothing is lost by it")
     func failedSync() throws {
         try FaultyFiles.prepare()

@@ -176,11 +176,12 @@ package final class ShardDatabase: Sendable {
     ///
     /// Holds no read transaction, and the writer only for a moment, if at all: the file is complete after a full
     /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
-    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`.
+    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`;
+    ///   `DatabaseError` where the database cannot be read.
     package func copy(to destination: String) throws {
         try checkpointer.writeWithoutTransaction { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
-            try DatabaseFileCopy.copy(from: path, to: destination)
+            try DatabaseFileCopy.copy(from: db, to: destination)
         }
     }
 
