@@ -194,5 +194,18 @@ final class ShardDatabaseTests {
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.copy(to: folder + "/copy") }
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.close() }
         #expect(try count(path) == 21, "the WAL is still there for the next process")
+
+        let wal = path + "-wal"
+        let before = Date(timeIntervalSince1970: 1_000_000)
+        try FileManager.default.setAttributes([.modificationDate: before], ofItemAtPath: wal)
+        let content = try Data(contentsOf: URL(filePath: wal))
+        let again = try open()
+        let written = try FileManager.default.attributesOfItem(atPath: wal)[.modificationDate] as? Date
+        #expect(written != before, "what the system calls written is written again")
+        #expect(try Data(contentsOf: URL(filePath: wal)) == content)
+        #expect(try again.checkpoint())
+        #expect(try again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 21)
+        try again.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix("-unsynced") } == [])
     }
 }
