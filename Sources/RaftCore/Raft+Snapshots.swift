@@ -16,7 +16,7 @@ extension Raft {
 
     /// A whole snapshot has come from the leader and lies ready. It is wanted if these effects say `install`;
     /// otherwise the shell throws it away.
-    /// - Parameter term: the leader's when it sent the snapshot.
+    /// - Parameter term: the leader's when it sent the snapshot, which is none before that of the snapshot's last entry.
     public mutating func snapshotReceived(
         _ mark: SnapshotMark, from sender: ReplicaID, term senderTerm: Term, now: MonotonicTime
     ) -> Effects {
@@ -26,10 +26,11 @@ extension Raft {
             send(.heartbeatResponse(round: 0), to: sender)
             return finish()
         }
+        let position = mark.position
+        // A leader that was deposed while it made the snapshot, and has entries of the next one in it.
+        if position.term > senderTerm { return finish() }
         if senderTerm > term { becomeFollower(term: senderTerm, leader: sender) }
         heardLeader(sender)
-        let position = mark.position
-        precondition(position.term <= term, "a snapshot at \(position) in term \(term)")
         if pendingInstall != nil { return finish() }
         if position.index <= commitIndex {
             acknowledge(commitIndex)
@@ -62,14 +63,17 @@ extension Raft {
     }
 
     /// The transfer of a snapshot that `Effects.snapshots` asked for has ended.
-    /// - Parameter succeeded: the follower has the whole file. That it is installed shows in its answers to appends.
-    public mutating func snapshotSent(to replica: ReplicaID, succeeded: Bool, now: MonotonicTime) -> Effects {
+    /// - Parameter through: where the snapshot stands that the follower has whole; nil if it has not. That it is installed shows in its
+    ///   answers to appends, which begin there: what is before may be gone from the log, and would ask for another snapshot.
+    public mutating func snapshotSent(to replica: ReplicaID, through: LogIndex?, now: MonotonicTime) -> Effects {
         begin(now)
         guard role == .leader, let offset = followers.firstIndex(where: { $0.id == replica }),
             followers[offset].state == .snapshot
         else { return finish() }
         let match = followers[offset].match
-        followers[offset].becomeProbe(next: succeeded ? max(log.snapshot.index, match).next : match.next)
+        let held = max(through ?? .zero, match)
+        precondition(held <= log.last.index, "a snapshot at \(held), but the log ends at \(log.last)")
+        followers[offset].becomeProbe(next: held.next)
         // Whether there is someone to send to, the next heartbeat's answer tells.
         followers[offset].pause()
         return finish()

@@ -248,6 +248,69 @@ struct LogClaimTests {
     }
 }
 
+@Suite("Snapshots (dissertation section 5)")
+struct SnapshotClaimTests {
+    @Test("One with an entry of a later term than its sender's message is not wanted, and ends nothing")
+    func laterThanItsMessage() throws {
+        var cluster = TestCluster(voters: 3)
+        try cluster.elect(1)
+        let configuration = try #require(cluster[1].raft?.configuration)
+        let mark = SnapshotMark(
+            position: LogPosition(index: LogIndex(9), term: Term(2)), configuration: configuration)
+        var install: SnapshotMark?
+        try cluster.event(1) {
+            let effects = $0.snapshotReceived(mark, from: ReplicaID(1), term: Term(1), now: $1)
+            install = effects.install
+            return effects
+        }
+        #expect(install == nil && cluster[2].raft?.term == Term(1))
+        #expect(cluster[2].raft?.leader == ReplicaID(1))
+    }
+
+    @Test("A follower whose news of an installed snapshot is lost is not sent another one")
+    func lostNews() throws {
+        var settings = RaftSettings()
+        settings.cacheBytesMax = 0
+        var cluster = TestCluster(voters: 3, settings: settings)
+        try cluster.elect(1)
+        let away = [ReplicaID(3)]
+        for number in 0..<10 { try cluster.propose(1, "\(number)") }
+        try cluster.settle(without: away)
+        // It answers again, and lacks what is not in memory any more.
+        while cluster.nodes[0].loads.isEmpty, cluster.nodes[0].raft?.role == .leader {
+            cluster.now = cluster.now.adding(milliseconds: 100)
+            try cluster.event(0) { $0.tick(now: $1) }
+            try cluster.deliverAll()
+        }
+        let request = cluster.nodes[0].loads.removeFirst()
+        try cluster.event(0) { $0.loaded(request, entries: [], now: $1) }
+        let transfer = try #require(cluster.transfers.first)
+        cluster.transfers.removeAll()
+        try cluster.finishTransfer(transfer, succeeds: true)
+        try cluster.persistAll(2)
+        #expect(cluster[3].raft?.log.snapshot == transfer.mark.position)
+        cluster.messages.removeAll()
+        for _ in 0..<10 {
+            cluster.now = cluster.now.adding(milliseconds: 100)
+            try cluster.event(0) { $0.tick(now: $1) }
+            try cluster.deliverAll()
+        }
+        #expect(cluster.transfers.isEmpty && cluster.nodes[0].loads.isEmpty)
+        let follower = try #require(cluster[1].raft?.status.followers.first { $0.id == ReplicaID(3) })
+        #expect(follower.match == cluster[1].raft?.lastLog.index)
+    }
+}
+
+extension TestCluster {
+    /// Persists and delivers until no message is left; reads nothing from disk, and moves no snapshot.
+    fileprivate mutating func deliverAll() throws {
+        while !messages.isEmpty {
+            try deliver(messages.removeFirst())
+            for offset in nodes.indices { try persistAll(offset) }
+        }
+    }
+}
+
 @Suite("Reads (dissertation section 6.4)")
 struct ReadClaimTests {
     @Test("A deposed leader that does not know it serves no read")

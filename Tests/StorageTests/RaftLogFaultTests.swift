@@ -85,6 +85,42 @@ import Testing
         }
     }
 
+    @Test("a sector that cannot be read is damage, at the start and later, and nothing is changed for it")
+    func unreadable() async throws {
+        let log = try open()
+        try await log.write([LogWrite(group: group1, entries: commands(1...9, 1))]).get()
+        let segment = try #require(try folder.names(endingIn: ".seg").first)
+        disk.fail { call, path in call == .read && path.hasSuffix(segment) ? EIO : nil }
+        func expectDamage(_ body: () throws -> Void) throws {
+            do {
+                try body()
+                Issue.record("read what cannot be read")
+            } catch RaftLogError.corrupt(segment, _, let detail) {
+                #expect(detail.contains("errno \(EIO)"))
+            }
+        }
+        try expectDamage { _ = try log.all(group1, from: 1) }
+        let crashed = try folder.copy()
+        log.close()
+        let names = try crashed.names(endingIn: "")
+        try expectDamage { _ = try RaftLog.open(directory: crashed.path, options: .small(65_536, disk: disk)) }
+        #expect(try crashed.names(endingIn: "") == names)
+        // A call that fails for another reason says nothing of the data.
+        disk.fail { call, _ in call == .read ? ENOMEM : nil }
+        do throws(RaftLogError) {
+            _ = try RaftLog.open(directory: crashed.path, options: .small(65_536, disk: disk))
+            Issue.record("opened a log that cannot be read")
+        } catch {
+            guard case .failed(ENOMEM, _) = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        disk.fail(nil)
+        let (again, _) = try RaftLog.open(directory: crashed.path, options: .small(65_536, disk: disk))
+        #expect(try again.all(group1, from: 1) == commands(1...9, 1))
+    }
+
     @Test("a full disk fails the batch only, and its remains never come back") func fullDisk() async throws {
         let log = try open()
         try await log.write([LogWrite(group: group1, entries: commands(1...1, 1))]).get()

@@ -62,7 +62,7 @@ struct SeededGenerator: RandomNumberGenerator {
 
 /// A disk whose calls are counted, watched, and made to fail.
 final class FaultyDisk: LogDisk {
-    enum Call: Hashable, Sendable { case open, write, sync, rename, remove, syncFolder }
+    enum Call: Hashable, Sendable { case open, read, write, sync, rename, remove, syncFolder }
 
     struct State: Sendable {
         var counts: [Call: Int] = [:]
@@ -94,6 +94,12 @@ final class FaultyDisk: LogDisk {
         try check(.write, file.path)
         let count = min(bytes.count, state.withLock { $0.writeBytesMax })
         return try file.write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
+    }
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        try check(.read, file.path)
+        return try file.read(into: buffer, at: offset)
     }
     func sync(_ file: DiskFile) throws(DiskError) {
         try check(.sync, file.path)

@@ -138,21 +138,74 @@ final class ShardDatabaseTests {
         #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 3)
     }
 
+    @Test("a copy leaves the locks by which other processes know that the database is in use")
+    func locks() throws {
+        let database = try open()
+        try insert(database, 20)
+        let number = try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int)
+        // One line a lock: its number, POSIX or FLOCK, ADVISORY, READ or WRITE, the process, device and inode, the range.
+        func locks() throws -> [Substring] {
+            try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").filter { line in
+                line.contains(" POSIX ") && line.contains(":\(number) ")
+                    && line.contains(" \(ProcessInfo.processInfo.processIdentifier) ")
+            }
+        }
+        let before = try locks().count
+        #expect(before > 0)
+        try database.copy(to: folder + "/copy")
+        #expect(try locks().count == before)
+        #expect(try count(folder + "/copy") == 20)
+        try database.close()
+    }
+
+    @Test("a part of the file that cannot be copied is told as what it is")
+    func unreadableCopy() throws {
+        try FaultyFiles.prepare()
+        let database = try open()
+        try insert(database, 20)
+        #expect(try database.checkpoint())
+        FaultyFiles.set(.read, isFailing: true, under: path)
+        do {
+            try database.copy(to: folder + "/copy")
+            Issue.record("copied what cannot be read")
+        } catch let error as DatabaseError {
+            #expect(error.extendedResultCode == .SQLITE_IOERR_READ)
+        }
+        FaultyFiles.set(.read, isFailing: false, under: path)
+        #expect(!FileManager.default.fileExists(atPath: folder + "/copy"))
+        try database.copy(to: folder + "/copy")
+        #expect(try count(folder + "/copy") == 20)
+        try database.close()
+    }
+
     @Test("after a sync that failed no checkpoint is believed, and nothing is lost by it")
     func failedSync() throws {
-        try FailingSyncs.prepare()
+        try FaultyFiles.prepare()
         let database = try open()
         try insert(database)
         #expect(try database.checkpoint())
         try insert(database, 20)
-        FailingSyncs.set(true, under: folder)
+        FaultyFiles.set(.sync, isFailing: true, under: folder)
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
-        FailingSyncs.set(false, under: folder)
+        FaultyFiles.set(.sync, isFailing: false, under: folder)
         // SQLite itself would now say that all is well.
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.checkpoint() }
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.truncateWAL() }
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.copy(to: folder + "/copy") }
         #expect(throws: ShardDatabaseError.failedSync(path: path)) { try database.close() }
         #expect(try count(path) == 21, "the WAL is still there for the next process")
+
+        let wal = path + "-wal"
+        let before = Date(timeIntervalSince1970: 1_000_000)
+        try FileManager.default.setAttributes([.modificationDate: before], ofItemAtPath: wal)
+        let content = try Data(contentsOf: URL(filePath: wal))
+        let again = try open()
+        let written = try FileManager.default.attributesOfItem(atPath: wal)[.modificationDate] as? Date
+        #expect(written != before, "what the system calls written is written again")
+        #expect(try Data(contentsOf: URL(filePath: wal)) == content)
+        #expect(try again.checkpoint())
+        #expect(try again.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 21)
+        try again.close()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix("-unsynced") } == [])
     }
 }

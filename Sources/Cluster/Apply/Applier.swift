@@ -57,6 +57,8 @@ package final class Applier: Sendable {
         var database: ShardDatabase
         /// Why the first item could not be applied, as it was said.
         var failure: String?
+        /// Whether a transaction that failed may have been kept, so that the machine does not know what the database holds.
+        var isUnsure = false
     }
 
     let group: GroupID
@@ -119,6 +121,7 @@ package final class Applier: Sendable {
                 applied()
             } catch {
                 machine.didRollBack()
+                state.withLock { $0.isUnsure = true }
                 sayOnce(error)
                 giveUpWaiting(because: error)
                 report(.failed(error))
@@ -200,7 +203,12 @@ package final class Applier: Sendable {
             try AppliedState.setPosition(entries[entries.count - 1].position, in: db)
             return [[UInt8]?](repeating: nil, count: known) + (try self.outcomes(of: Array(entries[known...]), in: db))
         }
-        machine.didCommit()
+        if state.withLock(\.isUnsure) {
+            try database.read { try machine.didReplace($0) }
+            state.withLock { $0.isUnsure = false }
+        } else {
+            machine.didCommit()
+        }
         // In the order of the log, so that a simulated run repeats.
         for (position, outcome) in outcomes.enumerated() {
             completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))

@@ -134,16 +134,23 @@ extension Lane {
 
     private func load(_ request: LoadRequest, of group: GroupID) {
         blockingPool.run { [self] in
-            let entries = try? log.entries(
-                of: group, from: request.from, through: request.through, bytesMax: request.bytesMax)
+            let result = Result<[Entry]?, any Error> {
+                try log.entries(of: group, from: request.from, through: request.through, bytesMax: request.bytesMax)
+            }
             eventLoop.execute { [self] in
-                guard let effects = replicas[group]?.raft.loaded(request, entries: entries ?? [], now: now) else {
-                    return
-                }
+                if case .failure(let error) = result { loadFailed(error, of: group) }
+                // The follower is given a snapshot instead, or another leader's entries.
+                let entries = (try? result.get()) ?? []
+                guard let effects = replicas[group]?.raft.loaded(request, entries: entries, now: now) else { return }
                 perform(effects, of: group)
                 finishTurn()
             }
         }
+    }
+
+    private func loadFailed(_ error: any Error, of group: GroupID) {
+        logger.error("group \(group): its log cannot be read back: \(error)")
+        if DataDamage.isDamage(error) { damaged(group, error, .loading) }
     }
 
     /// Hands committed entries to the applier: at once on a leader, in larger pieces on a follower.

@@ -22,8 +22,6 @@ package final class ShardMachine: StateMachine {
         var pendingStores: [StoreKey] = []
         /// Whether the open transaction began new incarnations of all stores.
         var pendingAll = false
-        /// Whether a transaction that was to be undone may have been kept: then its commands are not applied again.
-        var isUnsure = false
     }
 
     /// The key-value stores that a transaction changed.
@@ -112,8 +110,8 @@ package final class ShardMachine: StateMachine {
             state.isDue = state.pendingDue ?? state.isDue
             state.pendingJobs = nil
             state.pendingDue = nil
-            defer { (state.pendingStores, state.pendingAll, state.isUnsure) = ([], false, false) }
-            return (state.pendingStores, state.pendingAll || state.isUnsure)
+            defer { (state.pendingStores, state.pendingAll) = ([], false) }
+            return (state.pendingStores, state.pendingAll)
         }
         if isAll { return storesChanged(.all) }
         guard !stores.isEmpty else { return }
@@ -126,7 +124,6 @@ package final class ShardMachine: StateMachine {
             state.tables = RecordTables()
             state.pendingJobs = nil
             state.pendingDue = nil
-            state.isUnsure = state.isUnsure || state.pendingAll || !state.pendingStores.isEmpty
             (state.pendingStores, state.pendingAll) = ([], false)
         }
     }

@@ -13,9 +13,11 @@ package protocol StateMachine: Sendable {
     func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]]
     /// The transaction of the last applied commands is in the database.
     func didCommit()
-    /// The transaction of the last applied commands was undone; they will be applied again.
+    /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was kept all the
+    /// same; then `didReplace` follows in place of the next `didCommit`.
     func didRollBack()
-    /// Everything in the database may have changed: after the start, and after a snapshot was installed.
+    /// Everything in the database may have changed: after the start, after a snapshot was installed, and after a transaction that
+    /// failed.
     func didReplace(_ db: Database) throws
     /// Answers a read, encoded. Runs on a reader connection.
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]

@@ -132,7 +132,7 @@ extension Lane {
     func damaged(_ group: GroupID, _ error: any Error, _ kind: ReplicaDamage.Kind) {
         eventLoop.preconditionInEventLoop()
         guard let replica = replicas[group],
-            replica.damage.map({ $0.kind == .applying && kind == .reading }) ?? true
+            replica.damage.map({ $0.kind.rawValue < kind.rawValue }) ?? true
         else { return }
         let damage = ReplicaDamage(error, kind, generation: replica.raft.id.generation)
         replica.damage = damage

@@ -53,7 +53,7 @@ extension ReplicaCondition: WireCodable {
 
 /// Damage to a replica on this node.
 ///
-/// Its log is sound, so it votes and acknowledges until a committed configuration is without it: the directory gives its node a later
+/// It votes and acknowledges until a committed configuration is without it: the directory gives its node a later
 /// replica, and the group's leader exchanges them. Only then it is given up. So nothing that was acknowledged depends on what is lost,
 /// however many replicas are damaged at the same time. And it is exchanged only where another one is known to be sound: were all, for a
 /// fault that they share, nothing would be left.
@@ -66,13 +66,16 @@ package struct ReplicaDamage: Sendable {
     /// Whether it was said that no better copy is known.
     package var isTold = false
 
-    package enum Kind: Hashable, Sendable {
-        /// Be opened; it takes no part.
-        case opening
+    /// Ascending by what is left of it.
+    package enum Kind: Int, Sendable {
+        /// Read its log back for a follower. Its database is sound.
+        case loading
         /// Apply the entry after the last that it applied.
         case applying
         /// Be read, or agree with the others.
         case reading
+        /// Be opened; it takes no part.
+        case opening
     }
 
     package init(_ error: any Error, _ kind: Kind, generation: UInt64) {

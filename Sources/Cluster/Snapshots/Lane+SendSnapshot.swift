@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import GRDB
 import Logging
 import NIOCore
 import PeerTransport
@@ -20,18 +21,18 @@ extension Lane {
         }
         replicas[group]?.snapshotsUnderway.append(follower)
         let delivery = SnapshotDelivery(
-            group: group, term: replica.raft.term, leader: replica.raft.id, follower: follower,
+            group: group, leader: replica.raft.id, follower: follower,
             path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport)
         let applier = replica.applier
         logger.notice("group \(group): node \(follower.node) is too far behind for the log, sending a snapshot")
         // A copy of damaged data would pass for a sound one.
-        let isSound = replica.damage == nil
+        let isSound = replica.damage.map { $0.kind == .loading } ?? true
         platform.startTask { [self] in
-            let isDelivered = isSound ? await deliver(delivery, from: applier) : false
+            let delivered = isSound ? await deliver(delivery, from: applier) : nil
             if !isSound { try? await platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
             eventLoop.execute { [self] in
                 replicas[group]?.snapshotsUnderway.removeAll { $0 == follower }
-                guard let effects = replicas[group]?.raft.snapshotSent(to: follower, succeeded: isDelivered, now: now)
+                guard let effects = replicas[group]?.raft.snapshotSent(to: follower, through: delivered, now: now)
                 else {
                     return
                 }
@@ -44,38 +45,47 @@ extension Lane {
     /// Whom a snapshot is for, and who sends it.
     private struct SnapshotDelivery: Sendable {
         var group: GroupID
-        var term: Term
         var leader: ReplicaID
         var follower: ReplicaID
         var path: String
         var transport: any PeerNetwork
     }
 
-    private func deliver(_ delivery: SnapshotDelivery, from applier: Applier) async -> Bool {
+    /// - Returns: where the snapshot stands that the follower has now; nil if it was not delivered.
+    private func deliver(_ delivery: SnapshotDelivery, from applier: Applier) async -> LogIndex? {
         let id = platform.random()
         defer { try? FileManager.default.removeItem(atPath: delivery.path) }
         do {
             let snapshot = try await snapshotPool.run {
                 try OutgoingSnapshot(copying: applier.database, to: delivery.path, id: id)
             }
-            try await send(snapshot, delivery)
-            return true
+            // The term after the copy, which may have entries of a later one than that in which it was asked for.
+            let term = try await eventLoop.submit { [self] in
+                replicas[delivery.group].flatMap { $0.raft.role == .leader ? $0.raft.term : nil }
+            }.get()
+            guard let term else { return nil }
+            try await send(snapshot, delivery, term: term)
+            return snapshot.mark.position.index
         } catch {
             logger.warning(
                 "group \(delivery.group): the snapshot for node \(delivery.follower.node) was not delivered: \(error)")
-            return false
+            // What the follower says is no damage here.
+            if let error = error as? DatabaseError, DataDamage.isDamage(error) {
+                eventLoop.execute { self.damaged(delivery.group, error, .reading) }
+            }
+            return nil
         }
     }
 
     /// Sends chunk after chunk. Each answer says how much the follower has, so that a lost connection costs a chunk, not all of it.
-    private func send(_ snapshot: OutgoingSnapshot, _ delivery: SnapshotDelivery) async throws {
+    private func send(_ snapshot: OutgoingSnapshot, _ delivery: SnapshotDelivery, term: Term) async throws {
         var offset: UInt64 = 0
         var failures = 0
         while offset < snapshot.totalBytes {
             let position = offset
             let bytes = try await snapshotPool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
             let chunk = SnapshotChunk(
-                group: delivery.group, snapshotID: snapshot.id, term: delivery.term, leader: delivery.leader,
+                group: delivery.group, snapshotID: snapshot.id, term: term, leader: delivery.leader,
                 mark: snapshot.mark, offset: offset, totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash,
                 bytes: bytes)
             let received: UInt64

@@ -26,7 +26,7 @@ struct EntryReader {
         guard let spans = find(group, first, last, bytesMax) else { return nil }
         var entries: [Entry] = []
         for span in spans {
-            if let damage = try read(span, into: &entries) {
+            if let damage = read(span, into: &entries) {
                 // The segment may have been collected, or the entries replaced, since they were looked up.
                 let isStill = shared.table.withLock { $0.segment(span.segment.number) === span.segment }
                 if isStill { throw damage }
@@ -70,13 +70,13 @@ struct EntryReader {
         }
     }
 
-    /// - Returns: what is damaged, if anything is.
-    private func read(_ span: Span, into entries: inout [Entry]) throws(RaftLogError) -> RaftLogError? {
+    /// - Returns: what is damaged, if anything is, or why it cannot be read.
+    private func read(_ span: Span, into entries: inout [Entry]) -> RaftLogError? {
         let bytes: [UInt8]
         do throws(DiskError) {
             bytes = try disk.bytes(of: span.segment.file, at: span.start, count: span.end - span.start)
         } catch {
-            throw RaftLogError(error)
+            return RaftLogError(reading: error, of: span.segment.name, at: span.start)
         }
         let seed = shared.seed
         for offset in span.offsets {

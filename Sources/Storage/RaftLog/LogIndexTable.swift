@@ -21,6 +21,12 @@ struct LogIndexTable: Sendable {
         segments.append(segment)
     }
 
+    /// Has the last segment's records in another file.
+    mutating func replaceLast(_ segment: Segment) {
+        precondition(segments.last?.number == segment.number, "segment \(segment.number) is not the last")
+        segments[segments.count - 1] = segment
+    }
+
     func segment(_ number: UInt64) -> Segment? {
         guard let first = segments.first?.number, number >= first, number - first < UInt64(segments.count) else {
             return nil

@@ -28,7 +28,7 @@ struct LogRecovery {
 
     /// - Returns: the index and the place to go on, synced; no tail if the log has no segment yet.
     mutating func run(_ names: [String]) throws(RaftLogError) -> (table: LogIndexTable, tail: LogTail?) {
-        let found = try disked { () throws(DiskError) in try self.find(names) }
+        let found = try find(names)
         try checkNumbers(found)
         guard let last = found.lastIndex(where: { $0.header != nil }) else {
             // The first segment gets its header before anything else happens; only later ones are prepared.
@@ -48,20 +48,29 @@ struct LogRecovery {
         if let (group, detail) = table.settle() {
             throw .corrupt(segment: Segment.name(found[0].number), position: 0, detail: "group \(group): \(detail)")
         }
-        try removeUnused(found[(last + 1)...])
-        let tail = try seal(found[last], reader)
+        let tail = try seal(found[last], reader, unused: found[(last + 1)...])
         return (table, tail)
     }
 
-    private func find(_ names: [String]) throws(DiskError) -> [Found] {
+    private func find(_ names: [String]) throws(RaftLogError) -> [Found] {
         var found: [Found] = []
         for number in names.compactMap(Segment.number(ofName:)).sorted() {
-            let file = try disk.open("\(folder)/\(Segment.name(number))", creating: false)
-            let bytes = try disk.bytes(of: file, at: 0, count: SegmentHeader.sizeBytes)
+            let (file, sizeBytes) = try disked { () throws(DiskError) in
+                let file = try self.disk.open("\(self.folder)/\(Segment.name(number))", creating: false)
+                return (file, try file.size())
+            }
+            let bytes = try bytes(of: file, number: number, count: SegmentHeader.sizeBytes)
             let header = SegmentHeader(bytes, logID: logID, number: number)
-            found.append(Found(number: number, file: file, sizeBytes: try file.size(), header: header))
+            found.append(Found(number: number, file: file, sizeBytes: sizeBytes, header: header))
         }
         return found
+    }
+
+    /// The first bytes of a segment.
+    private func bytes(of file: DiskFile, number: UInt64, count: Int) throws(RaftLogError) -> [UInt8] {
+        do throws(DiskError) { return try disk.bytes(of: file, at: 0, count: count) } catch {
+            throw RaftLogError(reading: error, of: Segment.name(number), at: 0)
+        }
     }
 
     /// There must be no hole, not even before a segment that is only prepared: it was the one before that was in use.
@@ -107,11 +116,8 @@ struct LogRecovery {
         _ segment: Found, until end: LogAddress
     ) throws(RaftLogError) -> (bytes: [UInt8], reader: SegmentReader) {
         guard let header = segment.header else { preconditionFailure("segment \(segment.number) has no header") }
-        let bytes = try disked { () throws(DiskError) in
-            try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
-        }
-        var reader = SegmentReader(
-            number: segment.number, bytes: bytes, seed: seed, headerChecksum: header.encoded().checksum)
+        let bytes = try bytes(of: segment.file, number: segment.number, count: segment.sizeBytes)
+        var reader = SegmentReader(number: segment.number, bytes: bytes, seed: seed, header: header)
         table.add(Segment(number: segment.number, file: segment.file, sizeBytes: segment.sizeBytes))
         do throws(WireError) {
             while reader.address < end, let operation = try reader.next() { table.apply(operation) }
@@ -126,9 +132,7 @@ struct LogRecovery {
     /// Segments without a header were prepared, or begun by a write that never became durable.
     private func checkUnused(_ unused: ArraySlice<Found>, after end: LogAddress) throws(RaftLogError) {
         for segment in unused {
-            let bytes = try disked { () throws(DiskError) in
-                try self.disk.bytes(of: segment.file, at: 0, count: segment.sizeBytes)
-            }
+            let bytes = try bytes(of: segment.file, number: segment.number, count: segment.sizeBytes)
             let later = SegmentReader.greatestWatermark(number: segment.number, bytes: bytes, from: 0, seed: seed)
             if later > max(end, LogAddress(segment: segment.number, offset: 0)) {
                 throw .corrupt(
@@ -149,16 +153,59 @@ struct LogRecovery {
         }
     }
 
-    /// Zeroes what a torn write left, and makes durable what was read: the caller is told that it is.
-    private func seal(_ segment: Found, _ reader: SegmentReader) throws(RaftLogError) -> LogTail {
-        let isClean = reader.bytes[reader.offset...].allSatisfy { $0 == 0 }
-        try disked { () throws(DiskError) in
-            if !isClean { try self.disk.zero(segment.file, from: reader.offset, to: segment.sizeBytes) }
-            try self.disk.sync(segment.file)
+    /// Makes durable what was read, since the caller is told that it is, and zeroes what a torn write left.
+    ///
+    /// What nothing says was durable may be of a sync that failed. The system has it in memory then, and takes it for written: another
+    /// sync does nothing. So it is written again, to a file that then takes the segment's place. Where there is no room for one it is
+    /// written over, though a power cut meanwhile may spoil a sector that was durable after all.
+    private mutating func seal(
+        _ segment: Found, _ reader: SegmentReader, unused: ArraySlice<Found>
+    ) throws(RaftLogError) -> LogTail {
+        let doubtful = reader.doubtfulOffset
+        let target = doubtful == nil ? nil : unused.first.flatMap { $0.sizeBytes == segment.sizeBytes ? $0 : nil }
+        try removeUnused(target == nil ? unused : unused.dropFirst())
+        let file = try disked { () throws(DiskError) -> DiskFile in
+            guard let doubtful else { return try self.seal(segment, reader, from: reader.offset) }
+            do throws(DiskError) {
+                return try self.copy(Array(reader.bytes[..<reader.offset]), of: segment, to: target)
+            } catch {
+                guard error.isDiskFull else { throw error }
+                return try self.seal(segment, reader, from: doubtful)
+            }
         }
-        guard let last = table.segments.last else { preconditionFailure("the last segment was read") }
+        let last = Segment(number: segment.number, file: file, sizeBytes: segment.sizeBytes)
+        table.replaceLast(last)
         return LogTail(
             segment: last, offset: reader.offset, previous: reader.previous, watermark: reader.address)
+    }
+
+    /// Writes a segment's content again where it is, from an offset on.
+    private func seal(_ segment: Found, _ reader: SegmentReader, from start: Int) throws(DiskError) -> DiskFile {
+        try disk.writeAll(Array(reader.bytes[start..<reader.offset]), to: segment.file, at: start)
+        if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {
+            try disk.zero(segment.file, from: reader.offset, to: segment.sizeBytes)
+        }
+        try disk.sync(segment.file)
+        return segment.file
+    }
+
+    /// Puts a file with this content in the place of a segment's: an unused segment's, or a new one. What else is in that carries other
+    /// addresses.
+    private func copy(_ content: [UInt8], of segment: Found, to target: Found?) throws(DiskError) -> DiskFile {
+        let path = "\(folder)/\(Segment.name(segment.number))"
+        let newPath = target.map { "\(folder)/\(Segment.name($0.number))" } ?? path + ".tmp"
+        do throws(DiskError) {
+            if target == nil { try disk.fill(newPath, bytes: segment.sizeBytes) }
+            let file = try disk.open(newPath, creating: false)
+            try disk.writeAll(content, to: file, at: 0)
+            try disk.sync(file)
+        } catch {
+            try? disk.remove(newPath)
+            throw error
+        }
+        try disk.rename(newPath, to: path)
+        try disk.syncFolder(folder)
+        return try disk.open(path, creating: false)
     }
 
     private func disked<Result>(_ body: () throws(DiskError) -> Result) throws(RaftLogError) -> Result {

@@ -59,7 +59,7 @@ struct OpenedLog {
         }
         let bytes: [UInt8]
         do throws(DiskError) { bytes = try readWholeFile(at: path) } catch {
-            guard error.code == ENOENT else { throw RaftLogError(error) }
+            guard error.code == ENOENT else { throw RaftLogError(reading: error, of: "identity", at: 0) }
             throw .corrupt(segment: "identity", position: 0, detail: "missing, and there are segments")
         }
         guard bytes.count == 16, bytes == identityBytes(bytes.load(at: 0)) else {

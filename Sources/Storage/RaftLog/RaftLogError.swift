@@ -5,8 +5,8 @@ package import RaftCore
 package enum RaftLogError: Error, Hashable, Sendable {
     /// Another process, or another part of this one, has the log open. A retry helps once it is closed.
     case locked(path: String)
-    /// Data that was durable is damaged. Nothing was changed or removed; the replicas need a good copy from their
-    /// peers.
+    /// Data that was durable is damaged, or its disk cannot read it any more. Nothing was changed or removed; the replicas
+    /// need a good copy from their peers.
     case corrupt(segment: String, position: Int, detail: String)
     /// No room on the disk. Nothing of the submission was written; a retry helps once there is room.
     case diskFull
@@ -35,5 +35,12 @@ extension RaftLogError {
     /// The log's view of a failed call.
     init(_ error: DiskError) {
         self = error.isDiskFull ? .diskFull : .failed(errno: error.code, operation: "\(error.operation) \(error.path)")
+    }
+
+    /// What it says that a part of the log cannot be read: a sector that is lost is damage, as one is that holds something else.
+    init(reading error: DiskError, of segment: String, at position: Int) {
+        self =
+            error.code == EIO
+            ? .corrupt(segment: segment, position: position, detail: "cannot be read: \(error)") : RaftLogError(error)
     }
 }

@@ -10,13 +10,23 @@ struct SegmentReader {
     private(set) var offset = SegmentHeader.sizeBytes
     /// The checksum of the record before.
     private(set) var previous: UInt32
+    /// Everything before this was durable, says the segment's header or a record that was read.
+    private(set) var watermark: LogAddress
+    /// Where the last record that was read ends, but for one that is nothing but a watermark.
+    private var contentEnd = SegmentHeader.sizeBytes
 
-    /// - Parameter headerChecksum: the checksum in the segment's header.
-    init(number: UInt64, bytes: [UInt8], seed: UInt32, headerChecksum: UInt32) {
+    init(number: UInt64, bytes: [UInt8], seed: UInt32, header: SegmentHeader) {
         self.number = number
         self.bytes = bytes
         self.seed = seed
-        previous = headerChecksum
+        previous = header.encoded().checksum
+        watermark = header.watermark
+    }
+
+    /// Where that begins of what was read which nothing says was durable; nil if there is none.
+    var doubtfulOffset: Int? {
+        let end = watermark.segment == number ? watermark.offset : 0
+        return end < contentEnd ? end : nil
     }
 
     var address: LogAddress { LogAddress(segment: number, offset: offset) }
@@ -31,6 +41,8 @@ struct SegmentReader {
         let operation = try LogOperation(header, body: header.body(in: bytes, at: offset))
         offset += header.sizeBytes
         previous = header.checksum
+        watermark = max(watermark, header.watermark)
+        if case .watermark = operation.change {} else { contentEnd = offset }
         return operation
     }
 

@@ -1,23 +1,27 @@
+import GRDB
+import GRDBSQLite
+
 #if canImport(Glibc)
     import Glibc
 #else
     import Darwin
 #endif
 
-/// Copies a SQLite file that nobody writes to.
+/// Copies the file of a database that is open, and that nobody writes to.
+///
+/// It is read through the connection: a descriptor of our own would, when it is closed, take the locks of all connections of this process
+/// with it, and another process would take the database for its own.
 enum DatabaseFileCopy {
     private static let chunkBytes = 1 << 20
 
     /// Copies to a new file, syncs it and checks its header; an unfinished copy is removed.
-    static func copy(from source: String, to destination: String) throws(ShardDatabaseError) {
-        let input = open(source, O_RDONLY | O_CLOEXEC)
-        guard input >= 0 else { throw failure("open", source) }
-        defer { _ = close(input) }
+    /// - Throws: `ShardDatabaseError`; `DatabaseError` where the database cannot be read.
+    static func copy(from db: Database, to destination: String) throws {
         let output = open(destination, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard output >= 0 else { throw failure("open", destination) }
-        do throws(ShardDatabaseError) {
+        do {
             defer { _ = close(output) }
-            let size = try copyAll(from: input, to: output, source: source, destination: destination)
+            let size = try copyAll(from: db, to: output, destination: destination)
             guard fsync(output) == 0 else { throw failure("fsync", destination) }
             try check(destination, size: size)
         } catch {
@@ -26,16 +30,19 @@ enum DatabaseFileCopy {
         }
     }
 
-    private static func copyAll(
-        from input: Int32, to output: Int32, source: String, destination: String
-    ) throws(ShardDatabaseError) -> Int {
+    private static func copyAll(from db: Database, to output: Int32, destination: String) throws -> Int {
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        try check(sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_FILE_POINTER, &file))
+        guard let file, let calls = file.pointee.pMethods?.pointee else {
+            preconditionFailure("the database of \(destination) has no file")
+        }
+        var size: sqlite3_int64 = 0
+        try check(calls.xFileSize(file, &size))
         var buffer = [UInt8](repeating: 0, count: chunkBytes)
         var total = 0
-        while true {
-            let count = read(input, &buffer, chunkBytes)
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw failure("read", source) }
-            if count == 0 { return total }
+        while total < Int(size) {
+            let count = min(chunkBytes, Int(size) - total)
+            try check(calls.xRead(file, &buffer, CInt(count), sqlite3_int64(total)))
             var written = 0
             while written < count {
                 let step = buffer.withUnsafeBytes { bytes in
@@ -46,6 +53,13 @@ enum DatabaseFileCopy {
                 written += step
             }
             total += count
+        }
+        return total
+    }
+
+    private static func check(_ code: CInt) throws {
+        guard code == SQLITE_OK else {
+            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: "reading a database to copy it")
         }
     }
 

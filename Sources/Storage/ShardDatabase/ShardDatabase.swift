@@ -28,11 +28,13 @@ package final class ShardDatabase: Sendable {
 
     /// Opens a shard's file, and makes it where it is not there yet or its making was cut short.
     /// - Parameter create: makes the tables of a new file, in the transaction that makes the file's own.
-    /// - Throws: `ShardDatabaseError.unknownFormat`, or `DatabaseError` on an I/O error or a file that is no database.
+    /// - Throws: `ShardDatabaseError.unknownFormat`, or `DatabaseError` or `DiskError` on an I/O error, or a file that
+    ///   is no database.
     package static func open(
         path: String, options: ShardDatabaseOptions = ShardDatabaseOptions(),
         create: @Sendable (Database) throws -> Void
     ) throws -> ShardDatabase {
+        try UnsyncedWAL.rewrite(path)
         let pool = try DatabasePool(path: path, configuration: configuration(options, isPool: true))
         let walFrames = WALFrames()
         try pool.writeWithoutTransaction { db in
@@ -159,7 +161,10 @@ package final class ShardDatabase: Sendable {
     /// SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection. So nothing is
     /// checkpointed any more, and the connections stay open until the process ends.
     private func syncFailed() -> ShardDatabaseError {
-        if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) { _ = Unmanaged.passRetained(self) }
+        if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) {
+            _ = Unmanaged.passRetained(self)
+            UnsyncedWAL.note(path)
+        }
         return .failedSync(path: path)
     }
 
@@ -176,11 +181,12 @@ package final class ShardDatabase: Sendable {
     ///
     /// Holds no read transaction, and the writer only for a moment, if at all: the file is complete after a full
     /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
-    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`.
+    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`;
+    ///   `DatabaseError` where the database cannot be read.
     package func copy(to destination: String) throws {
         try checkpointer.writeWithoutTransaction { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }
-            try DatabaseFileCopy.copy(from: path, to: destination)
+            try DatabaseFileCopy.copy(from: db, to: destination)
         }
     }
 

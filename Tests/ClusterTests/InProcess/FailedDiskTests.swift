@@ -1,5 +1,7 @@
 import Cluster
 import Foundation
+import PeerTransport
+import RaftCore
 import Storage
 import Synchronization
 import TestSupport
@@ -36,9 +38,63 @@ extension ClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test(
+            "a sector of a database that cannot be read has its replica exchanged, while the others answer",
+            .timeLimit(.minutes(2)))
+        func unreadable() async throws {
+            try FaultyFiles.prepare()
+            let cluster = try await TestCluster(nodeCount: 3) { settings in
+                settings.shardCount = 1
+                settings.checkpoint.intervalMilliseconds = 10
+                settings.checkpoint.ageMilliseconds = 10
+                settings.requestDeadlineMilliseconds = 60_000
+            }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let node = try cluster.node(1)
+            _ = try await Commands.submit(Commands.installSchema(), to: node)
+            _ = try await Commands.submit(Commands.save("kept", number: 7), to: node)
+            let leader = try #require(node.leader(of: .shard(0))).rawValue
+            let shard = cluster.dataPath(leader) + "/shards/0000.sqlite"
+            FaultyFiles.set(.read, isFailing: true, under: shard)
+            // Writes bring checkpoints, which read the write-ahead log back.
+            let evidence = cluster.dataPath(leader) + "/damaged"
+            let end = ContinuousClock.now.advanced(by: .seconds(90))
+            var number: Int64 = 0
+            while !FileManager.default.fileExists(atPath: evidence), ContinuousClock.now < end {
+                number += 1
+                _ = try? await Commands.submit(Commands.save("more", number: number), to: node)
+            }
+            #expect(FileManager.default.fileExists(atPath: evidence), "the replica is still there")
+            FaultyFiles.set(.read, isFailing: false, under: shard)
+            for node in cluster.nodes.values {
+                #expect(try await Commands.lookup("kept", on: node).contains("7"))
+            }
+            try await cluster.shutDown()
+        }
+
+        @Test(
+            "a raft log that cannot be read at the start is set aside, and the node joins again",
+            .timeLimit(.minutes(1)))
+        func unreadableLog() async throws {
+            let disk = BrokenDisk()
+            let cluster = try await TestCluster(nodeCount: 3) { settings in
+                settings.shardCount = 1
+                if settings.nodeID == 3 { settings.log.disk = disk }
+            }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            await cluster.stop([3])
+            disk.isUnreadable.store(true, ordering: .releasing)
+            try await cluster.start([3], opened: { disk.isUnreadable.store(false, ordering: .releasing) })
+            #expect(FileManager.default.fileExists(atPath: cluster.dataPath(3) + "/lost-1/log"))
+            try await cluster.awaitMaps()
+            try await cluster.shutDown()
+        }
+
         @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(1)))
         func database() async throws {
-            try FailingSyncs.prepare()
+            try FaultyFiles.prepare()
             let cluster = try await TestCluster(nodeCount: 1) { settings in
                 settings.shardCount = 1
                 settings.checkpoint.intervalMilliseconds = 10
@@ -49,7 +105,7 @@ extension ClusterSuites {
             try await cluster.awaitMaps()
             _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
             _ = try await Commands.submit(Commands.save("kept", number: 7), to: cluster.node(1))
-            FailingSyncs.set(true, under: cluster.dataPath(1))
+            FaultyFiles.set(.sync, isFailing: true, under: cluster.dataPath(1))
             // The node may have ended before it answers.
             _ = try? await Commands.submit(Commands.save("more", number: 8), to: cluster.node(1))
             var iterator = reasons.makeAsyncIterator()
@@ -57,7 +113,7 @@ extension ClusterSuites {
             #expect(text.contains("syncing \(cluster.dataPath(1))") && text.contains("to its disk failed"), "\(text)")
             await cluster.stop()
 
-            FailingSyncs.set(false, under: cluster.dataPath(1))
+            FaultyFiles.set(.sync, isFailing: false, under: cluster.dataPath(1))
             try await cluster.start()
             #expect(try await Commands.lookup("kept", on: cluster.node(1)).contains("7"))
             try await cluster.shutDown()
@@ -68,6 +124,15 @@ extension ClusterSuites {
 /// A disk that can be told to fail what is written to the log.
 private final class BrokenDisk: LogDisk {
     let isBroken = Atomic(false)
+    /// Whether nothing can be read back.
+    let isUnreadable = Atomic(false)
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isUnreadable.load(ordering: .acquiring), file.path.hasSuffix(".seg") {
+            throw DiskError(operation: "pread", path: file.path, code: EIO)
+        }
+        return try file.read(into: buffer, at: offset)
+    }
 
     func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
         if isBroken.load(ordering: .acquiring), file.path.hasSuffix(".seg") {

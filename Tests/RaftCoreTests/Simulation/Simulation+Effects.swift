@@ -172,6 +172,7 @@ extension Simulation {
             }
         }
         guard nodes[snapshot.from].life == snapshot.life else { return }
-        try event(snapshot.from) { $0.snapshotSent(to: snapshot.to, succeeded: !isLost, now: $1) }
+        let through = isLost ? nil : snapshot.mark.position.index
+        try event(snapshot.from) { $0.snapshotSent(to: snapshot.to, through: through, now: $1) }
     }
 }

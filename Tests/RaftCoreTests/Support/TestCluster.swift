@@ -154,7 +154,8 @@ struct TestCluster {
             }
             if wanted { nodes[receiver].work.append(.install(transfer.mark, transfer.applied)) }
         }
-        try event(offset(transfer.from)) { $0.snapshotSent(to: transfer.to, succeeded: succeeds, now: $1) }
+        let through = succeeds ? transfer.mark.position.index : nil
+        try event(offset(transfer.from)) { $0.snapshotSent(to: transfer.to, through: through, now: $1) }
     }
 
     /// Persists, loads and delivers until nothing is left to do.

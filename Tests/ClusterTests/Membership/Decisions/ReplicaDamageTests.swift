@@ -61,6 +61,13 @@ struct ReplicaDamageTests {
             #expect(!DataDamage.isDamage(DatabaseError(resultCode: code)), "a request may be at fault")
         }
         #expect(DataDamage.isDamage(DatabaseError(resultCode: .SQLITE_CORRUPT)) && DataDamage.isDamage(Self.error))
+        for code in [ResultCode.SQLITE_IOERR_READ, .SQLITE_IOERR_SHORT_READ] {
+            #expect(DataDamage.isDamage(DatabaseError(resultCode: code)), "a sector is lost")
+        }
+        for code in [ResultCode.SQLITE_IOERR_WRITE, .SQLITE_IOERR_FSYNC, .SQLITE_IOERR_NOMEM] {
+            #expect(!DataDamage.keepsFromApplying(DatabaseError(resultCode: code)))
+        }
+        #expect(DataDamage.isDamage(RaftLogError.corrupt(segment: "1.seg", position: 0, detail: "")))
         #expect(!DataDamage.keepsFromApplying(DiskError(operation: "pwrite", path: "/", code: 5)))
     }
 }
