@@ -100,7 +100,8 @@ struct AdminRequest: Sendable {
     }
 
     fileprivate func metrics() async throws(RequestFailure) -> Reply {
-        Reply(body: Array(context.metrics.text(of: context.service.node).utf8), contentType: "text/plain; version=0.0.4")
+        Reply(
+            body: Array(context.metrics.text(of: context.service.node).utf8), contentType: "text/plain; version=0.0.4")
     }
 }
 
