@@ -76,7 +76,7 @@ choose_build_folder() {
 # Makes a folder of the cache the build folder, if this script can have it.
 use_cache() {
     local cache=$1 key
-    key=$({ swift --version 2>/dev/null && uname -sm && cat Package.resolved; } | sha256sum | cut -c 1-16)
+    key=$({ swift --version 2>/dev/null && uname -sm && grep -F '.package(' Package.swift; } | sha256sum | cut -c 1-16)
     if ! mkdir -p "$cache/$key" 2>/dev/null || ! { exec {build_lock}>"$cache/$key.lock"; } 2>/dev/null; then
         say "$cache cannot be written: building in .build"
     elif ! flock --nonblock "$build_lock"; then
