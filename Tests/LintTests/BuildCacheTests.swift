@@ -31,7 +31,13 @@ struct BuildCacheTests {
         try FileManager.default.copyItem(atPath: library, toPath: folder + "/lib.sh")
         try Self.compiler.write(toFile: folder + "/bin/swift", atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder + "/bin/swift")
-        try "dependencies".write(toFile: folder + "/clone/Package.resolved", atomically: true, encoding: .utf8)
+        try depend(on: "one")
+    }
+
+    /// Lets the clone depend on one package. A fresh clone has no `Package.resolved`, so that plays no part.
+    private func depend(on package: String) throws {
+        try ".package(url: \"\(package)\")\n".write(
+            toFile: folder + "/clone/Package.swift", atomically: true, encoding: .utf8)
     }
 
     /// Runs the script in the clone.
@@ -110,7 +116,7 @@ struct BuildCacheTests {
             #expect(try run(["COMPILER": version]).0.contains("compiled"))
             #expect(try caches().count <= 2)
         }
-        try "others".write(toFile: folder + "/clone/Package.resolved", atomically: true, encoding: .utf8)
+        try depend(on: "another")
         #expect(try run(["COMPILER": "6.6"]).0.contains("compiled"))
     }
 }
