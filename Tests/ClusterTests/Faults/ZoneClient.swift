@@ -69,14 +69,20 @@ struct ZoneClient {
         let items = zip(writes, records).compactMap { WriteOutcome($1, isRepeated: attempts > 1) }
         guard items.count == writes.count else { return zone.complain("\(writes) was answered \(answer)") }
         zone.end(id, answer.status == 200 ? .items(items) : .batchFailed(items))
-        for (write, (item, record)) in zip(writes, zip(items, records)) { learn(write, item, record, zone) }
+        for (write, (item, record)) in zip(writes, zip(items, records)) {
+            learn(write, item, record, isRepeated: attempts > 1, zone)
+        }
     }
 
-    private mutating func learn(_ write: RecordWrite, _ item: WriteOutcome, _ json: JSONValue, _ zone: RecordedZone) {
+    private mutating func learn(
+        _ write: RecordWrite, _ item: WriteOutcome, _ json: JSONValue, isRepeated: Bool, _ zone: RecordedZone
+    ) {
         switch item {
         case .saved(let version):
             tags[[zone.name, write.name]] = version
-            zone.see(write.name, RecordCopy(json), client: base.number)
+            // A repetition is told the tag of its save. Where the record was changed since, it is shown what it sent, not
+            // the whole of what the record was then.
+            if !isRepeated { zone.see(write.name, RecordCopy(json), client: base.number) }
         case .deleted: tags[[zone.name, write.name]] = nil
         case .exists(let record), .conflict(let record):
             zone.see(write.name, record, client: base.number)
