@@ -1,4 +1,5 @@
 import GRDB
+import RecordModel
 import Storage
 
 /// What an error says of the data of this node.
@@ -29,6 +30,6 @@ enum DataDamage {
         {
             return true
         }
-        return isDamage(error)
+        return error is InvariantViolation || isDamage(error)
     }
 }

@@ -35,6 +35,20 @@ final class OpenZone {
         self.row = row
     }
 
+    /// What holds of the zone whenever it is written.
+    func check() throws(InvariantViolation) {
+        try row.check()
+        guard let database = database.row else {
+            throw InvariantViolation("zone \(row.id) is written before its database")
+        }
+        try Invariant.check(
+            row.used.fits(in: database.used),
+            "zone \(row.id) has \(row.used) of the \(database.used) of its database \(database.id)")
+        try Invariant.check(
+            row.changedAt <= database.sequence,
+            "zone \(row.id) changed at \(row.changedAt), and its database is at \(database.sequence)")
+    }
+
     /// Counts what the zone's records grew by.
     func count(_ growth: QuotaAmounts) {
         row.used = row.used + growth

@@ -79,6 +79,7 @@ extension RecordTransaction {
     func cascade(
         from row: RecordRow, before: Int64 = .max, max: Int, _ writer: CascadeWriter
     ) throws -> [RecordRow]? {
+        try Invariant.check(!row.isDeleted, "what refers to the deleted record \(row.id) would go with it again")
         var found = [row]
         var seen: Set = [row.id]
         var next = 0

@@ -70,6 +70,8 @@ extension RecordTransaction {
         let databaseID = try makeDatabase(key.database).id
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
         let incarnation = max(incarnationFloor, (earlier?.incarnation ?? 0) + 1)
+        try Invariant.check(
+            earlier?.state != ZoneLife.live, "zone '\(key.name)' would be made again while \(earlier?.id ?? 0) lives")
         try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(
             .integer(databaseID), .text(key.name), .integer(incarnation), .integer(stamp), .integer(ZoneLife.live))
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
@@ -83,7 +85,11 @@ extension RecordTransaction {
     }
 
     /// Gives a custom zone the next place in its database's feed, once a command.
-    func touch(_ zone: OpenZone) {
+    func touch(_ zone: OpenZone) throws(InvariantViolation) {
+        try Invariant.check(zone.row.state == ZoneLife.live, "zone \(zone.row.id) is changed and does not live")
+        try Invariant.check(zone.database.row != nil, "zone \(zone.row.id) is changed and has no database")
+        try Invariant.check(
+            zone.lastCommand <= commandNumber, "zone \(zone.row.id) changed by command \(zone.lastCommand) already")
         zone.isChanged = true
         guard zone.lastCommand != commandNumber, !zone.key.isDefault else { return }
         zone.lastCommand = commandNumber
@@ -94,8 +100,8 @@ extension RecordTransaction {
     }
 
     /// The next sequence of a zone.
-    func nextSequence(_ zone: OpenZone) -> Int64 {
-        touch(zone)
+    func nextSequence(_ zone: OpenZone) throws(InvariantViolation) -> Int64 {
+        try touch(zone)
         zone.row.sequence += 1
         return zone.row.sequence
     }

@@ -31,7 +31,7 @@ extension RecordTransaction {
 
     private func save(_ plan: PlannedSave, batch: Batch) throws -> SavedRecord {
         let zone = try writableZone(batch)
-        let sequence = nextSequence(zone)
+        let sequence = try nextSequence(zone)
         let userID = try writer(batch)
         zone.count(plan.growth)
         let modified = Stamp(timestamp: stamp, user: try names.name(userID))
@@ -40,6 +40,7 @@ extension RecordTransaction {
             name: plan.name, sequence: sequence, created: modified, modified: modified, fields: plan.fields)
         let recordID: Int64
         if let row = plan.row {
+            try check(row, named: plan.name, precedes: sequence, in: zone)
             recordID = row.id
             let createdAt = plan.storedFields == nil ? stamp : row.createdAt
             let createdBy = plan.storedFields == nil ? userID : row.createdBy
@@ -48,6 +49,7 @@ extension RecordTransaction {
             try statements.updateRecord.run(
                 .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
                 .integer(userID), .integer(0), body, .integer(recordID))
+            try checkOneRowChanged(row)
             let before = try plan.storedFields.map { try indexedRecord(row, fields: $0) }
             try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: before, to: after)
         } else {
@@ -77,7 +79,9 @@ extension RecordTransaction {
     /// Leaves a tombstone, which the change feed shows under a new sequence.
     /// - Parameter type: nil where the schema lost it; then its index rows go by index.
     func bury(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
-        let sequence = nextSequence(zone)
+        let sequence = try nextSequence(zone)
+        try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
+        try check(row, named: row.name, precedes: sequence, in: zone)
         let body = try decodeBody(row.body)
         if let type {
             let before = try indexedRecord(row, fields: type.visible(body))
@@ -89,5 +93,25 @@ extension RecordTransaction {
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))
+        try checkOneRowChanged(row)
+    }
+
+    /// Every change of a record is later in its zone's feed than the one before.
+    private func check(
+        _ row: RecordRow, named name: String, precedes sequence: Int64, in zone: OpenZone
+    ) throws(InvariantViolation) {
+        try Invariant.check(
+            row.sequence > 0 && row.sequence < sequence,
+            "record \(row.id) changed at \(row.sequence), and its zone \(zone.row.id) comes to \(sequence) only now")
+        try Invariant.check(
+            row.name.utf8.elementsEqual(name.utf8), "record \(row.id) is '\(row.name)', and was found as '\(name)'")
+        try Invariant.check(
+            !row.isDeleted || row.body.isEmpty, "the tombstone \(row.id) has \(row.body.count) bytes of values")
+        try Invariant.check(
+            !row.isDeleted || zone.row.tombstones > 0, "zone \(zone.row.id) counts no tombstone, and \(row.id) is one")
+    }
+
+    private func checkOneRowChanged(_ row: RecordRow) throws(InvariantViolation) {
+        try Invariant.check(db.changesCount == 1, "the update of record \(row.id) changed \(db.changesCount) rows")
     }
 }

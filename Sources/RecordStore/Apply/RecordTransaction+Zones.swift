@@ -54,12 +54,13 @@ extension RecordTransaction {
     private func makeCustomZone(_ key: ZoneKey) throws -> OpenZone {
         let zone = try makeZone(key)
         zone.database.row?.zones += 1
-        touch(zone)
+        try touch(zone)
         return zone
     }
 
     private func retire(_ zone: OpenZone) throws {
-        touch(zone)
+        try touch(zone)
+        try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         zone.database.row?.zones -= 1
         zone.count(.zero - zone.row.used)
         // The whole row is written: what it says must not depend on how commands were grouped.

@@ -85,6 +85,8 @@ package final class RecordTransaction {
     /// Writes what was kept back; the caller commits afterwards.
     package func finish() throws {
         if (time, forgotten) != (storedTime, storedForgotten) {
+            try Invariant.check(
+                forgotten >= storedForgotten, "keys up to \(storedForgotten) were forgotten, not \(forgotten)")
             try SQLStatement(cached: "UPDATE record_state SET time = ?, forgotten = ?", in: db)
                 .run(.integer(time), .integer(forgotten))
             (storedTime, storedForgotten) = (time, forgotten)
@@ -92,6 +94,7 @@ package final class RecordTransaction {
         for zone in zones.values where zone.isChanged { try write(zone) }
         for database in databases.values where database.isChanged {
             if let row = database.row {
+                try row.check()
                 try statements.updateDatabase.run(
                     .integer(row.sequence), .integer(row.zones), .integer(row.used.bytes), .integer(row.used.records),
                     .integer(Int64(bitPattern: row.epoch)), .integer(row.received.bytes),
@@ -103,6 +106,7 @@ package final class RecordTransaction {
     }
 
     func write(_ zone: OpenZone) throws {
+        try zone.check()
         try statements.updateZone.run(
             .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
             .integer(zone.row.changedAt), .integer(zone.row.used.bytes), .integer(zone.row.used.records),

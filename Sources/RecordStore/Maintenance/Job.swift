@@ -1,5 +1,6 @@
 import Authorization
 import GRDB
+import RecordModel
 import Wire
 
 /// A piece of work that a command left behind: replicated state, worked off in order by `RecordCommand.maintain`.
@@ -106,6 +107,8 @@ extension RecordTransaction {
     }
 
     func advance(_ job: Job, to position: Int64) throws {
+        try Invariant.check(
+            position > job.position, "job \(job.id) would go from \(job.position) to \(position): it would never end")
         try SQLStatement(cached: "UPDATE job SET position = ? WHERE id = ?", in: db)
             .run(.integer(position), .integer(job.id))
     }

@@ -37,6 +37,7 @@ extension RecordTransaction {
             case .scrub: try scrub(job, budget: budget)
             case nil: throw WireError.invalidValue(field: 0)
             }
+        try Invariant.check(used >= 0, "a part of job \(job.id) counts for \(used) rows")
         return max(used, 1)
     }
 

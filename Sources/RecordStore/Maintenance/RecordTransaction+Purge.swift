@@ -119,6 +119,11 @@ extension RecordTransaction {
         for (id, _) in tombstones { try deleteRow(id) }
         // Nobody reads a retired zone's feed.
         guard let zone = try openZone(id: zoneID), let last = tombstones.map(\.sequence).max() else { return }
+        try Invariant.check(
+            last <= zone.row.sequence, "zone \(zoneID) is at \(zone.row.sequence), and a tombstone at \(last)")
+        try Invariant.check(
+            zone.row.tombstones >= tombstones.count,
+            "zone \(zoneID) counts \(zone.row.tombstones) tombstones, and \(tombstones.count) were removed")
         zone.row.floor = max(zone.row.floor, last)
         zone.row.tombstones -= Int64(tombstones.count)
         zone.isChanged = true

@@ -114,6 +114,7 @@ extension RecordTransaction {
             .integer(ledger.cap.records), .integer(Int64(bitPattern: ledger.transferMonth)),
             .integer(Int64(bitPattern: ledger.transferBytes)))
         guard let share else { return }
+        try share.check()
         try SQLStatement(cached: "INSERT OR REPLACE INTO ledger_share VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
             .integer(id), .integer(Int64(bitPattern: share.shard)), .integer(share.granted.bytes),
             .integer(share.granted.records), .integer(share.returned.bytes), .integer(share.returned.records))

@@ -79,6 +79,13 @@ package struct LedgerState: Hashable, Sendable {
             self.granted = granted
             self.returned = returned
         }
+
+        /// What holds of every share that is stored.
+        func check() throws(InvariantViolation) {
+            try Invariant.check(
+                QuotaAmounts.zero.fits(in: returned) && returned.fits(in: granted),
+                "shard \(shard) was given \(granted) and gave back \(returned)")
+        }
     }
 
     /// By shard.

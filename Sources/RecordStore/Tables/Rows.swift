@@ -62,6 +62,17 @@ struct ZoneRow: Hashable {
     /// How many they are.
     static let columnCount: Int32 = 9
 
+    /// What holds of every row, whatever the zone's life.
+    func check() throws(InvariantViolation) {
+        try Invariant.check(incarnation > 0, "zone \(id) has incarnation \(incarnation)")
+        try Invariant.check((0...2).contains(state), "zone \(id) is in state \(state)")
+        try Invariant.check(
+            floor >= 0 && floor <= sequence, "zone \(id) forgot changes up to \(floor), and is at \(sequence)")
+        try Invariant.check(
+            tombstones >= 0 && tombstones <= sequence, "zone \(id) has \(tombstones) tombstones at \(sequence)")
+        try Invariant.check(QuotaAmounts.zero.fits(in: used), "zone \(id) holds \(used)")
+    }
+
     func changeTag(_ sequence: Int64) -> ChangeTag {
         ChangeTag(incarnation: UInt64(bitPattern: incarnation), sequence: UInt64(bitPattern: sequence))
     }
@@ -119,6 +130,15 @@ struct DatabaseRow: Hashable {
     var returned = QuotaAmounts()
     /// Of what shards had more than the cap of the version when the ledger was asked last.
     var overdrawn = QuotaParts()
+
+    /// What holds of every row.
+    func check() throws(InvariantViolation) {
+        try Invariant.check(sequence >= 0 && zones >= 0, "database \(id) is at \(sequence), with \(zones) zones")
+        try Invariant.check(QuotaAmounts.zero.fits(in: used), "database \(id) holds \(used)")
+        try Invariant.check(
+            QuotaAmounts.zero.fits(in: returned) && returned.fits(in: received),
+            "database \(id) received \(received) and gave back \(returned)")
+    }
 
     static let columns = """
         d.id, d.incarnation, d.sequence, d.zones, d.bytes, d.records, d.epoch, d.received_bytes, d.received_records, \

@@ -1,0 +1,59 @@
+import GRDB
+import RecordModel
+import RecordStore
+import Testing
+
+@Suite("stored data that contradict themselves stop a replica, and nothing of the command is kept")
+struct InvariantTests {
+    /// What is done to a sound shard, and the words that then name it.
+    static let damages = [
+        ("UPDATE zone SET tombstones = -1", "has -1 tombstones"),
+        ("UPDATE zone SET floor = 1000", "forgot changes up to 1000"),
+        ("UPDATE zone SET incarnation = 0", "has incarnation 0"),
+        ("UPDATE zone SET bytes = -5", "holds"),
+        ("UPDATE database SET bytes = 0", "of its database"),
+        ("UPDATE database SET sequence = -7", "is at -"),
+        ("UPDATE database SET zones = -2", "with -2 zones"),
+        ("UPDATE database SET returned_bytes = received_bytes + 1", "gave back"),
+        ("UPDATE zone SET sequence = 0, floor = 0, tombstones = 0", "comes to 1 only now"),
+        ("UPDATE record SET sequence = 1000 WHERE name = 'a'", "comes to 3 only now"),
+        ("UPDATE record SET sequence = 0 WHERE name = 'a'", "changed at 0"),
+    ]
+
+    @Test("what a command meets", arguments: damages)
+    func damaged(sql: String, words: String) throws {
+        let shard = try Fixture()
+        try shard.zone(.create, Fixture.work)
+        _ = try shard.modify(Fixture.work, .make(.create, "a", [("plain", .string("x"))]))
+        _ = try shard.modify(Fixture.work, .make(.create, "b"))
+        try shard.queue.write { try $0.execute(sql: sql) }
+        let before = try contents(of: shard)
+        do {
+            _ = try shard.modify(Fixture.work, .make(.forceUpdate, "a", [("plain", .string("y"))]))
+            Issue.record("nothing was noticed of: \(sql)")
+        } catch let violation as InvariantViolation {
+            #expect(violation.description.contains(words), "\(violation)")
+        }
+        #expect(try contents(of: shard) == before)
+    }
+
+    @Test("a deleted record is not deleted again, and its tombstone has no values")
+    func tombstones() throws {
+        for sql in ["UPDATE record SET body = x'00' WHERE deleted = 1", "UPDATE zone SET tombstones = 0"] {
+            let shard = try Fixture()
+            try shard.zone(.create, Fixture.work)
+            _ = try shard.modify(Fixture.work, .make(.create, "a"))
+            _ = try shard.modify(Fixture.work, .make(.forceDelete, "a"))
+            try shard.queue.write { try $0.execute(sql: sql) }
+            #expect(throws: InvariantViolation.self, "\(sql)") {
+                try shard.modify(Fixture.work, .make(.create, "a"))
+            }
+        }
+    }
+
+    private func contents(of shard: Fixture) throws -> [Row] {
+        try shard.queue.read { db in
+            try ["zone", "database", "record"].flatMap { try Row.fetchAll(db, sql: "SELECT * FROM \($0) ORDER BY id") }
+        }
+    }
+}
