@@ -42,6 +42,20 @@ extension Conformance {
             }
         }
 
+        @Test("a switch without a value is refused: nobody may take it for a dry run", arguments: [Door.memory])
+        func switches(door: Door) async throws {
+            let space = try await Space.own(door, schema: Schemas.standard)
+            let schema = Array("DEFINE SCHEMA RECORD TYPE Other (text STRING);".utf8)
+            for parameter in ["dryRun=", "dryRun", "additive=", "allowDataLoss=", "dryRun=yes"] {
+                let answer = try await space.home.adminCall(
+                    "POST", "schema?container=\(space.container)&\(parameter)", schema)
+                let name = parameter.prefix { $0 != "=" }
+                expectFailure(answer, 400, "BAD_REQUEST", "\(name): 'true' or 'false' is expected")
+            }
+            let shown = try await space.home.adminCall("GET", "schema?container=\(space.container)")
+            #expect(!String(decoding: shown.body, as: UTF8.self).contains("Other"))
+        }
+
         @Test("usage tells of both environments' databases, of one user's, by zone, and counted anew")
         func usage() async throws {
             let space = try await Space.own(.memory, schema: Schemas.standard)

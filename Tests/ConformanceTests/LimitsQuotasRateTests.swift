@@ -18,14 +18,6 @@ extension Conformance {
             return space
         }
 
-        private static func number(_ value: JSONValue?) -> Double? {
-            switch value {
-            case .integer(let number)?: Double(number)
-            case .number(let number)?: number
-            default: nil
-            }
-        }
-
         @Test("every answer says the container's limit and what is left of it", arguments: Door.allCases)
         func headers(door: Door) async throws {
             let space = try await Self.space(door, requestsPerSecond: 100_000)
@@ -50,10 +42,10 @@ extension Conformance {
             for answer in refused {
                 #expect(answer.status == 429, "\(answer)")
                 #expect(answer.code == "THROTTLED")
-                let seconds = try #require(Self.number(answer.json["retryAfter"]))
-                #expect(seconds > 0 && seconds <= 31)
-                let header = try #require(answer.header("Retry-After").flatMap { Double($0) })
-                #expect(header >= seconds && header < seconds + 1)
+                let seconds = try #require(answer.json["retryAfter"]?.integer)
+                let milliseconds = try #require(answer.json["retryAfterMilliseconds"]?.integer)
+                #expect(milliseconds > 0 && milliseconds <= 31_000)
+                #expect(seconds == (milliseconds + 999) / 1_000 && answer.header("Retry-After") == "\(seconds)")
                 #expect(answer.header("RateLimit")?.hasPrefix(#""requests";r=0"#) == true)
             }
         }

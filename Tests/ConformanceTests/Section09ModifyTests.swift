@@ -257,6 +257,30 @@ extension Conformance {
                 try await space.call("records/modify", other, headers: [("Idempotency-Key", key)]), 400, "BAD_REQUEST")
         }
 
+        @Test("deviates: callers without a name share keys only under one API token", arguments: Door.allCases)
+        func anonymousKeys(door: Door) async throws {
+            let schema = """
+                DEFINE SCHEMA
+                    RECORD TYPE Open (text STRING, GRANT READ, CREATE, WRITE TO "_world");
+                """
+            let space = try await Space.own(door, schema: schema).inPublic.anonymous
+            let token = try await space.home.admin(
+                "POST", "tokens",
+                ["kind": "api", "container": .string(space.container), "environment": "development"])
+            let other = space.changed { $0.home.apiTokens["development"] = token["secret"]?.string }
+            let headers = [("Idempotency-Key", IdempotencyKeys.next())]
+            let body: JSONValue = ["operations": [Space.operation("create", "a", type: "Open")]]
+            let first = try await space.call("records/modify", body, headers: headers).item()
+            let again = try await space.call("records/modify", body, headers: headers).item()
+            #expect(first.code == nil && again == first, "\(again.text)")
+            expectError(try await other.call("records/modify", body, headers: headers).item(), "EXISTS")
+            // Nor is the key taken for one that was used with another body.
+            let more: JSONValue = ["operations": [Space.operation("create", "b", type: "Open")]]
+            let fresh = [("Idempotency-Key", IdempotencyKeys.next())]
+            let second = try await other.call("records/modify", more, headers: fresh).item()
+            #expect(second.code == nil, "\(second.text)")
+        }
+
         @Test(
             "deviates: a repeat is answered as before also where its operations could not be sent any more",
             arguments: Door.allCases)

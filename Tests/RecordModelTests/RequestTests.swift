@@ -111,7 +111,7 @@ struct RequestTests {
         "faults in fields are named by the field",
         arguments: [
             (#"{"title":"x"}"#, #"title: expected an object with "value" and "type", found a string"#),
-            (#"{"title":{}}"#, "title.value: is missing; null clears the field"),
+            (#"{"title":{"type":"STRING"}}"#, "title.value: is missing; null clears the field"),
             (#"{"title":{"value":1,"type":2}}"#, "title.type: expected a string, found a number"),
             (#"{"___modTime":{"value":1}}"#, "___modTime: is a system field"),
             (#"{"1a":null}"#, "1a: '1a' is no name here"),

@@ -105,7 +105,7 @@ struct ResponseTests {
             text { $0.zone(ZoneID(name: "Z"), syncToken: "dA==", isAtomic: true) }
                 == #"{"zoneID":{"zoneName":"Z","zoneType":"REGULAR_CUSTOM_ZONE"},"syncToken":"dA==","atomic":true}"#)
         let error = ServiceError(.throttled, "slow", retryAfterSeconds: 3)
-        let tail = #""reason":"slow","serverErrorCode":"THROTTLED","retryAfter":3"#
+        let tail = #""reason":"slow","serverErrorCode":"THROTTLED","retryAfter":3,"retryAfterMilliseconds":3000"#
         #expect(text { $0.recordError(recordName: "r", error) } == "{\"recordName\":\"r\",\(tail)}")
         #expect(
             text { $0.zoneError(ZoneID(name: "Z"), error) }
@@ -113,6 +113,26 @@ struct ResponseTests {
         #expect(
             text { $0.requestError(uuid: "u", error, redirectURL: "https://x") { $0.member("records", .array([])) } }
                 == "{\"uuid\":\"u\",\(tail),\"redirectURL\":\"https://x\",\"records\":[]}")
+    }
+
+    @Test(
+        "a time to come back is whole seconds, never too short, with the exact time beside it",
+        arguments: [
+            (0, 0, 0), (0.001, 1, 1), (0.101, 1, 101), (1, 1, 1_000), (1.000_1, 2, 1_001), (29.999, 30, 29_999),
+        ] as [(Double, Int64, Int64)])
+    func retryAfter(seconds: Double, whole: Int64, milliseconds: Int64) {
+        let error = ServiceError(.throttled, "slow", retryAfterSeconds: seconds)
+        #expect(error.retryAfterWholeSeconds == whole && error.retryAfterMilliseconds == milliseconds)
+        let written = text {
+            $0.beginObject()
+            $0.retryAfter(error)
+            $0.endObject()
+        }
+        #expect(written == #"{"retryAfter":\#(whole),"retryAfterMilliseconds":\#(milliseconds)}"#)
+        let strange = [Double.infinity, -.infinity, .nan, -1, 1e300].map {
+            ServiceError(.throttled, "slow", retryAfterSeconds: $0).retryAfterWholeSeconds ?? -1
+        }
+        #expect(strange.allSatisfy { (0...31_622_400).contains($0) }, "\(strange)")
     }
 }
 

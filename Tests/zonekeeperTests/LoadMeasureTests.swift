@@ -138,6 +138,9 @@ struct LoadMeasureTests {
     }
 
     @Test("a refusal's time is read from the body, to a fraction, else from the header, and is rounded up")
+        #expect(
+            judge(429, #"{"serverErrorCode":"THROTTLED","retryAfter":1,"retryAfterMilliseconds":26}"#, header: 1)
+                == .throttled(status: 429, retryAfter: 26_000_000))
     func retryAfter() {
         func judge(_ status: Int, _ body: String, header: Double? = nil) -> LoadOutcome {
             Array(body.utf8).withUnsafeBytes {

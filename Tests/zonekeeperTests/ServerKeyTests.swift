@@ -60,20 +60,27 @@ struct ServerKeyTests {
         }
     }
 
-    @Test("A key file is read back with its id, which an option overrides, and OpenSSL reads it too")
+    @Test("A key is read with the id beside it, which an option overrides; the old form with a line is still read")
     func file() async throws {
         try await TemporaryFolder.with { folder in
-            let made = ServerKeyFile(id: "abcd", key: P256.Signing.PrivateKey())
-            let path = folder + "/key.pem"
-            try PrivateFile.create(path, made.text)
+            let (key, path) = (P256.Signing.PrivateKey(), folder + "/key.pem")
+            try PrivateFile.create(path, key.pemRepresentation + "\n")
+            #expect(throws: ServiceClientError.self) { try ServerKeyFile(path: path, id: nil) }
+            try ServerKeyFile.writeID("abcd", besideKey: path)
+            #expect(throws: ServiceClientError.self) { try ServerKeyFile.writeID("other", besideKey: path) }
             let read = try ServerKeyFile(path: path, id: nil)
             #expect(read.id == "abcd")
-            #expect(read.key.rawRepresentation == made.key.rawRepresentation)
+            #expect(read.key.rawRepresentation == key.rawRepresentation)
             #expect(try ServerKeyFile(path: path, id: "other").id == "other")
-            let publicKey = try OpenSSL.run("ec", "-in", path, "-pubout")
-            #expect(publicKey.status == 0)
-            let known = try P256.Signing.PublicKey(pemRepresentation: publicKey.output)
-            #expect(known.rawRepresentation == made.key.publicKey.rawRepresentation)
+
+            let old = folder + "/old.pem"
+            try PrivateFile.create(old, "\(key.pemRepresentation)\nKey-ID: ef01\n")
+            #expect(try ServerKeyFile(path: old, id: nil).id == "ef01")
+            for text in ["", "two words", "a\r\nX-Header: b"] {
+                try PrivateFile.replace(ServerKeyFile.idPath(of: old), with: text)
+                let error = #expect(throws: ServiceClientError.self) { try ServerKeyFile(path: old, id: nil) }
+                #expect(error?.message.contains("old.pem.id holds no key id") == true)
+            }
         }
     }
 
@@ -112,8 +119,12 @@ struct ServerKeyTests {
                 let arguments = ["key", "create", "--user", "ada", "--label", "cron", "--output", path]
                 try await run(arguments, server, folder)
                 #expect(try OpenSSL.mode(of: path) == 0o600)
+                #expect(try OpenSSL.mode(of: path + ".id") == 0o600)
                 let file = try ServerKeyFile(path: path, id: nil)
                 #expect(file.id == id)
+                let pem = try SecretFile.read(path)
+                #expect(pem.hasPrefix("-----BEGIN PRIVATE KEY-----\n") && pem.hasSuffix("\n-----END PRIVATE KEY-----"))
+                #expect(try OpenSSL.run("ec", "-in", path, "-pubout").status == 0)
                 let request = try #require(server.requests.first)
                 #expect(request.method == "POST" && request.target == "/admin/1/keys")
                 let json = try JSONParser.parse(request.body)
@@ -124,6 +135,10 @@ struct ServerKeyTests {
                 await #expect(throws: CommandFailure.self) { try await run(arguments, server, folder) }
                 #expect(server.requests.count == 1)
                 #expect(try ServerKeyFile(path: path, id: nil).id == id)
+                // Nor does an id that is there become that of a new key.
+                unlink(path)
+                await #expect(throws: CommandFailure.self) { try await run(arguments, server, folder) }
+                #expect(server.requests.count == 1 && !Paths.exists(path))
             }
         }
     }

@@ -1,19 +1,20 @@
 /// Reads times as the signatures of server-to-server keys have them.
 enum CivilTime {
-    /// Milliseconds since 1970 of `2016-01-25T22:15:43Z`: UTC, four-digit years, a fraction of a second at will; nil
-    /// for anything else, days that no month has among it. A leap second is the first of the next minute.
+    /// Milliseconds since 1970 of `2016-01-25T22:15:43Z`: four-digit years, optionally a fraction of a second, then `Z` or
+    /// what the clock is ahead of UTC, such as `+02:00`, `+0200` or `-05`. Nil for anything else, such as days that no month
+    /// has. A leap second is the first of the next minute.
     static func milliseconds(_ text: String) -> Int64? {
         var rest = Array(text.utf8)[...]
         guard let year = number(&rest, digits: 4), take("-", &rest), let month = number(&rest, digits: 2),
             take("-", &rest), let day = number(&rest, digits: 2), take("T", &rest),
             let hour = number(&rest, digits: 2), take(":", &rest), let minute = number(&rest, digits: 2),
             take(":", &rest), let second = number(&rest, digits: 2), let fraction = fraction(&rest),
-            take("Z", &rest), rest.isEmpty,
+            let offset = offsetMinutes(&rest), rest.isEmpty,
             (1...12).contains(month), (1...dayCount(year: year, month: month)).contains(day),
             hour < 24, minute < 60, second <= 60
         else { return nil }
         let seconds = days(year: year, month: month, day: day) * 86_400 + hour * 3600 + minute * 60 + second
-        return seconds * 1000 + fraction
+        return (seconds - offset * 60) * 1000 + fraction
     }
 
     private static func take(_ character: Unicode.Scalar, _ text: inout ArraySlice<UInt8>) -> Bool {
@@ -31,6 +32,17 @@ enum CivilTime {
         }
         text.removeFirst(digits)
         return value
+    }
+
+    /// The minutes that a clock is ahead of UTC; less than a day. Nil for what says no offset.
+    private static func offsetMinutes(_ text: inout ArraySlice<UInt8>) -> Int64? {
+        if take("Z", &text) { return 0 }
+        let isAhead = take("+", &text)
+        guard isAhead || take("-", &text), let hours = number(&text, digits: 2), hours < 24 else { return nil }
+        guard !text.isEmpty else { return isAhead ? hours * 60 : -hours * 60 }
+        _ = take(":", &text)
+        guard let minutes = number(&text, digits: 2), minutes < 60 else { return nil }
+        return (hours * 60 + minutes) * (isAhead ? 1 : -1)
     }
 
     /// Milliseconds of `.5` and the like, cut after the third digit; 0 where there is no fraction.

@@ -31,7 +31,7 @@ package struct RequestSignature: Hashable, Sendable {
             throw Self.malformed(Self.keyIDHeader, "the 64 hexadecimal digits that `zonekeeper key create` printed")
         }
         guard let time = CivilTime.milliseconds(date) else {
-            throw Self.malformed(Self.dateHeader, "a time in UTC such as 2016-01-25T22:15:43Z")
+            throw Self.malformed(Self.dateHeader, "a time such as 2016-01-25T22:15:43Z or 2016-01-25T23:15:43+01:00")
         }
         guard let bytes = Base64.decode(signature), Self.signatureBytes.contains(bytes.count) else {
             throw Self.malformed(Self.signatureHeader, "Base64 of an ECDSA signature in DER")

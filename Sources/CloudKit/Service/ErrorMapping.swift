@@ -47,15 +47,9 @@ struct ErrorMapping: Sendable {
 
     /// The details of an item's error; the item has a `serverErrorCode`.
     func details(ofItem json: JSONValue) -> CKErrorDetails {
-        var retryAfter: Double?
-        switch json["retryAfter"] {
-        case .integer(let seconds)?: retryAfter = Double(seconds)
-        case .number(let seconds)?: retryAfter = seconds
-        default: break
-        }
-        return CKErrorDetails(
+        CKErrorDetails(
             serverMessage: json["reason"]?.string, serverCode: json["serverErrorCode"]?.string,
-            requestUUID: json["uuid"]?.string, containerID: container, retryAfterSeconds: retryAfter)
+            requestUUID: json["uuid"]?.string, containerID: container, retryAfterSeconds: json.retryAfterSeconds)
     }
 
     /// The error of one record or zone of an answer; nil where it did not fail.

@@ -45,4 +45,12 @@ package struct ServiceError: Error, Hashable, Sendable {
         self.reason = reason
         self.retryAfterSeconds = retryAfterSeconds
     }
+
+    /// `retryAfterSeconds` in whole milliseconds, rounded up; at most a year.
+    package var retryAfterMilliseconds: Int64? {
+        retryAfterSeconds.map { Int64(((min(max(0, $0), 366 * 86_400) * 1_000_000).rounded() / 1_000).rounded(.up)) }
+    }
+
+    /// The same in whole seconds, rounded up: as the header `Retry-After` and the member `retryAfter` say it.
+    package var retryAfterWholeSeconds: Int64? { retryAfterMilliseconds.map { ($0 + 999) / 1_000 } }
 }

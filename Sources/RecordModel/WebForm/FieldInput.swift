@@ -33,7 +33,7 @@ package struct FieldChange: Hashable, Sendable {
         self.value = value
     }
 
-    /// Reads one member of `fields`.
+    /// Reads one member of `fields`. Null, `{}` and a null value clear the field.
     init(form member: JSONValue.Member) throws(FormError) {
         if member.key.hasPrefix("___") {
             throw FormError("is a system field, which clients cannot write", at: member.key)
@@ -41,7 +41,7 @@ package struct FieldChange: Hashable, Sendable {
         name = member.key
         value = try at(member.key) { () throws(FormError) -> FieldInput? in
             try Names.checkIdentifier(member.key)
-            if member.value.isNull { return nil }
+            if member.value.isNull || member.value == .object([]) { return nil }
             let input = try FieldInput(form: member.value)
             return input.json.isNull ? nil : input
         }

@@ -83,12 +83,13 @@ extension JSONWriter {
     private mutating func errorMembers(_ error: ServiceError) {
         member("reason", error.reason)
         member("serverErrorCode", error.code.rawValue)
-        if let seconds = error.retryAfterSeconds {
-            if let whole = Int64(exactly: seconds) {
-                member("retryAfter", integer: whole)
-            } else {
-                member("retryAfter", number: seconds)
-            }
-        }
+        retryAfter(error)
+    }
+
+    /// When a retry may help: `retryAfter` in whole seconds, rounded up, as CloudKit's clients expect it, and
+    /// `retryAfterMilliseconds` exactly. Nothing where no retry helps.
+    package mutating func retryAfter(_ error: ServiceError) {
+        if let seconds = error.retryAfterWholeSeconds { member("retryAfter", integer: seconds) }
+        if let milliseconds = error.retryAfterMilliseconds { member("retryAfterMilliseconds", integer: milliseconds) }
     }
 }

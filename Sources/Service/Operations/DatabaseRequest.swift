@@ -49,6 +49,19 @@ package struct DatabaseRequest: Sendable {
         return ZoneKey(database: key, name: id.name)
     }
 
+    /// What a shard remembers a command of the request by; nil where the client gave no key.
+    ///
+    /// Callers without a name share a space of keys only where they use the same API token.
+    /// - Parameter position: the command's number, where the request makes several.
+    func idempotencyKey(position: Int = 0) -> IdempotencyKey? {
+        identity.map { identity in
+            IdempotencyKey(
+                key: identity.key, bodyHash: identity.bodyHash,
+                caller: caller.user ?? "\(Caller.anonymousName)/\(requester.admitted.apiToken?.id ?? "")",
+                position: UInt64(position))
+        }
+    }
+
     /// A zone of this database as answers name it.
     package func zoneID(named name: String) -> ZoneID {
         ZoneID(name: name, owner: key.scope == .public ? nil : key.owner)

@@ -76,8 +76,8 @@ package struct RecordModification: Sendable {
                 continue
             }
             let answer = Answer(operations: named, plan: plan, zone: zone)
-            if plan.changes.count < plan.items.count, let identity = request.identity,
-                let result = try await earlierResult(answer, identity)
+            if plan.changes.count < plan.items.count, let key = request.idempotencyKey(),
+                let result = try await earlierResult(answer, key)
             {
                 return result
             }
@@ -89,8 +89,7 @@ package struct RecordModification: Sendable {
             let command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic,
-                idempotency: request.identity.map(idempotency),
-                quota: terms, operations: plan.changes)
+                idempotency: request.idempotencyKey(), quota: terms, operations: plan.changes)
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
@@ -146,13 +145,6 @@ package struct RecordModification: Sendable {
         guard let key else { return service.newName() }
         let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
         return UUIDv7(Array(key.prefix(6)) + Array(digest.prefix(10))).text
-    }
-
-    /// What the shard remembers the request by.
-    private func idempotency(_ identity: RequestIdentity) -> IdempotencyKey {
-        IdempotencyKey(
-            key: identity.key, bodyHash: identity.bodyHash,
-            caller: request.caller.user ?? Caller.anonymousName)
     }
 
     private func plan(
@@ -231,7 +223,7 @@ extension RecordModification {
     /// The result that a request got when it came first; nil where it did not come before. Asked where a part of it would not be
     /// sent now: the schema or the caller's rights may have changed since.
     private func earlierResult(
-        _ answer: Answer, _ identity: RequestIdentity
+        _ answer: Answer, _ key: IdempotencyKey
     ) async throws(RequestFailure) -> Result? {
         var known = answer
         known.plan = Plan()
@@ -249,7 +241,7 @@ extension RecordModification {
         }
         let command = ModifyRecords(
             zone: answer.zone, schemaVersion: 0, caller: request.caller, time: service.now,
-            idempotency: idempotency(identity), operations: known.plan.changes)
+            idempotency: key, operations: known.plan.changes)
         let read = try await service.read(
             .earlierOutcome(command), from: service.node.map.group(of: answer.zone), by: request.deadline)
         guard case .found(let found) = read, !found.bytes.isEmpty else { return nil }

@@ -54,11 +54,7 @@ package struct Zones: Sendable {
     ) async throws(RequestFailure) -> ZoneState? {
         try requireModifiable()
         let zone = try request.zone(operation.zoneID)
-        let idempotency = request.identity.map { identity in
-            IdempotencyKey(
-                key: identity.key, bodyHash: identity.bodyHash,
-                caller: request.caller.user ?? Caller.anonymousName, position: UInt64(number))
-        }
+        let idempotency = request.idempotencyKey(position: number)
         let outcome = try await service.submitUnderSchema(
             request.schemaKey, to: service.node.map.group(of: zone), by: request.deadline
         ) { schema in

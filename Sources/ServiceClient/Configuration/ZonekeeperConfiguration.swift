@@ -31,7 +31,7 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
     public var webAuthTokenFile: String?
     /// The file of a server-to-server key, which signs requests for public data instead of tokens.
     public var serverKeyFile: String?
-    /// The server key's id, where its file has none.
+    /// The server key's id. Without it, the id is read from the file beside the key, whose name ends in `.id`.
     public var serverKeyID: String?
     /// What `distanceToLocation:fromLocation:` in predicates counts in.
     public var distanceUnit: DistanceUnit

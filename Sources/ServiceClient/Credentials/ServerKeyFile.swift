@@ -1,14 +1,23 @@
 package import Crypto
 import Foundation
 
-/// A server-to-server key as it is kept in a file: the private key as PEM, and a line with the id under which the
-/// public key is registered. What stands outside a PEM block is skipped by other programs (RFC 7468, section 2).
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A server-to-server key as it is kept on disk: the private key as plain PEM in one file, and beside it, in a file whose
+/// name ends in `.id`, the id under which the public key is registered.
+///
+/// Earlier versions kept the id in a line `Key-ID: ...` below the PEM block. Such files are still read.
 package struct ServerKeyFile: Sendable {
     /// 64 hexadecimal digits.
     package var id: String
     /// On the curve P-256.
     package var key: P256.Signing.PrivateKey
 
+    /// Begins the line with the id in files of earlier versions.
     private static let idLabel = "Key-ID:"
 
     package init(id: String, key: P256.Signing.PrivateKey) {
@@ -16,10 +25,18 @@ package struct ServerKeyFile: Sendable {
         self.key = key
     }
 
-    /// - Parameter id: counts more than the file's own, and must be there if the file has none.
+    /// The file beside a key file that holds the key's id.
+    package static func idPath(of path: String) -> String { path + ".id" }
+
+    /// - Parameter id: counts more than the file beside the key, and is needed if there is none.
     /// - Throws: an error that names the file, and never what is in it.
     package init(path: String, id: String?) throws(ServiceClientError) {
-        try self.init(text: try SecretFile.read(path), id: id, path: path)
+        let idPath = Self.idPath(of: path)
+        let beside = try id == nil && access(idPath, F_OK) == 0 ? SecretFile.read(idPath) : nil
+        if let beside, beside.isEmpty || beside.contains(where: { $0.isWhitespace || !$0.isASCII }) {
+            throw ServiceClientError("\(idPath) holds no key id: one word is expected, as `key list` shows it")
+        }
+        try self.init(text: try SecretFile.read(path), id: id ?? beside, path: path)
     }
 
     /// Reads what a key file holds: PKCS #8 or SEC 1, as OpenSSL writes them.
@@ -42,13 +59,18 @@ package struct ServerKeyFile: Sendable {
             $0.dropFirst(Self.idLabel.count).trimmingCharacters(in: .whitespaces)
         }
         guard let id = id ?? own, !id.isEmpty else {
-            throw ServiceClientError("\(path) has no line '\(Self.idLabel) ...'; name the key's id with --key-id")
+            throw ServiceClientError(
+                "the id of the key in \(path) is not known: name it with --key-id, or write it to "
+                    + Self.idPath(of: path))
         }
         self.init(id: id, key: key)
     }
 
-    /// What `init(text:id:path:)` reads.
-    package var text: String { "\(key.pemRepresentation)\n\(Self.idLabel) \(id)\n" }
+    /// Writes the id beside a private key that is there already.
+    /// - Throws: if it is there, or cannot be written.
+    package static func writeID(_ id: String, besideKey path: String) throws(ServiceClientError) {
+        try PrivateFile.create(idPath(of: path), id + "\n")
+    }
 }
 
 extension ServerKeyFile {
@@ -79,7 +101,7 @@ extension ServerKeyFile {
 /// Where a server key is to be read from.
 package struct ServerKeySource: Sendable {
     package var path: String
-    /// Counts more than the file's own.
+    /// Counts more than the file beside the key.
     package var id: String?
 
     package init(path: String, id: String? = nil) {

@@ -39,15 +39,12 @@ package struct ServiceResponse: Sendable {
         return followsUncertainty || !isRefused && !saysNothingWasDone
     }
 
-    /// When to come back, in seconds from now: the error's `retryAfter`, which may be fractional, else the header's
-    /// whole seconds. Nil where the server names none.
+    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds. Nil
+    /// where the server names none.
     package var retryAfterSeconds: Double? {
         guard !isSuccess else { return nil }
-        switch (try? JSONParser.parse(body))?["retryAfter"] {
-        case .integer(let seconds)?: return max(Double(seconds), 0)
-        case .number(let seconds)?: return max(seconds, 0)
-        default: return headers.first(name: "Retry-After").flatMap { UInt32($0) }.map(Double.init)
-        }
+        return (try? parsed())?.retryAfterSeconds
+            ?? headers.first(name: "Retry-After").flatMap { UInt32($0) }.map(Double.init)
     }
 
     /// The token that takes the place of the web auth token that was sent.

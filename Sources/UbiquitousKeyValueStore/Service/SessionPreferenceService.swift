@@ -105,13 +105,7 @@ extension PreferenceServiceProblem {
             self = .notSignedIn(reason)
             return
         }
-        let seconds: Double? =
-            switch json["retryAfter"] {
-            case .integer(let seconds): Double(seconds)
-            case .number(let seconds): seconds
-            default: nil
-            }
-        self = .unavailable(reason, retryAfterMilliseconds: seconds.map(Self.milliseconds))
+        self = .unavailable(reason, retryAfterMilliseconds: json.retryAfterSeconds.map(Self.milliseconds))
     }
 
     /// From none to a day, whatever the number is.

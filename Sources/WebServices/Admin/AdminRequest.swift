@@ -64,9 +64,10 @@ struct AdminRequest: Sendable {
     }
 
     /// Whether a parameter that is `true` or `false`, and `false` where it is missing, is set.
+    /// - Throws: `BAD_REQUEST` for any other value, and for none: `dryRun=` must not be taken for `false`.
     func flag(_ name: String) throws(RequestFailure) -> Bool {
         switch url[name] {
-        case nil, "", "false": return false
+        case nil, "false": return false
         case "true": return true
         case let other?: throw RequestFailure(.badRequest, "\(name): 'true' or 'false' is expected, not '\(other)'")
         }

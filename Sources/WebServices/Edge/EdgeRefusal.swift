@@ -79,7 +79,7 @@ struct EdgeRefusal: Hashable, Sendable {
             .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "X-Apple-Request-UUID,Retry-After",
         ]
         if let name = HTTPField.Name("X-Apple-Request-UUID") { fields[name] = uuid }
-        if let seconds = reply.retryAfterSeconds { fields[.retryAfter] = String(Int64(seconds.rounded(.up))) }
+        if let seconds = reply.retryAfterSeconds { fields[.retryAfter] = String(seconds) }
         return (fields, reply.body)
     }
 }

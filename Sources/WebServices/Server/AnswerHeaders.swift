@@ -68,7 +68,7 @@ struct AnswerHeaders: Sendable {
             headers[.accessControlExposeHeaders] =
                 "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After,RateLimit,RateLimit-Policy"
         }
-        if let seconds = reply.retryAfterSeconds { headers[.retryAfter] = String(Int64(seconds.rounded(.up))) }
+        if let seconds = reply.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
         // The rest of a body that is not wanted is not waited for either.
         if reply.status == 413 && reply.isBodyUnread { headers[.connection] = "close" }
         // Answers have tokens, or what is somebody's own.

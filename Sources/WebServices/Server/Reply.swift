@@ -9,7 +9,7 @@ struct Reply: Sendable {
     var body: [UInt8]
     var contentType = "application/json; charset=UTF-8"
     /// For the `Retry-After` header, which has whole seconds.
-    var retryAfterSeconds: Double?
+    var retryAfterSeconds: Int64?
     /// Whether the request's body was not read to its end.
     var isBodyUnread = false
     /// More headers, in this order.
@@ -37,7 +37,7 @@ struct Reply: Sendable {
         var writer = JSONWriter()
         writer.requestError(uuid: uuid, error, more: more)
         self.init(status: status ?? error.code.httpStatus, body: writer.bytes)
-        retryAfterSeconds = error.retryAfterSeconds
+        retryAfterSeconds = error.retryAfterWholeSeconds
     }
 }
 

@@ -150,7 +150,7 @@ extension Page {
     func reply(failure: RequestFailure, cookie: BrowserCookie? = nil) -> Reply {
         let status = failure.status
         var reply = reply(status: status == 421 ? 403 : status, cookie: cookie)
-        reply.retryAfterSeconds = failure.error.retryAfterSeconds
+        reply.retryAfterSeconds = failure.error.retryAfterWholeSeconds
         return reply
     }
 }

@@ -217,7 +217,7 @@ struct PreferenceStream: Sendable {
         json.object { writer in
             writer.member("serverErrorCode", failure.error.code.rawValue)
             writer.member("reason", failure.error.reason)
-            if let seconds = failure.error.retryAfterSeconds { writer.member("retryAfter", number: seconds) }
+            writer.retryAfter(failure.error)
             failure.details?.write(to: &writer)
         }
         let isExpired = if case .expiredToken? = failure.details { true } else { false }

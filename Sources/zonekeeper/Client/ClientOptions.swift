@@ -106,7 +106,8 @@ struct ClientOptions: ParsableArguments {
             valueName: "file"))
     var keyFile: String?
 
-    @Option(help: ArgumentHelp("The server key's id, where its file has none. [ZONEKEEPER_KEY_ID]", valueName: "id"))
+    @Option(
+        help: ArgumentHelp("The server key's id, where no file FILE.id has it. [ZONEKEEPER_KEY_ID]", valueName: "id"))
     var keyID: String?
 
     @Option(

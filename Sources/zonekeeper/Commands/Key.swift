@@ -21,11 +21,10 @@ struct KeyCreateCommand: ClientCommand {
         commandName: "create",
         abstract: "Make a key pair here, and register its public key.",
         discussion: """
-            The private key is written to a file that only its owner may read, and is sent nowhere. To register a key \
-            that \
-            was made with OpenSSL: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; openssl ec -in \
-            key.pem \
-            -pubout -out public.pem; zonekeeper key create --public-key public.pem --user NAME.
+            The private key is written as PEM to a file that only its owner may read, and is sent nowhere. Its id is \
+            printed, and written to a file beside it: key.pem.id for key.pem. To register a key that was made with \
+            OpenSSL: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; openssl ec -in key.pem -pubout \
+            -out public.pem; zonekeeper key create --public-key public.pem --user NAME.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -33,7 +32,8 @@ struct KeyCreateCommand: ClientCommand {
     @Option(help: "The user that the key acts as.")
     var user: String
 
-    @Option(help: ArgumentHelp("Where the private key goes, as PEM; a file that is not there yet.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Where the private key goes, as PEM, and with .id its id; new files.", valueName: "file"))
     var output: String?
 
     @Option(help: ArgumentHelp("Register the public key in this PEM file instead of making a pair.", valueName: "file"))
@@ -57,6 +57,10 @@ struct KeyCreateCommand: ClientCommand {
             let text = try publicKeyText()
             return try report(try await register(text, in: container, on: connection), container)
         }
+        let idPath = ServerKeyFile.idPath(of: output)
+        guard !Paths.exists(idPath) else {
+            throw CommandFailure("\(idPath) is there already, and would hold the new key's id: name another --output")
+        }
         let key = P256.Signing.PrivateKey()
         try CommandFailure.orElse { () throws(ServiceClientError) in
             try PrivateFile.create(output, key.pemRepresentation + "\n")
@@ -76,7 +80,7 @@ struct KeyCreateCommand: ClientCommand {
         }
         let id = try response.json().text("id")
         do throws(ServiceClientError) {
-            try PrivateFile.replace(output, with: ServerKeyFile(id: id, key: key).text)
+            try ServerKeyFile.writeID(id, besideKey: output)
         } catch {
             throw CommandFailure("\(error.message); the key is registered: use it with --key-id \(id)")
         }
@@ -102,7 +106,7 @@ struct KeyCreateCommand: ClientCommand {
         if options.json { return Console.print(response.body) }
         print("id      \(try response.json().text("id"))")
         guard let output else { return print("made known for container \(container); sign with its private key") }
-        print("file    \(output)")
+        print("file    \(output), with its id in \(ServerKeyFile.idPath(of: output))")
         print("use it  export ZONEKEEPER_KEY_FILE=\(output)")
     }
 

@@ -18,6 +18,7 @@ enum LoadAnswer {
     private static let code = BytePattern("\"serverErrorCode\":")
     private static let reason = BytePattern("\"reason\":")
     private static let retryAfter = BytePattern("\"retryAfter\":")
+    private static let retryAfterMilliseconds = BytePattern("\"retryAfterMilliseconds\":")
     private static let syncToken = BytePattern("\"syncToken\":")
 
     /// What answers without the proof are counted under.
@@ -29,7 +30,8 @@ enum LoadAnswer {
 
     /// - Parameters:
     ///   - proof: bytes that a right answer holds: one without them counts as an error, not as a fast success.
-    ///   - retryAfterHeader: seconds, of the header `Retry-After`; what the body says is finer and goes first.
+    ///   - retryAfterHeader: seconds, of the header `Retry-After`; what the body says goes first, its milliseconds
+    ///     before its seconds.
     ///   - namesLimit: whether the answer's headers say which limit it is about; a refusal by the container's limit
     ///     does.
     static func judge(
@@ -43,8 +45,10 @@ enum LoadAnswer {
                 guard namesLimit else {
                     return .failed(status: status, code: otherThrottledCode, reason: string(after: reason, in: body))
                 }
+                let exact = number(after: retryAfterMilliseconds, in: body).map { $0 / 1_000 }
                 return .throttled(
-                    status: status, retryAfter: nanoseconds(number(after: retryAfter, in: body) ?? retryAfterHeader))
+                    status: status,
+                    retryAfter: nanoseconds(exact ?? number(after: retryAfter, in: body) ?? retryAfterHeader))
             }
             return .failed(status: status, code: name, reason: string(after: reason, in: body))
         }

@@ -50,7 +50,12 @@ struct SignatureTests {
             (String(repeating: "0", count: 65), date, "MEUCAAAAAAAAAAAA", "KeyID is malformed"),
             ("k", "Mon, 25 Jan 2016 22:15:43 GMT", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
             ("k", "2016-01-25T22:15:43", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
-            ("k", "2016-01-25T22:15:43+01:00", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43+24:00", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43+01:60", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43+1:00", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43 01:00", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43+01:", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
+            ("k", "2016-01-25T22:15:43Z+01:00", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
             ("k", "2016-02-30T22:15:43Z", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
             ("k", "2016-01-25T24:15:43Z", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
             ("k", "2016-01-25T22:15:43Z\n", "MEUCAAAAAAAAAAAA", "ISO8601Date is malformed"),
@@ -65,6 +70,20 @@ struct SignatureTests {
             })
         #expect(error.code == .authenticationFailed)
         #expect(error.reason.contains("X-Apple-CloudKit-Request-\(expected)"), "\(error.reason)")
+    }
+
+    @Test(
+        "a date may have an offset from UTC in place of Z, and the text that was sent is what is signed",
+        arguments: [
+            "2016-01-25T22:15:43+00:00", "2016-01-25T22:15:43-00:00", "2016-01-26T00:15:43+0200",
+            "2016-01-25T17:15:43-05", "2016-01-26T04:00:43.000+05:45", "2016-01-25T22:15:43Z",
+        ])
+    func offsets(date: String) throws {
+        let signature = try server.sign(date: date, body: Self.body, subpath: Self.target)
+        #expect(signature.time == Self.now)
+        #expect(refusal(of: signature) == nil)
+        let late = refusal(of: signature, now: Self.now + SignatureCheck.windowMilliseconds + 1)
+        #expect(late?.reason.contains("in the past") == true)
     }
 
     @Test("a request without any of the headers is not signed, which is no mistake")

@@ -46,7 +46,10 @@ struct ErrorMappingTests {
     @Test("A whole request's error carries what the server said, when to come back, and under which name it is logged")
     func wholeRequest() {
         let error = mapping.error(
-            failure(429, #"{"serverErrorCode":"THROTTLED","reason":"slow down","retryAfter":0.25,"uuid":"u-1"}"#))
+            failure(
+                429,
+                #"{"serverErrorCode":"THROTTLED","reason":"slow down","retryAfter":1,"#
+                    + #""retryAfterMilliseconds":250,"uuid":"u-1"}"#))
         #expect(error.code == .requestRateLimited && error.retryAfterSeconds == 0.25)
         #expect(error.localizedDescription == "slow down")
         for part in [
