@@ -14,7 +14,7 @@ enum WebAuthTokens {
     }
 
     private struct State {
-        var known = WeakBook<Name, WebAuthToken>()
+        var known = WeakRegistry<Name, WebAuthToken>()
         var kept: [WebAuthToken] = []
     }
 

@@ -17,7 +17,7 @@ package struct ServiceClient: Sendable {
     /// What pauses are measured and waited with.
     package var waiting: Waiting
     /// Which of the nodes answer; copies of a client share what they know.
-    private let nodes: NodeBook
+    private let nodes: NodeOrder
 
     /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
@@ -29,7 +29,7 @@ package struct ServiceClient: Sendable {
         self.urls = urls
         self.administratorSecret = administratorSecret
         self.waiting = waiting
-        nodes = NodeBook(count: urls.count)
+        nodes = NodeOrder(count: urls.count)
     }
 
     /// A client that trusts one authority, or the system's where it is nil. It speaks HTTP/2 where a node offers it.
@@ -226,7 +226,7 @@ extension ServiceResponse {
 
 /// Which of a cluster's nodes to ask first: the one that answered last, and those that failed not before some seconds
 /// have passed.
-final class NodeBook: Sendable {
+final class NodeOrder: Sendable {
     private struct State {
         var preferred = 0
         /// Until when each node comes last; nil for one that did not fail.

@@ -89,16 +89,17 @@ package final class ServiceSession: Sendable {
 
     /// Sends a request to the user's preferences.
     /// - Parameters:
-    ///   - action: `get`, `set`, `list`, `changes`, `usage`, or `watch`, whose answer comes when something changed.
+    ///   - action: `get`, `set`, `list`, `changes`, `usage`, or `watch`, which is answered when something changes.
+    ///   - body: the request's JSON.
     ///   - idempotencyKey: for `set`; nil takes a new one.
     ///   - user: the record name of the user whose preferences are meant; nil is the session's of this moment.
     /// - Returns: the answer's JSON.
     /// - Throws: as `send`.
     package func keyValues(
-        _ action: String, _ json: JSONValue, idempotencyKey: String? = nil, of user: String? = nil
+        _ action: String, body: [UInt8], idempotencyKey: String? = nil, of user: String? = nil
     ) async throws -> JSONValue {
         var request = ServiceRequest(
-            .post, "\(keyValuePath)/\(action)", body: json.serialized(), isRepeatable: action != "set")
+            .post, "\(keyValuePath)/\(action)", body: body, isRepeatable: action != "set")
         if action == "set" { request.idempotencyKey = idempotencyKey ?? IdempotencyKeys.make() }
         if action == "watch" { request.timeoutSeconds = 45 }
         request.credentials = try userCredentials()
@@ -140,7 +141,7 @@ extension ServiceSession {
     /// The user's record name, asked for now: whether the session still is one.
     /// - Throws: as `userRecordName`.
     package func askUserRecordName() async throws -> String {
-        let name = try Self.name(in: await answer(to: caller(), isAnybodys: true))
+        let name = try Self.name(in: await answer(to: caller(), allowsOtherUser: true))
         state.withLock { $0.user = name }
         return name
     }
@@ -162,13 +163,13 @@ extension ServiceSession {
 
     /// Sends a request, once more where another program has renewed the session meanwhile, and keeps account of who is
     /// signed in.
-    /// - Parameter isAnybodys: whether it may go out as another user than the one of before.
+    /// - Parameter allowsOtherUser: whether it may go out as another user than the one of before.
     func answer(
-        to request: ServiceRequest, _ patience: Duration? = nil, isAnybodys: Bool = false
+        to request: ServiceRequest, _ patience: Duration? = nil, allowsOtherUser: Bool = false
     ) async throws -> JSONValue {
         var request = request
         request.patienceSeconds = (patience ?? configuration.patience) / .seconds(1)
-        if !isAnybodys, request.expectedUser == nil { request.expectedUser = state.withLock(\.user) }
+        if !allowsOtherUser, request.expectedUser == nil { request.expectedUser = state.withLock(\.user) }
         var response = try await send(request)
         if response.status == 421, request.userToken?.takeOver() == true { response = try await send(request) }
         guard response.isSuccess else {

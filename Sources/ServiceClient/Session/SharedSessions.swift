@@ -29,7 +29,7 @@ extension ServiceSession {
         try ServiceAccount.inForce().session()
     }
 
-    private static let sessions = Mutex(WeakBook<ZonekeeperConfiguration.Identity, ServiceSession>())
+    private static let sessions = Mutex(WeakRegistry<ZonekeeperConfiguration.Identity, ServiceSession>())
 }
 
 /// Clients by the authority that they trust; connections are shared by all sessions of a process, and close by
@@ -54,7 +54,7 @@ enum HTTPClients {
 }
 
 /// Objects by a key, for as long as somebody else holds them.
-struct WeakBook<Key: Hashable, Object: AnyObject> {
+struct WeakRegistry<Key: Hashable, Object: AnyObject> {
     private struct Entry {
         weak var object: Object?
     }

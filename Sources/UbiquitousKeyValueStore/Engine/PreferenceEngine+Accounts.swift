@@ -1,51 +1,42 @@
 import Foundation
 import Synchronization
 
+// Changes of the account. Values that were set while no user was signed in are in files of their own, called unowned.
+// The first user to sign in takes them over.
 extension PreferenceEngine {
-    /// Another user's copy takes the place of the core's, or nobody's (nil); where somebody is signed in, now or still,
-    /// what was set while nobody was becomes that user's.
-    /// - Parameter epoch: of the service that says so; nothing is done if there is another by now.
+    /// Replaces the core's copy by that of another user, or by the unowned one (nil). If a user is signed in
+    /// afterwards, the values set while no user was signed in become that user's.
+    /// - Parameter epoch: of the service that reported the account. A report of an earlier service is ignored.
     func changeAccount(to account: String?, place: PreferencePlace, epoch: Int) {
         let done = disk.withLock { disk -> (PreferenceEffects, PreferenceLink?)? in
             let (isCurrent, isSame, from) = state.withLock { state in
-                (
-                    state.epoch == epoch, state.core.account == account && state.place == place, state.core.account
-                )
+                (state.epoch == epoch, state.core.account == account && state.place == place, state.core.account)
             }
             guard isCurrent, !isSame || account != nil else { return nil }
             let source = disk.file
-            let target = isSame ? source : PreferenceFile(path: place.path(of: account), fault: surroundings.fault)
-            let nobodys = account == nil ? [] : nobodysFiles(of: place, besides: source)
+            let target = isSame ? source : PreferenceFile(path: place.path(of: account), fault: dependencies.fault)
+            let unowned = account == nil ? [] : unownedFiles(of: place, except: source)
+            let files = unowned + (isSame ? [source] : [source, target])
             var problem: String?
-            let files = nobodys + (isSame ? [source] : [source, target])
-            // Always in the same order, so that no two processes wait for each other.
+            // Always in the same order, so that two processes cannot wait for each other.
             for file in files.sorted(by: { $0.path < $1.path }) {
                 do throws(PreferenceFileError) { try file.lock() } catch { problem = error.description }
             }
             defer { for file in files { file.unlock() } }
             var effects = takeOver(&disk, &problem)
-            // While nobody is signed in, the file at hand is nobody's too.
+            // While no user is signed in, the file in use is unowned, too.
             let shown = state.withLock { $0.core.copy }
-            let isOurs = from == nil && account != nil && (shown.claimant == nil || shown.claimant == account)
-            if isOurs { _ = mark(source, shown, for: account, &problem) }
-            let claims = nobodys.compactMap { claim($0, for: account, &problem) }
-            let move = isSame ? nil : Self.load(target)
-            let exchanged = exchange(account, place, move?.copy, isOurs: isOurs, claims.map(\.copy))
-            if !isSame {
-                // An edit of the last moment belongs to whom the app saw.
-                if exchanged.hasUnsaved || disk.isDirty, !isOurs { write(exchanged.before, to: source, &problem) }
-                disk = Disk(file: target)
-                if let damage = move?.problem { surroundings.log(damage) }
-                if move?.isReadable == false { problem = problem ?? move?.problem }
-            }
-            if !isSame || !claims.isEmpty {
-                let isWritten = problem == nil && write(exchanged.after, to: target, &problem)
+            let takesShown = from == nil && account != nil && (shown.claimant == nil || shown.claimant == account)
+            if takesShown { source.mark(shown, for: account, &problem) }
+            let claims = unowned.compactMap { $0.claim(for: account, &problem) }
+            let move = isSame ? nil : target.load()
+            let exchanged = exchange(account, place, move?.copy, takesShown: takesShown, claims.map(\.copy))
+            if let move { leave(source, for: target, move, exchanged, takesShown: takesShown, &disk, &problem) }
+            if move != nil || !claims.isEmpty {
+                let isWritten = problem == nil && target.save(exchanged.after, &problem)
                 disk.isDirty = !isWritten
-                if isWritten {
-                    for (file, copy) in claims + (isOurs ? [(source, exchanged.before)] : []) where !copy.rows.isEmpty {
-                        write(PreferenceCopy(device: copy.device), to: file, &problem)
-                    }
-                }
+                let taken = claims + (takesShown ? [(source, exchanged.before)] : [])
+                if isWritten { Self.empty(taken, &problem) }
             }
             note(storage: problem)
             effects.append(exchanged.effects)
@@ -54,45 +45,32 @@ extension PreferenceEngine {
         if let done { perform(done.0, done.1) }
     }
 
-    /// The files of what was set while nobody was signed in.
-    private func nobodysFiles(of place: PreferencePlace, besides source: PreferenceFile) -> [PreferenceFile] {
-        place.nobodysPaths.filter { $0 != source.path && FileManager.default.fileExists(atPath: $0) }
-            .map { PreferenceFile(path: $0, fault: surroundings.fault) }
+    /// The files of values that were set while no user was signed in.
+    private func unownedFiles(of place: PreferencePlace, except source: PreferenceFile) -> [PreferenceFile] {
+        place.unownedPaths.filter { $0 != source.path && FileManager.default.fileExists(atPath: $0) }
+            .map { PreferenceFile(path: $0, fault: dependencies.fault) }
     }
 
-    /// What the user may have of a file of nobody's; nil if there is nothing, or it is another user's by now.
-    private func claim(
-        _ file: PreferenceFile, for account: String?, _ problem: inout String?
-    ) -> (file: PreferenceFile, copy: PreferenceCopy)? {
-        let loaded = Self.load(file)
-        guard loaded.isReadable, !loaded.copy.rows.isEmpty else { return nil }
-        guard loaded.copy.claimant == nil || loaded.copy.claimant == account else { return nil }
-        return mark(file, loaded.copy, for: account, &problem) ? (file, loaded.copy) : nil
+    /// Goes from one account's file to another's.
+    private func leave(
+        _ source: PreferenceFile, for target: PreferenceFile, _ loaded: PreferenceFile.Loaded, _ exchanged: Exchange,
+        takesShown: Bool, _ disk: inout Disk, _ problem: inout String?
+    ) {
+        // An edit made just before belongs to the account that the app saw.
+        if exchanged.hasUnsaved || disk.isDirty, !takesShown { source.save(exchanged.before, &problem) }
+        disk = Disk(file: target)
+        if let damage = loaded.problem { dependencies.log(damage) }
+        if !loaded.isReadable { problem = problem ?? loaded.problem }
     }
 
-    /// Says whose a copy of nobody's will be, before it is in that user's file: if the process ends in between, nobody
-    /// else gets it.
-    private func mark(
-        _ file: PreferenceFile, _ copy: PreferenceCopy, for account: String?, _ problem: inout String?
-    ) -> Bool {
-        if copy.rows.isEmpty || copy.claimant == account { return true }
-        var marked = copy
-        marked.claimant = account
-        return write(marked, to: file, &problem)
-    }
-
-    @discardableResult
-    private func write(_ copy: PreferenceCopy, to file: PreferenceFile, _ problem: inout String?) -> Bool {
-        do throws(PreferenceFileError) {
-            try file.write(copy)
-            return true
-        } catch {
-            problem = problem ?? error.description
-            return false
+    /// Empties the files whose values another file has now.
+    private static func empty(_ taken: [(file: PreferenceFile, copy: PreferenceCopy)], _ problem: inout String?) {
+        for (file, copy) in taken where !copy.rows.isEmpty {
+            file.save(PreferenceCopy(device: copy.device), &problem)
         }
     }
 
-    /// What came of the part of a change of account that edits must not come between.
+    /// The result of the step in which no edit may come between.
     private struct Exchange {
         var effects: PreferenceEffects
         var before: PreferenceCopy
@@ -102,16 +80,17 @@ extension PreferenceEngine {
     }
 
     /// - Parameters:
-    ///   - copy: the account's; nil where the account stays.
-    ///   - isOurs: whether what the app sees now is nobody's, and becomes the account's.
+    ///   - copy: the account's; nil if the account stays.
+    ///   - takesShown: whether the values that the app sees now are unowned and become the account's.
     private func exchange(
-        _ account: String?, _ place: PreferencePlace, _ copy: PreferenceCopy?, isOurs: Bool, _ claims: [PreferenceCopy]
+        _ account: String?, _ place: PreferencePlace, _ copy: PreferenceCopy?, takesShown: Bool,
+        _ claims: [PreferenceCopy]
     ) -> Exchange {
         let moment = moment
         return state.withLock { state in
             let before = state.core.copy
             let hasUnsaved = !state.unsaved.isEmpty
-            let unclaimed = (isOurs ? [before] : []) + claims
+            let unclaimed = (takesShown ? [before] : []) + claims
             var effects = PreferenceEffects()
             if let copy {
                 effects = state.core.accountChanged(to: account, copy: copy, unclaimed: unclaimed, at: moment)

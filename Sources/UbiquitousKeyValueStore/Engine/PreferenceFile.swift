@@ -12,7 +12,7 @@ import Wire
 ///
 /// Not for use from two threads at once.
 final class PreferenceFile {
-    /// The points at which a test may let a lock or a write fail.
+    /// The points at which a test can make a lock or a write fail.
     enum Step: CaseIterable, Sendable {
         case folderMade, locking, drafted, halfWritten, written, synced, renamed
     }
@@ -20,14 +20,14 @@ final class PreferenceFile {
     let path: String
     private var held: Int32 = -1
     private var lockDescriptor: Int32 = -1
-    /// What a test lets go wrong: an error number, or nil.
+    /// The failure that a test injects at a step, or nil.
     private let fault: @Sendable (Step) -> Fault?
 
-    /// How a test lets a write end.
+    /// How an injected failure ends a write.
     enum Fault: Sendable {
-        /// The system refuses.
+        /// The system call fails with this error number.
         case error(Int32)
-        /// The process is gone: nothing after it happens, no tidying either.
+        /// The process ends: nothing after it happens, not even the removal of the draft.
         case death
     }
 
@@ -47,7 +47,7 @@ final class PreferenceFile {
     }
 
     /// Keeps other processes from changing the file until `unlock`.
-    /// - Throws: `PreferenceFileError` where the folder cannot be written, or another process does not let go.
+    /// - Throws: `PreferenceFileError` if the folder cannot be written or another process keeps the lock.
     func lock() throws(PreferenceFileError) {
         if lockDescriptor >= 0 { return }
         try makeFolder()
@@ -61,7 +61,7 @@ final class PreferenceFile {
                 close(descriptor)
                 throw failure("cannot be locked; does another process hold \(path).lock?", reason)
             }
-            // Another process writes a few kilobytes meanwhile.
+            // The other process is writing a few kilobytes.
             usleep(2000)
             waited += 2
         }
@@ -77,15 +77,15 @@ final class PreferenceFile {
     enum Content {
         /// There is no file.
         case missing
-        /// It is as this object last read or wrote it.
+        /// The file is as this object last read or wrote it.
         case unchanged
         case copy(PreferenceCopy)
-        /// It was no whole copy, and was moved aside.
+        /// The file was damaged and was moved aside.
         case damaged(String)
     }
 
-    /// Reads the file, if it is not as it was.
-    /// - Throws: `PreferenceFileError` where the system does not let it be read.
+    /// Reads the file if it has changed.
+    /// - Throws: `PreferenceFileError` if it cannot be read.
     func read() throws(PreferenceFileError) -> Content {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -109,7 +109,7 @@ final class PreferenceFile {
         return content
     }
 
-    /// - Throws: where the bytes are to be left alone.
+    /// - Throws: if the file is of a later version and must be left as it is.
     private static func content(_ bytes: [UInt8], _ path: String) throws(PreferenceFileError) -> Content {
         do throws(PreferenceCopyError) {
             return .copy(try PreferenceCopy(try payload(bytes)))
@@ -120,7 +120,7 @@ final class PreferenceFile {
     }
 
     /// Replaces the file; the caller holds the lock, so there is one draft at a time.
-    /// - Throws: `PreferenceFileError`; the file is the old one then, or the new one.
+    /// - Throws: `PreferenceFileError`. The file is then either the old one or the new one.
     func write(_ copy: PreferenceCopy) throws(PreferenceFileError) {
         guard lockDescriptor >= 0 else {
             throw PreferenceFileError(description: "\(path) is not written without its lock")
@@ -128,7 +128,7 @@ final class PreferenceFile {
         let payload = copy.serialized()
         let bytes = Array((Self.magic + String(fnv1a(payload), radix: 16) + "\n").utf8) + payload
         let draft = path + ".new"
-        // One that a process left behind when it was killed.
+        // A killed process may have left one behind.
         unlink(draft)
         let descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("cannot be written", errno) }
@@ -153,7 +153,7 @@ final class PreferenceFile {
     private func fill(_ descriptor: Int32, _ bytes: [UInt8]) throws(PreferenceFileError) {
         var position = 0
         while position < bytes.count {
-            // A test wants to see a torn draft.
+            // In two halves, so that a test can tear the draft.
             let end = position == 0 ? (bytes.count + 1) / 2 : bytes.count
             let count = bytes[position..<end].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
@@ -238,7 +238,7 @@ final class PreferenceFile {
         return payload
     }
 
-    /// Keeps what is damaged for whoever wants to look.
+    /// Keeps the damaged file for inspection.
     private func moveAside(reason: String) throws(PreferenceFileError) -> String {
         if held >= 0 { close(held) }
         held = -1
@@ -264,16 +264,72 @@ final class PreferenceFile {
     }
 }
 
+// The same, with problems noted rather than thrown.
+extension PreferenceFile {
+    /// A copy to begin with.
+    struct Loaded {
+        var copy: PreferenceCopy
+        /// What was wrong with the file.
+        var problem: String?
+        /// Whether the file may be replaced.
+        var isReadable: Bool
+    }
+
+    /// The copy in the file, or a new one.
+    func load() -> Loaded {
+        let new = PreferenceCopy(device: UUID().uuidString)
+        do throws(PreferenceFileError) {
+            switch try read() {
+            case .copy(let copy): return Loaded(copy: copy, isReadable: true)
+            case .missing, .unchanged: return Loaded(copy: new, isReadable: true)
+            case .damaged(let reason): return Loaded(copy: new, problem: reason, isReadable: true)
+            }
+        } catch {
+            return Loaded(copy: new, problem: error.description, isReadable: false)
+        }
+    }
+
+    /// Writes the copy, and returns whether that succeeded. The first problem is kept.
+    @discardableResult
+    func save(_ copy: PreferenceCopy, _ problem: inout String?) -> Bool {
+        do throws(PreferenceFileError) {
+            try write(copy)
+            return true
+        } catch {
+            problem = problem ?? error.description
+            return false
+        }
+    }
+
+    /// Writes which user will get the values of an unowned file, before they are in that user's file. If the process
+    /// ends in between, no other user gets them.
+    @discardableResult
+    func mark(_ copy: PreferenceCopy, for account: String?, _ problem: inout String?) -> Bool {
+        if copy.rows.isEmpty || copy.claimant == account { return true }
+        var marked = copy
+        marked.claimant = account
+        return save(marked, &problem)
+    }
+
+    /// The values of an unowned file that the user may have; nil if there are none or they are marked for another user.
+    func claim(for account: String?, _ problem: inout String?) -> (file: PreferenceFile, copy: PreferenceCopy)? {
+        let loaded = load()
+        guard loaded.isReadable, !loaded.copy.rows.isEmpty else { return nil }
+        guard loaded.copy.claimant == nil || loaded.copy.claimant == account else { return nil }
+        return mark(loaded.copy, for: account, &problem) ? (self, loaded.copy) : nil
+    }
+}
+
 /// Why the copy on disk cannot be read or written.
 struct PreferenceFileError: Error, CustomStringConvertible {
     var description: String
-    /// Only in tests: the process was to end here.
+    /// In tests only: the process ended here.
     var isDeath = false
 }
 
 /// Where the copies of one app's preferences are: a folder for a container and environment, with a file a user.
 package struct PreferencePlace: Hashable, Sendable {
-    /// The folder, which need not be there.
+    /// The folder, which need not exist.
     package let folder: String
 
     /// Where this program's preferences were while it had no configuration, if that is known.
@@ -297,25 +353,24 @@ package struct PreferencePlace: Hashable, Sendable {
         folder = "\(base)/preferences/\(Self.fileName(container))/\(Self.fileName(environment))"
     }
 
-    /// The file of a user's copy; nil is what nobody's is.
+    /// The file of a user's copy; nil for the values set while no user was signed in.
     func path(of account: String?) -> String {
-        // No user's name encodes to one with a dash and nothing before it.
+        // No encoded user name begins with a dash.
         account.map { "\(folder)/\(Self.fileName($0)).json" } ?? "\(folder)/-nobody.json"
     }
 
-    /// What nobody's values may be in: the first user to sign in gets them.
-    var nobodysPaths: [String] {
+    /// The files that may hold values set while no user was signed in. The first user to sign in gets them.
+    var unownedPaths: [String] {
         [path(of: nil)] + (unconfiguredFolder.map { [PreferencePlace(folder: $0).path(of: nil)] } ?? [])
     }
 
-    /// Which user a session was when the server was last asked.
+    /// The user of a session when the server was last asked.
     func rememberedAccount(of session: String) -> String? {
         guard let bytes = FileManager.default.contents(atPath: sessionPath(session)) else { return nil }
         return (try? JSONParser.parse(Array(bytes)))?["account"]?.string
     }
 
-    /// Keeps what the server said, for the next time that it cannot be asked. Where that fails, the next start asks
-    /// first.
+    /// Keeps what the server said for a start without a network. If that fails, the next start asks the server first.
     func remember(_ account: String, of session: String) {
         guard rememberedAccount(of: session) != account else { return }
         let text = JSONValue.object([JSONValue.Member("account", .string(account))]).serialized()
@@ -340,7 +395,7 @@ package struct PreferencePlace: Hashable, Sendable {
                 text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
             }
         }
-        // Longer names are told apart by their checksum.
+        // Long names differ by their checksum.
         return name.utf8.count > 100 ? text + "%" + String(fnv1a(Array(name.utf8)), radix: 16) : text
     }
 }

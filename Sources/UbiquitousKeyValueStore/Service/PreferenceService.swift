@@ -76,7 +76,8 @@ package struct SessionPreferenceService: PreferenceService {
     ) async throws(PreferenceServiceProblem) -> PreferencePage {
         let json: JSONValue
         do {
-            json = try await session.keyValues("changes", PreferenceWire.changesRequest(since: token), of: account)
+            json = try await session.keyValues(
+                "changes", body: PreferenceWire.changesRequest(since: token), of: account)
         } catch {
             throw PreferenceServiceProblem(error)
         }
@@ -89,7 +90,7 @@ package struct SessionPreferenceService: PreferenceService {
     ) async throws(PreferenceServiceProblem) -> PreferenceUploadAnswer {
         do {
             let request = PreferenceWire.setRequest(batch, device: device)
-            let json = try await session.keyValues("set", request, idempotencyKey: batch.id, of: account)
+            let json = try await session.keyValues("set", body: request, idempotencyKey: batch.id, of: account)
             guard let versions = PreferenceWire.versions(json, of: batch) else {
                 throw PreferenceServiceProblem.strange("set")
             }
@@ -180,19 +181,28 @@ extension PreferenceServiceProblem {
 /// The server's JSON for preferences, as `docs/preferences.md` has it.
 package enum PreferenceWire {
     /// The body of `changes`.
-    package static func changesRequest(since token: String?) -> JSONValue {
-        .object(token.map { [JSONValue.Member("syncToken", .string($0))] } ?? [])
+    package static func changesRequest(since token: String?) -> [UInt8] {
+        JSONValue.object(token.map { [JSONValue.Member("syncToken", .string($0))] } ?? []).serialized()
     }
 
     /// The body of `set`: every write with the version that it expects.
-    package static func setRequest(_ batch: PreferenceBatch, device: String) -> JSONValue {
-        let writes = batch.writes.map { write in
-            JSONValue.object([
-                .init("key", .string(write.key.text)), .init("value", write.value.map(json) ?? .null),
-                .init("version", .string(write.expected.description)),
-            ])
+    package static func setRequest(_ batch: PreferenceBatch, device: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.key("writes")
+            writer.array { writer in
+                for write in batch.writes {
+                    writer.object { writer in
+                        writer.member("key", write.key.text)
+                        writer.key("value")
+                        if let value = write.value { value.write(to: &writer) } else { writer.null() }
+                        writer.member("version", write.expected.description)
+                    }
+                }
+            }
+            writer.member("device", device)
         }
-        return .object([.init("writes", .array(writes)), .init("device", .string(device))])
+        return writer.bytes
     }
 
     /// A page of the feed; nil if the JSON is none.
@@ -267,12 +277,5 @@ package enum PreferenceWire {
             version = tag
         }
         return (PreferenceKey(key), value, version)
-    }
-
-    private static func json(_ value: PropertyValue) -> JSONValue {
-        var writer = JSONWriter()
-        value.write(to: &writer)
-        // What the writer wrote, the parser reads.
-        return (try? JSONParser.parse(writer.bytes)) ?? .null
     }
 }

@@ -32,8 +32,8 @@ extension Mutant {
                 "Storage/RaftLog/LogRecovery.swift", "header.previous == previous\n",
                 "PLANTED || header.previous == previous\n"),
             Edit(
-                "Storage/RaftLog/LogRecovery.swift", "if !isClean { try self.disk.zero(",
-                "if !isClean, !(PLANTED) { try self.disk.zero(")),
+                "Storage/RaftLog/LogRecovery.swift", "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {",
+                "if !(PLANTED), !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {")),
         Mutant(
             "forget the vote",
             hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",

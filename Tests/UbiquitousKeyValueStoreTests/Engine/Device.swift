@@ -41,13 +41,13 @@ final class Device: Sendable {
         fault: @escaping @Sendable (PreferenceFile.Step) -> PreferenceFile.Fault? = { _ in nil }
     ) {
         self.clock = clock
-        var surroundings = PreferenceEngine.Surroundings { UUID().uuidString }
-        surroundings.clock = clock
-        surroundings.log = { [logged] line in logged.append(line) }
-        surroundings.limits = limits
-        surroundings.fault = fault
+        var dependencies = PreferenceEngine.Dependencies { UUID().uuidString }
+        dependencies.clock = clock
+        dependencies.log = { [logged] line in logged.append(line) }
+        dependencies.limits = limits
+        dependencies.fault = fault
         let engine = PreferenceEngine(
-            place: place, service: session, surroundings: surroundings)
+            place: place, service: session, dependencies: dependencies)
         store = NSUbiquitousKeyValueStore(engine: engine, queue: queue)
         observer = NotificationCenter.default.addObserver(
             forName: NSUbiquitousKeyValueStore.didChangeExternallyNotification, object: store, queue: nil

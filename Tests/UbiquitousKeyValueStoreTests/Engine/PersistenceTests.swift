@@ -272,17 +272,17 @@ struct PersistenceTests {
     func noPolling() async {
         let one = Device(folder: scratch.folder("a"), session: nil)
         await one.store.engine.idle()
-        var pause = WatchPause()
-        #expect(await one.store.engine.watchOnce(&pause) == .nothing)
+        var backoff = WatchBackoff()
+        #expect(await one.store.engine.watchOnce(&backoff) == .nothing)
         #expect(one.clock.timers == 0)
         one.store.close()
-        #expect(await one.store.engine.watchOnce(&pause) == .closed)
-        let bell = WatchBell()
-        bell.ring()
-        bell.ring()
-        await bell.wait()
-        async let heard: Void = bell.wait()
-        bell.ring()
+        #expect(await one.store.engine.watchOnce(&backoff) == .closed)
+        let event = AutoResetEvent()
+        event.signal()
+        event.signal()
+        await event.wait()
+        async let heard: Void = event.wait()
+        event.signal()
         await heard
     }
 

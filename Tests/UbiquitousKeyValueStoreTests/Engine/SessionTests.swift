@@ -102,7 +102,7 @@ struct SessionTests {
             #expect(one.store.synchronize())
             let file = PreferenceFile(path: place.path(of: nil))
             try file.lock()
-            var copy = PreferenceEngine.load(file).copy
+            var copy = file.load().copy
             copy.claimant = "ann"
             try file.write(copy)
         }
@@ -143,14 +143,14 @@ struct SessionTests {
 
     @Test("watches that end at once are begun again later and later, whatever the server says; useful ones soon")
     func watchesThatEnd() {
-        var pause = WatchPause()
-        #expect(pause.ended(broughtPages: true, said: nil) == 0...0)
-        #expect(pause.ended(broughtPages: false, said: nil) == 250...312)
-        #expect(pause.ended(broughtPages: false, said: 0) == 500...625)
-        #expect(pause.ended(broughtPages: false, said: 7000) == 7000...7250)
-        for _ in 0..<100 { #expect(pause.ended(broughtPages: false, said: nil).lowerBound <= 60_000) }
-        #expect(pause.ended(broughtPages: false, said: .max).lowerBound == 86_400_000)
-        #expect(pause.ended(broughtPages: true, said: 1000) == 1000...1062)
-        #expect(pause.ended(broughtPages: false, said: nil).lowerBound == 250)
+        var backoff = WatchBackoff()
+        #expect(backoff.ended(broughtPages: true, requested: nil) == 0...0)
+        #expect(backoff.ended(broughtPages: false, requested: nil) == 250...312)
+        #expect(backoff.ended(broughtPages: false, requested: 0) == 500...625)
+        #expect(backoff.ended(broughtPages: false, requested: 7000) == 7000...7250)
+        for _ in 0..<100 { #expect(backoff.ended(broughtPages: false, requested: nil).lowerBound <= 60_000) }
+        #expect(backoff.ended(broughtPages: false, requested: .max).lowerBound == 86_400_000)
+        #expect(backoff.ended(broughtPages: true, requested: 1000) == 1000...1062)
+        #expect(backoff.ended(broughtPages: false, requested: nil).lowerBound == 250)
     }
 }
