@@ -94,7 +94,7 @@ let package = Package(
             "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
             testing: ["Certificates", "TestSupport"]),
         module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
-        module("KeyValueStore", ["RecordModel", "Wire", .grdb]),
+        module("KeyValueStore", ["RecordModel", "Wire", .grdb], testing: ["RaftCore"]),
         module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
         module(
             "Cluster",
@@ -130,10 +130,11 @@ let package = Package(
             "ServiceClient",
             ["RecordModel", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL],
             testing: ["TestSupport"]),
-        module("UbiquitousKeyValueStore", ["RecordModel", "ServiceClient", "Wire"], testing: ["TestSupport"]),
+        module(
+            "UbiquitousKeyValueStore", ["RecordModel", "ServiceClient", "Wire"], testing: ["RaftCore", "TestSupport"]),
         module(
             "CloudKit", ["CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore"],
-            testing: ["TestSupport", "OSLog", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
+            testing: ["TestSupport", "OSLog", "RaftCore", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
         [
             // SwiftPM's `embedInCode` compiles an array literal instead, which takes half a minute for this document.
             .target(name: "OpenAPIFile", path: "Sources/WebServices/OpenAPI", exclude: ["openapi.json"]),

@@ -1,5 +1,6 @@
 import Crypto
 package import Foundation
+import SwiftASN1
 import X509
 
 /// The folder with a cluster's authorities and its nodes' certificates.
@@ -20,9 +21,11 @@ package struct CertificateFolder: Sendable {
     /// Signs what nodes show clients.
     package let clientAuthority: CertificateAuthority
 
-    /// Makes the folder, if need be, and both authorities. What is there of them, because this was cut short before, stays as it is.
+    /// Makes the folder, if need be, and both authorities. What is there of them, because this was cut short before,
+    /// stays as it is.
     /// - Parameter commonName: the cluster's name; the authorities are called `<name> peer CA` and `<name> client CA`.
-    /// - Throws: `CertificatesError`, also where both authorities are there, or one is lost that nodes' certificates are of.
+    /// - Throws: `CertificatesError`, also where both authorities are there, or one is lost that nodes' certificates
+    ///   are of.
     package static func create(
         path: String, commonName: String = "Zonekeeper", now: Date,
         lifetime: TimeInterval = CertificateAuthority.lifetimeSeconds
@@ -42,7 +45,8 @@ package struct CertificateFolder: Sendable {
                     file: certificatePath, problem: "is missing, and there are nodes' certificates beside it",
                     remedy: "Restore it, or choose another folder")
             }
-            // What another process made meanwhile counts. The key first: nothing is signed by it before its certificate is there.
+            // What another process made meanwhile counts. The key first: nothing is signed by it before its certificate
+            // is there.
             let new = P256.Signing.PrivateKey().pemRepresentation + "\n"
             _ = try Files.writeNew(new, to: keyPath, mode: Files.keyMode)
             let authority = try CertificateAuthority.create(
@@ -64,5 +68,193 @@ package struct CertificateFolder: Sendable {
                 certificate: peer, key: try Files.readKey("\(path)/peer-ca.key", for: peer)),
             clientAuthority: CertificateAuthority(
                 certificate: client, key: try Files.readKey("\(path)/client-ca.key", for: client)))
+    }
+}
+
+/// Where a node's certificates are.
+package struct NodeCertificates: Hashable, Sendable {
+    /// Shown to peers, and its key.
+    package var peerCertificatePath: String
+    package var peerKeyPath: String
+    /// Shown to clients, and its key.
+    package var serverCertificatePath: String
+    package var serverKeyPath: String
+
+    /// The four files of a node's folder.
+    package init(folder: String) {
+        peerCertificatePath = folder + "/peer.pem"
+        peerKeyPath = folder + "/peer.key"
+        serverCertificatePath = folder + "/server.pem"
+        serverKeyPath = folder + "/server.key"
+    }
+}
+
+extension CertificateFolder {
+    /// Names that every client certificate carries, so that a cluster on one machine just works.
+    private static let localNames: [SubjectName] = [
+        .dns("localhost"), .address([127, 0, 0, 1]), .address([UInt8](repeating: 0, count: 15) + [1]),
+    ]
+
+    /// The files of a node, whether or not they are there.
+    package func node(_ nodeID: UInt64) -> NodeCertificates { NodeCertificates(folder: "\(path)/node-\(nodeID)") }
+
+    /// Makes a node's keys and certificates. The node's folder appears whole or not at all.
+    /// - Parameters:
+    ///   - hosts: DNS names and IP addresses, without ports, at which clients reach the node.
+    ///   - lifetime: seconds from now; cut to the authority's own.
+    /// - Throws: `CertificatesError`; certificates that are already there are never overwritten (see `renew`).
+    @discardableResult
+    package func issueNode(
+        nodeID: UInt64, hosts: [String] = [], now: Date,
+        lifetime: TimeInterval = CertificateAuthority.leafLifetimeSeconds
+    ) throws(CertificatesError) -> NodeCertificates {
+        let folder = "\(path)/node-\(nodeID)"
+        guard !Files.exists(folder) else {
+            throw CertificatesError(
+                file: folder, problem: "node \(nodeID) has certificates already",
+                remedy: "Renew them, or remove the folder first if the node's hosts have changed")
+        }
+        var names = Self.localNames
+        for host in hosts {
+            let name = try SubjectName(host: host)
+            if !names.contains(name) { names.append(name) }
+        }
+        let temporary = "\(path)/.node-\(nodeID).new"
+        try? FileManager.default.removeItem(atPath: temporary)
+        try Files.makeFolder(temporary)
+        let files = NodeCertificates(folder: temporary)
+        let peer = CertificateAuthority.Leaf(
+            commonName: "Zonekeeper node \(nodeID)", names: [.node(nodeID)], usages: [.serverAuth, .clientAuth],
+            lifetime: lifetime)
+        try write(peer, by: peerAuthority, to: (files.peerCertificatePath, files.peerKeyPath), now: now)
+        let server = CertificateAuthority.Leaf(
+            commonName: "Zonekeeper node \(nodeID) client port", names: names, usages: [.serverAuth], lifetime: lifetime
+        )
+        try write(server, by: clientAuthority, to: (files.serverCertificatePath, files.serverKeyPath), now: now)
+        try Files.moveFolder(temporary, to: folder)
+        return node(nodeID)
+    }
+
+    /// Issues every node's certificates again, from the same authorities, for the same keys and names, with a new
+    /// serial and validity. Only certificate files change, each atomically, so a crash half-way leaves every pair
+    /// usable.
+    /// - Returns: the paths of the new certificates, in node order.
+    /// - Throws: `CertificatesError` at the first file that cannot be read or written; files before it are renewed, and
+    ///   renewing again is harmless.
+    @discardableResult
+    package func renew(
+        now: Date, lifetime: TimeInterval = CertificateAuthority.leafLifetimeSeconds
+    ) throws(CertificatesError) -> [String] {
+        var renewed: [String] = []
+        for nodeID in try Self.nodeIDs(path: path) {
+            let files = node(nodeID)
+            let pairs = [
+                (files.peerCertificatePath, files.peerKeyPath, peerAuthority, [.serverAuth, .clientAuth]),
+                (
+                    files.serverCertificatePath, files.serverKeyPath, clientAuthority,
+                    [ExtendedKeyUsage.Usage.serverAuth]
+                ),
+            ]
+            for (certificatePath, keyPath, authority, usages) in pairs {
+                let old = try Files.readCertificate(certificatePath)
+                let key = try Files.readKey(keyPath, for: old)
+                let leaf = CertificateAuthority.Leaf(
+                    commonName: old.commonName, names: old.subjectNames, usages: usages, lifetime: lifetime)
+                let certificate = try Files.pem(try authority.issue(leaf, for: key.publicKey, now: now))
+                try Files.write(certificate, to: certificatePath, mode: Files.certificateMode)
+                renewed.append(certificatePath)
+            }
+        }
+        return renewed
+    }
+
+    /// The nodes that have a folder, ascending.
+    static func nodeIDs(path: String) throws(CertificatesError) -> [UInt64] {
+        let entries: [String]
+        do { entries = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
+            throw CertificatesError(
+                file: path, problem: "the folder cannot be listed",
+                remedy: "Make the certificates first, or check the path")
+        }
+        return entries.filter { $0.hasPrefix("node-") }.compactMap { UInt64($0.dropFirst(5)) }.sorted()
+    }
+
+    private func write(
+        _ leaf: CertificateAuthority.Leaf, by authority: CertificateAuthority,
+        to paths: (certificate: String, key: String),
+        now: Date
+    ) throws(CertificatesError) {
+        let key = P256.Signing.PrivateKey()
+        let certificate = try Files.pem(try authority.issue(leaf, for: key.publicKey, now: now))
+        try Files.write(key.pemRepresentation + "\n", to: paths.key, mode: Files.keyMode)
+        try Files.write(certificate, to: paths.certificate, mode: Files.certificateMode)
+    }
+}
+
+/// What a certificate file says, for the operator's list.
+package struct CertificateStatus: Hashable, Sendable {
+    /// The file, relative to the folder: `node-1/peer.pem`.
+    package var file: String
+    /// The subject's common name.
+    package var subject: String
+    /// The issuer's common name.
+    package var issuer: String
+    /// The subject alternative names, as `URI:…`, `DNS:…` and `IP:…`; empty for an authority.
+    package var names: [String]
+    /// From when it is valid.
+    package var notBefore: Date
+    /// Until when it is valid.
+    package var notAfter: Date
+
+    /// Whether it has expired at a time.
+    package func isExpired(at now: Date) -> Bool { notAfter <= now }
+
+    /// Whole days until it expires; negative once it has.
+    package func daysLeft(at now: Date) -> Int { Int((notAfter.timeIntervalSince(now) / 86_400).rounded(.down)) }
+}
+
+extension CertificateFolder {
+    /// Lists the certificates in a folder: the authorities, then each node's. No key is read; on a node, where there
+    /// are no keys of authorities, it works as well.
+    /// - Throws: `CertificatesError` naming a file that is not a certificate, or if there are none.
+    package static func status(path: String) throws(CertificatesError) -> [CertificateStatus] {
+        var files = ["peer-ca.pem", "client-ca.pem"]
+        for nodeID in try nodeIDs(path: path) { files += ["node-\(nodeID)/peer.pem", "node-\(nodeID)/server.pem"] }
+        var list: [CertificateStatus] = []
+        for file in files where Files.exists("\(path)/\(file)") {
+            let certificate = try Files.readCertificate("\(path)/\(file)")
+            list.append(
+                CertificateStatus(
+                    file: file, subject: certificate.commonName, issuer: certificate.issuer.commonName,
+                    names: certificate.subjectNames.map(\.description), notBefore: certificate.notValidBefore,
+                    notAfter: certificate.notValidAfter))
+        }
+        guard !list.isEmpty else {
+            throw CertificatesError(
+                file: path, problem: "there are no certificates in it", remedy: "Make them first, or check the path")
+        }
+        return list
+    }
+}
+
+extension DistinguishedName {
+    /// The first common name, or the whole name if there is none.
+    var commonName: String {
+        for relative in self {
+            for attribute in relative where attribute.type == .RDNAttributeType.commonName {
+                return String(describing: attribute.value)
+            }
+        }
+        return String(describing: self)
+    }
+}
+
+extension Certificate {
+    var commonName: String { subject.commonName }
+
+    /// The subject alternative names of the kinds that we issue.
+    var subjectNames: [SubjectName] {
+        guard let names = try? extensions.subjectAlternativeNames else { return [] }
+        return names.compactMap(SubjectName.init)
     }
 }

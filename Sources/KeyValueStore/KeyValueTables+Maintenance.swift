@@ -48,8 +48,8 @@ extension KeyValueTables {
     /// Answers are kept for so much longer than they count, as nodes' clocks differ.
     private static let clockLeewayMilliseconds: Int64 = 3_600_000
 
-    /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the same
-    /// on every replica, takes no turn of its own, and keeps up with whatever makes such rows.
+    /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the
+    /// same on every replica, takes no turn of its own, and keeps up with whatever makes such rows.
     /// - Parameter time: the shard's.
     static func forgetOld(at time: Int64, limits: KeyValueLimits, in db: Database) throws {
         let deleted = time.subtractingReportingOverflow(limits.tombstoneMilliseconds)
@@ -137,5 +137,176 @@ extension WireWriter {
         case .string(let text): field(3, text)
         case .blob(let data): field(4, data)
         }
+    }
+}
+
+/// The row of one store: its counters, which are read once and written once a command.
+struct StoreRow: Hashable {
+    /// Nil until the store's first row was written.
+    var id: Int64?
+    var incarnation: UInt64
+    /// Of the last change; 0 before the first.
+    var sequence: UInt64 = 0
+    /// Of the last tombstone that was removed: a token from before it may have missed a deletion.
+    var floor: UInt64 = 0
+    var usage = KeyValueUsage()
+    var tombstones = 0
+    /// The stamp of the last command.
+    var modified: Int64 = .min
+
+    /// The store's row, or the one it would begin with.
+    static func find(_ key: StoreKey, in db: Database) throws -> StoreRow {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, incarnation, sequence, floor, keys, bytes, tombstones, modified FROM kv_store
+                WHERE container = ? AND environment = ? AND user = ?
+                """)
+        let row = try Row.fetchOne(
+            statement, arguments: [blob(key.container), key.environment.column, blob(key.user)])
+        guard let row else { return StoreRow(id: nil, incarnation: try shardIncarnation(in: db)) }
+        return StoreRow(
+            id: row[0], incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2]),
+            floor: UInt64(bitPattern: row[3]), usage: KeyValueUsage(keys: row[4], bytes: row[5]), tombstones: row[6],
+            modified: row[7])
+    }
+
+    /// The incarnation that new stores are born with.
+    static func shardIncarnation(in db: Database) throws -> UInt64 {
+        let statement = try db.cachedStatement(sql: "SELECT incarnation FROM kv_shard WHERE id = 1")
+        guard let value = try Int64.fetchOne(statement) else { throw KeyValueCorruption(message: "kv_shard is empty") }
+        return UInt64(bitPattern: value)
+    }
+
+    /// Writes the row, giving it its id if it has none.
+    mutating func save(_ key: StoreKey, in db: Database) throws -> Int64 {
+        if let id {
+            let statement = try db.cachedStatement(
+                sql: """
+                    UPDATE kv_store SET sequence = ?, floor = ?, keys = ?, bytes = ?, tombstones = ?, modified = ?
+                    WHERE id = ?
+                    """)
+            try statement.execute(
+                arguments: [
+                    Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones,
+                    modified,
+                    id,
+                ])
+            return id
+        }
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO kv_store
+                    (container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        try statement.execute(
+            arguments: [
+                blob(key.container), key.environment.column, blob(key.user), Int64(bitPattern: incarnation),
+                Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones, modified,
+            ])
+        id = db.lastInsertedRowID
+        return db.lastInsertedRowID
+    }
+}
+
+extension Environment {
+    /// As the tables have it.
+    var column: Int64 { self == .production ? 1 : 0 }
+}
+
+/// Text as a blob.
+func blob(_ text: String) -> Data { Data(text.utf8) }
+
+/// A blob as text.
+func text(_ blob: Data) throws -> String {
+    guard let text = String(validating: blob, as: UTF8.self) else {
+        throw KeyValueCorruption(message: "a name or key is not UTF-8")
+    }
+    return text
+}
+
+/// A stored value.
+func propertyValue(_ blob: Data) throws -> PropertyValue {
+    do {
+        return try PropertyValue(decoding: blob)
+    } catch {
+        throw KeyValueCorruption(message: "a stored value cannot be read: \(error)")
+    }
+}
+
+/// The answers to idempotency keys: a batch that comes twice is performed once.
+///
+/// Refusals are kept as well: a copy of a request that comes late must not do what the client was told had failed. Of a
+/// conflict the keys are kept and not the values; a repeat is told what these keys are by then.
+enum StoredAnswer {
+    /// The answer that was given before, or the refusal of a key that is misused; nil for a key that is new.
+    static func find(
+        for command: KeyValueCommand, key: [UInt8], store: StoreRow, limits: KeyValueLimits, in db: Database
+    ) throws -> KeyValueOutcome? {
+        guard let row = try row(key, of: store, in: db) else {
+            let isTooOld = try isTooOld(key, at: command.time, limits: limits, in: db)
+            return isTooOld ? .refused(KeyValueRefusal(.idempotencyKeyTooOld)) : nil
+        }
+        guard row[0] == digest(of: command) else { return .refused(KeyValueRefusal(.idempotencyKeyReused)) }
+        let outcome: KeyValueOutcome
+        do {
+            outcome = try KeyValueOutcome(decoding: row[1] as Data)
+        } catch {
+            throw KeyValueCorruption(message: "a stored answer cannot be read: \(error)")
+        }
+        guard case .conflict(let conflicts) = outcome else { return outcome }
+        let batch = try KeyValueBatch(
+            conflicts.map { KeyValueCommand.Write(key: $0.key, value: nil) }, store: store, in: db)
+        return .conflict(try KeyValueBatch.conflicts(batch.slots, bytesMax: limits.conflictBytesMax, in: db))
+    }
+
+    private static func row(_ key: [UInt8], of store: StoreRow, in db: Database) throws -> Row? {
+        guard let id = store.id else { return nil }
+        let statement = try db.cachedStatement(sql: "SELECT digest, outcome FROM kv_answer WHERE store = ? AND key = ?")
+        return try Row.fetchOne(statement, arguments: [id, Data(key)])
+    }
+
+    /// Whether the answer to a key may have been forgotten: by its age, or because that of a later key was.
+    private static func isTooOld(
+        _ key: [UInt8], at time: Int64, limits: KeyValueLimits, in db: Database
+    ) throws -> Bool {
+        guard let made = timeOfUUIDv7(key) else { return false }
+        let (oldest, overflowed) = time.subtractingReportingOverflow(limits.idempotencyMilliseconds)
+        if !overflowed, made < oldest { return true }
+        let forgotten = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT forgotten FROM kv_state"))
+        return made <= forgotten ?? 0
+    }
+
+    /// Keeps an answer.
+    /// - Parameter time: the shard's.
+    static func save(
+        _ outcome: KeyValueOutcome, for command: KeyValueCommand, key: [UInt8], store: inout StoreRow, at time: Int64,
+        in db: Database
+    ) throws {
+        var kept = outcome
+        if case .conflict(let conflicts) = outcome {
+            kept = .conflict(conflicts.map { KeyValueConflict(key: $0.key, value: nil, version: nil) })
+        }
+        let id = try store.save(command.store, in: db)
+        let insert = try db.cachedStatement(
+            sql: "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)")
+        try insert.execute(
+            arguments: [
+                id, Data(key), max(time, timeOfUUIDv7(key) ?? time), digest(of: command), Data(kept.encoded()),
+            ])
+    }
+
+    /// What tells one batch from another: FNV-1a over its writes. It guards a client from its own mistake only, so it
+    /// need not resist an attack; the time and the device may differ between two sendings of one batch.
+    static func digest(of command: KeyValueCommand) -> Int64 {
+        var writer = WireWriter()
+        for write in command.writes { writer.field(1) { write.encode(to: &$0) } }
+        return Int64(bitPattern: fnv1a(writer.bytes))
+    }
+
+    /// The milliseconds in a UUID of version 7; nil for any other key.
+    static func timeOfUUIDv7(_ key: [UInt8]) -> Int64? {
+        guard key.count == 16, key[6] >> 4 == 7 else { return nil }
+        return key[0..<6].reduce(0) { $0 << 8 | Int64($1) }
     }
 }

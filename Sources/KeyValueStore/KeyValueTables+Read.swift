@@ -1,6 +1,7 @@
 import Foundation
 package import GRDB
-import RecordModel
+package import RecordModel
+import Wire
 
 extension KeyValueTables {
     /// Pages of `list` and `changes` hold at most this many keys. Where their values are to be bounded too, a page ends
@@ -123,5 +124,119 @@ extension KeyValueEntry {
         guard let value = change.value else { return nil }
         self.init(
             key: change.key, value: value, version: change.version, modified: change.modified, device: change.device)
+    }
+}
+
+/// A key with its value.
+package struct KeyValueEntry: Hashable, Sendable {
+    package var key: String
+    package var value: PropertyValue
+    package var version: ChangeTag
+    /// When it was set, in milliseconds since 1970; never before an earlier change of the store, unless a node's clock
+    /// was more than a minute ahead then.
+    package var modified: Int64
+    /// The device that set it, if it said so.
+    package var device: String?
+}
+
+/// A key that changed after a token: set to a value, or deleted.
+package struct KeyValueChange: Hashable, Sendable {
+    package var key: String
+    /// Nil if the key was deleted.
+    package var value: PropertyValue?
+    package var version: ChangeTag
+    /// As in `KeyValueEntry`.
+    package var modified: Int64
+    /// The device that made the change, if it said so.
+    package var device: String?
+}
+
+/// Entries in byte order of their keys.
+package struct KeyValueList: Hashable, Sendable {
+    package var entries: [KeyValueEntry]
+    /// The key to go on after; nil if this was the last page.
+    package var next: String?
+}
+
+/// What `KeyValueTables.changes` answers.
+package enum KeyValueFeed: Hashable, Sendable {
+    case page(KeyValuePage)
+    /// The token cannot be followed: read the store from the beginning, and delete what it no longer has.
+    case expired(KeyValueTokenExpiry)
+    /// The text is no token of this store, which is the client's mistake.
+    case invalidToken
+}
+
+/// A part of a store's change feed.
+package struct KeyValuePage: Hashable, Sendable {
+    /// In the order of the changes; a key occurs once, as it is now. One batch may lie on two pages.
+    package var changes: [KeyValueChange]
+    /// Where to go on, now or whenever.
+    package var token: String
+    /// Whether there is more already.
+    package var isMoreComing: Bool
+}
+
+/// Why a token cannot be followed.
+package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    /// The store was restored from a backup, and what the token saw may have been undone.
+    case restored
+    /// Deletions after the token are no longer remembered.
+    case tooOld
+    /// The token is from a future that this store does not have.
+    case ahead
+
+    package var description: String {
+        switch self {
+        case .restored: "the store was restored from a backup since this token was given"
+        case .tooOld: "deletions since this token was given are no longer remembered"
+        case .ahead: "the token is ahead of the store, which has lost changes since it was given"
+        }
+    }
+}
+
+/// A position in a store's change feed; clients see it as opaque text.
+///
+/// A checksum over it and the store's name tells another store's token, and damaged ones, from this store's.
+struct KeyValueToken: Hashable {
+    var incarnation: UInt64
+    /// Every change up to here was seen.
+    var sequence: UInt64
+    /// While a device reads the store for the first time: the store's sequence when it began. Deletions up to here
+    /// concern keys that it has never seen, so it neither gets them nor misses those that are forgotten.
+    var firstReadEnd: UInt64 = 0
+
+    /// Deletions up to here are known, or do not matter.
+    var deletionsKnownTo: UInt64 { max(sequence, firstReadEnd) }
+
+    func text(for store: StoreKey) -> String {
+        var writer = WireWriter()
+        writer.varint(incarnation)
+        writer.varint(sequence)
+        writer.varint(firstReadEnd > sequence ? firstReadEnd : 0)
+        writer.fixed64(Self.checksum(writer.bytes, store: store))
+        return Base64.encode(writer.bytes)
+    }
+
+    init(incarnation: UInt64, sequence: UInt64, firstReadEnd: UInt64 = 0) {
+        self.incarnation = incarnation
+        self.sequence = sequence
+        self.firstReadEnd = firstReadEnd
+    }
+
+    /// Nil if the text is not a token that was given for this store.
+    init?(_ text: String, for store: StoreKey) {
+        guard text.utf8.count <= 64, let bytes = Base64.decode(text), bytes.count > 8 else { return nil }
+        var reader = WireReader(bytes.dropLast(8))
+        var tail = WireReader(bytes.suffix(8))
+        guard let incarnation = try? reader.varint(), let sequence = try? reader.varint(),
+            let firstReadEnd = try? reader.varint(), reader.isAtEnd, let checksum = try? tail.fixed64(),
+            checksum == Self.checksum(bytes.dropLast(8), store: store)
+        else { return nil }
+        self.init(incarnation: incarnation, sequence: sequence, firstReadEnd: firstReadEnd)
+    }
+
+    private static func checksum(_ bytes: some Collection<UInt8>, store: StoreKey) -> UInt64 {
+        fnv1a(store.encoded() + bytes)
     }
 }

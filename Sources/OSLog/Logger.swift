@@ -2,11 +2,12 @@ internal import Logging
 
 /// Writes messages of one subsystem and category, as `os.Logger` does on Apple's systems.
 ///
-/// The messages go to `swift-log`: to standard error, or wherever the program's `LoggingSystem.bootstrap` sends them. The subsystem
-/// is the label, the category is metadata. A message below the level of the program's log handler is not put together.
+/// The messages go to `swift-log`: to standard error, or wherever the program's `LoggingSystem.bootstrap` sends them.
+/// The subsystem is the label, the category is metadata. A message below the level of the program's log handler is not
+/// put together.
 ///
-/// Differs from Apple's: values that are private are hidden in the message itself (``OSLogPrivacy``), as there is no log store that
-/// could show them later; `warning` and `error` are two levels.
+/// Differs from Apple's: values that are private are hidden in the message itself (``OSLogPrivacy``), as there is no
+/// log store that could show them later; `warning` and `error` are two levels.
 public struct Logger: Sendable {
     private let log: Logging.Logger
     private let category: String

@@ -33,6 +33,7 @@ public struct Effects: Hashable, Sendable {
     /// When to call `Raft.tick` at the latest, unless later effects say otherwise.
     public var wakeAt: MonotonicTime = .zero
 
+    /// Effects that ask for nothing.
     public init() {}
 }
 
@@ -43,11 +44,14 @@ public enum Role: Hashable, Sendable {
 
 /// A replica's part in its group from now on.
 public struct RoleChange: Hashable, Sendable {
+    /// What the replica is doing now.
     public var role: Role
+    /// The replica's current term.
     public var term: Term
     /// Nil while none is known.
     public var leader: ReplicaID?
 
+    /// Creates a role change from its parts.
     public init(role: Role, term: Term, leader: ReplicaID?) {
         self.role = role
         self.term = term
@@ -57,9 +61,12 @@ public struct RoleChange: Hashable, Sendable {
 
 /// A read that is linearizable once `index` is applied (dissertation section 6.4).
 public struct ReadReady: Hashable, Sendable {
+    /// The id that was passed to `Raft.read`.
     public var id: UInt64
+    /// The read may run once the state machine has applied this entry.
     public var index: LogIndex
 
+    /// Creates a ready read from its parts.
     public init(id: UInt64, index: LogIndex) {
         self.id = id
         self.index = index
@@ -68,11 +75,14 @@ public struct ReadReady: Hashable, Sendable {
 
 /// A read that this replica cannot give an index. A retry helps: at `leader` if there is one, else later.
 public struct FailedRead: Hashable, Sendable {
+    /// The id that was passed to `Raft.read`.
     public var id: UInt64
     /// Who may know better; nil while no leader is known.
     public var leader: ReplicaID?
+    /// Why the read failed.
     public var reason: Reason
 
+    /// Why a read got no index.
     public enum Reason: Hashable, Sendable {
         /// Another replica leads, or none, or this one ceased to lead while the read waited.
         case notLeader
@@ -80,6 +90,7 @@ public struct FailedRead: Hashable, Sendable {
         case overloaded
     }
 
+    /// Creates a failed read from its parts.
     public init(id: UInt64, leader: ReplicaID?, reason: Reason) {
         self.id = id
         self.leader = leader
@@ -89,7 +100,9 @@ public struct FailedRead: Hashable, Sendable {
 
 /// Entries that a follower needs and that are in the leader's log on disk only.
 public struct LoadRequest: Hashable, Sendable {
+    /// The follower that needs the entries.
     public var follower: ReplicaID
+    /// The first entry to load.
     public var from: LogIndex
     /// The last entry of interest. Fewer may be loaded, but at least one unless `from` is compacted away.
     public var through: LogIndex
@@ -98,6 +111,7 @@ public struct LoadRequest: Hashable, Sendable {
     /// The leader's term: a later term makes the answer void.
     public var term: Term
 
+    /// Creates a load request from its parts.
     public init(follower: ReplicaID, from: LogIndex, through: LogIndex, bytesMax: Int, term: Term) {
         self.follower = follower
         self.from = from
@@ -105,4 +119,26 @@ public struct LoadRequest: Hashable, Sendable {
         self.bytesMax = bytesMax
         self.term = term
     }
+}
+
+/// Entries that a leader has appended. They are committed if and when the entry at each index, with this term, is.
+public struct Proposal: Hashable, Sendable {
+    /// The first command's position; the others follow without a gap, all with this term.
+    public var first: LogPosition
+    /// How many of the proposed commands, from the first on.
+    public var count: Int
+
+    /// Creates a proposal from its parts.
+    public init(first: LogPosition, count: Int) {
+        self.first = first
+        self.count = count
+    }
+}
+
+/// Why a proposal was refused. Nothing was appended, so proposing again is safe.
+public enum ProposalError: Error, Hashable, Sendable {
+    /// This replica does not lead, or is handing over to `hint`. A retry helps, at `hint` if there is one.
+    case notLeader(hint: ReplicaID?)
+    /// Too much is proposed and not yet committed. A retry helps later.
+    case overloaded(uncommittedBytes: Int, uncommittedBytesMax: Int)
 }

@@ -16,7 +16,8 @@ extension Raft {
 
     /// A whole snapshot has come from the leader and lies ready. It is wanted if these effects say `install`;
     /// otherwise the shell throws it away.
-    /// - Parameter term: the leader's when it sent the snapshot, which is none before that of the snapshot's last entry.
+    /// - Parameter term: the leader's when it sent the snapshot, which is none before that of the snapshot's last
+    ///   entry.
     public mutating func snapshotReceived(
         _ mark: SnapshotMark, from sender: ReplicaID, term senderTerm: Term, now: MonotonicTime
     ) -> Effects {
@@ -63,8 +64,9 @@ extension Raft {
     }
 
     /// The transfer of a snapshot that `Effects.snapshots` asked for has ended.
-    /// - Parameter through: where the snapshot stands that the follower has whole; nil if it has not. That it is installed shows in its
-    ///   answers to appends, which begin there: what is before may be gone from the log, and would ask for another snapshot.
+    /// - Parameter through: where the snapshot stands that the follower has whole; nil if it has not. That it is
+    ///   installed shows in its answers to appends, which begin there: what is before may be gone from the log, and
+    ///   would ask for another snapshot.
     public mutating func snapshotSent(to replica: ReplicaID, through: LogIndex?, now: MonotonicTime) -> Effects {
         begin(now)
         guard role == .leader, let offset = followers.firstIndex(where: { $0.id == replica }),

@@ -1,7 +1,8 @@
 extension Raft {
-    /// Hands over to another voter (dissertation section 3.10): proposals are refused, the target gets what it lacks, and is
-    /// then asked to campaign at once. `Effects.roleChange` tells when it is done. After `milliseconds` the leader gives
-    /// up and takes proposals again; an election timeout is long enough, and short enough for those who wait.
+    /// Hands over to another voter (dissertation section 3.10): proposals are refused, the target gets what it lacks,
+    /// and is then asked to campaign at once. `Effects.roleChange` tells when it is done. After `milliseconds` the
+    /// leader gives up and takes proposals again; an election timeout is long enough, and short enough for those who
+    /// wait.
     ///
     /// Safety does not depend on the target: it is elected as anyone else is. Only one request is under way at a time.
     /// - Throws: `TransferError`, and then nothing has changed.
@@ -26,9 +27,10 @@ extension Raft {
     /// Asks a follower to take over at once, or nobody: nothing is sent unless this replica leads and the follower is a
     /// voter that has the whole log. Try again later then.
     ///
-    /// Other than `transferLeadership(to:within:now:)` it refuses no proposals. The caller should hold them back for an election
-    /// timeout, or until another leads: with entries that the target lacks it would lose its election, and the group would wait
-    /// for another. Safety does not depend on it. The leader goes on until a greater term ends its reign, but without a lease.
+    /// Other than `transferLeadership(to:within:now:)` it refuses no proposals. The caller should hold them back for an
+    /// election timeout, or until another leads: with entries that the target lacks it would lose its election, and the
+    /// group would wait for another. Safety does not depend on it. The leader goes on until a greater term ends its
+    /// reign, but without a lease.
     public mutating func transferLeadership(to target: ReplicaID, now: MonotonicTime) -> Effects {
         begin(now)
         if role == .leader, configuration.voters.contains(target), hasWholeLog(target) { askToTakeOver(target) }
@@ -42,7 +44,8 @@ extension Raft {
         return finish()
     }
 
-    /// Asks the target as soon as it has everything; again with each round of heartbeats, because the request may be lost.
+    /// Asks the target as soon as it has everything; again with each round of heartbeats, because the request may be
+    /// lost.
     mutating func askTarget() {
         guard let transfer, hasWholeLog(transfer.target) else { return }
         askToTakeOver(transfer.target)
@@ -69,5 +72,49 @@ extension Raft {
 
     private func hasWholeLog(_ target: ReplicaID) -> Bool {
         followers.contains { $0.id == target && $0.state == .replicate && $0.match == log.last.index }
+    }
+
+    /// The leader hands over: campaigns at once, without asking whether others still hear the leader (dissertation
+    /// section 3.10).
+    mutating func receiveTimeoutNow(_ message: Message) {
+        guard role == .follower, leader == message.from, isPromotable else { return }
+        campaign(isTransfer: true)
+    }
+}
+
+/// A leader's attempt to hand over (dissertation section 3.10).
+struct Transfer: Hashable, Sendable {
+    var target: ReplicaID
+    /// When the leader gives up and takes proposals again.
+    var deadline: MonotonicTime
+}
+
+/// Why a leader does not hand over. Nothing was changed.
+public enum TransferError: Error, Hashable, Sendable {
+    /// This replica does not lead. A retry helps, at `hint` if there is one.
+    case notLeader(hint: ReplicaID?)
+    /// The target leads already.
+    case alreadyLeads
+    /// The target is no voter, or will not be one when the change of members under way is done. A retry helps after it
+    /// was made one.
+    case notVoter(ReplicaID)
+    /// The target was not heard, or lacks more than it could be sent in an election timeout. A retry helps later.
+    case notCaughtUp(ReplicaID, missingEntries: UInt64)
+    /// The leader hands over to another one already. A retry helps when that is done, given up or cancelled.
+    case underway(to: ReplicaID)
+}
+
+extension TransferError: CustomStringConvertible {
+    /// What was wrong and what to do about it.
+    public var description: String {
+        switch self {
+        case .notLeader(let hint):
+            "only a leader can hand over, and this replica is none; ask \(hint.map { "replica \($0)" } ?? "again later")"
+        case .alreadyLeads: "the replica to hand over to leads already"
+        case .notVoter(let id): "replica \(id) does not vote, so it cannot lead; make it a voter first"
+        case .notCaughtUp(let id, let missing):
+            "replica \(id) lacks \(missing) entries or does not answer; hand over when it has caught up"
+        case .underway(let id): "leadership is being handed over to replica \(id); wait until that is done or cancel it"
+        }
     }
 }

@@ -14,7 +14,9 @@
 public struct Raft: Hashable, Sendable {
     /// This replica.
     public let id: ReplicaID
+    /// Times and limits, which do not change while the replica runs.
     public let settings: RaftSettings
+    /// What the replica is doing.
     public internal(set) var role = Role.follower
     /// The leader of this term; nil while none is known.
     public internal(set) var leader: ReplicaID?
@@ -113,6 +115,7 @@ public struct Raft: Hashable, Sendable {
         if !isOnlyVoter { resetElectionTimer() }
     }
 
+    /// The latest term that this replica has seen.
     public var term: Term { hardState.term }
     /// The last entry of the log, durable or not.
     public var lastLog: LogPosition { log.last }
@@ -138,4 +141,158 @@ public struct Raft: Hashable, Sendable {
 
     /// Whether this replica is all it takes for a majority.
     var isOnlyVoter: Bool { Quorum.isMajority(configuration) { $0 == id } }
+}
+
+/// The frame round every event.
+extension Raft {
+    /// Begins an event.
+    mutating func begin(_ time: MonotonicTime) {
+        now = max(now, time)
+        precondition(output == Effects(), "an event inside an event")
+    }
+
+    /// Ends an event: says what it changed and takes its effects.
+    mutating func finish() -> Effects {
+        reportCommit()
+        let mustPersist = !output.append.isEmpty || !output.sendAfterPersist.isEmpty || hardState != emittedHardState
+        if hardState != durableHardState && mustPersist {
+            output.hardState = hardState
+            emittedHardState = hardState
+        }
+        precondition(
+            output.sendAfterPersist.isEmpty || output.hardState != nil || !output.append.isEmpty,
+            "\(output.sendAfterPersist.count) messages wait for a persist that is not asked for")
+        let current = RoleChange(role: role, term: term, leader: leader)
+        if current != reportedRole {
+            output.roleChange = current
+            reportedRole = current
+        }
+        output.wakeAt = wakeTime
+        checkInvariants()
+        defer { output = Effects() }
+        return output
+    }
+
+    private var wakeTime: MonotonicTime {
+        guard role == .leader else { return electionDeadline }
+        let deadline = min(heartbeatDeadline, quorumDeadline)
+        return transfer.map { min($0.deadline, deadline) } ?? deadline
+    }
+
+    /// Sends a message that binds this replica only as far as its term and vote do.
+    ///
+    /// An answer given in a term that a crash could make this replica forget would be a promise forgotten, so it
+    /// waits until the term is durable.
+    mutating func send(_ body: Message.Body, to receiver: ReplicaID) {
+        precondition(receiver != id, "replica \(id) sends to itself")
+        let message = Message(from: id, to: receiver, term: term, body: body)
+        if hardState == durableHardState {
+            output.sendNow.append(message)
+        } else {
+            output.sendAfterPersist.append(message)
+        }
+    }
+
+    private mutating func reportCommit() {
+        guard pendingInstall == nil else { return }
+        let applicable = announcedCommit
+        guard applicable > reportedCommit else { return }
+        reportedCommit = applicable
+        output.commitIndex = applicable
+    }
+
+    private func checkInvariants() {
+        precondition(log.snapshot.index <= appliedIndex, "applied \(appliedIndex), snapshot \(log.snapshot)")
+        precondition(appliedIndex <= reportedCommit, "applied \(appliedIndex) of \(reportedCommit)")
+        precondition(reportedCommit <= commitIndex, "reported \(reportedCommit) of \(commitIndex)")
+        precondition(reportedCommit <= log.durable, "reported \(reportedCommit), durable \(log.durable)")
+        precondition(commitIndex <= log.last.index, "committed \(commitIndex), log ends at \(log.last)")
+        precondition(log.last.term <= term, "the log ends at \(log.last) in term \(term)")
+        precondition((role == .leader) == (leader == id), "role \(role), leader \(String(describing: leader))")
+        precondition(role == .leader || followers.isEmpty && reads.count == 0, "a \(role) with a leader's state")
+        precondition(role == .follower || pendingInstall == nil, "a \(role) that installs a snapshot")
+        precondition(role == .leader || transfer == nil && !isLeaseGivenUp, "a \(role) that hands over")
+        let members = configuration
+        precondition(
+            role != .leader || members.isJoint
+                || followers.count + (members.contains(id) ? 1 : 0) == members.voters.count + members.learners.count,
+            "\(followers.count) followers in \(members)")
+    }
+
+    /// A message came from another replica. One meant for another replica is ignored, and so is one that no replica
+    /// could have sent, or an answer of a replica outside of the configuration in force.
+    public mutating func receive(_ message: Message, now: MonotonicTime) -> Effects {
+        begin(now)
+        if message.to == id, message.from != id, counts(message), message.term > .zero {
+            if message.term > term {
+                receiveLater(message)
+            } else if message.term < term {
+                receiveEarlier(message)
+            } else {
+                receiveCurrent(message)
+            }
+        }
+        return finish()
+    }
+
+    /// Whether the message counts here. What others ask does whoever they are: this replica may lack the entry that
+    /// made them members, and must accept their lead and vote for them all the same (dissertation section 4.1). Answers
+    /// of those who are no members do not: a replica that was removed may have gone on to a later term.
+    private func counts(_ message: Message) -> Bool {
+        switch message.body {
+        case .preVoteRequest, .voteRequest, .appendRequest, .heartbeatRequest, .timeoutNow:
+            return true
+        case .preVoteResponse, .voteResponse, .appendResponse, .heartbeatResponse:
+            return configuration.contains(message.from) || configuration.voters.isEmpty
+        }
+    }
+
+    /// A message of a later term: this replica is behind, unless the message only asks or must be kept out.
+    private mutating func receiveLater(_ message: Message) {
+        switch message.body {
+        case .preVoteRequest(let lastLog):
+            receivePreVoteRequest(lastLog: lastLog, message)
+            return
+        case .preVoteResponse(granted: true):
+            // It repeats the term that this replica would campaign in.
+            receivePreVoteResponse(granted: true, message)
+            return
+        case .voteRequest(_, let isTransfer):
+            // Taking over the term would depose a leader that is alive (dissertation section 4.2.3), or one that this
+            // replica may have heard just before it was restarted.
+            if now < votesFrom || hasLiveLeader && !isTransfer { return }
+            becomeFollower(term: message.term, leader: nil)
+        case .appendRequest, .heartbeatRequest:
+            becomeFollower(term: message.term, leader: message.from)
+        case .preVoteResponse, .voteResponse, .appendResponse, .heartbeatResponse, .timeoutNow:
+            becomeFollower(term: message.term, leader: nil)
+        }
+        receiveCurrent(message)
+    }
+
+    /// A message of an earlier term: whoever asks for something learns of this term by the answer.
+    private mutating func receiveEarlier(_ message: Message) {
+        switch message.body {
+        case .preVoteRequest: send(.preVoteResponse(granted: false), to: message.from)
+        case .voteRequest: send(.voteResponse(granted: false), to: message.from)
+        case .appendRequest, .heartbeatRequest: send(.heartbeatResponse(round: 0), to: message.from)
+        case .preVoteResponse, .voteResponse, .appendResponse, .heartbeatResponse, .timeoutNow: break
+        }
+    }
+
+    private mutating func receiveCurrent(_ message: Message) {
+        precondition(message.term == term, "a message of term \(message.term) in term \(term)")
+        switch message.body {
+        case .preVoteRequest(let lastLog): receivePreVoteRequest(lastLog: lastLog, message)
+        case .preVoteResponse(let granted): receivePreVoteResponse(granted: granted, message)
+        case .voteRequest(let lastLog, let isTransfer):
+            receiveVoteRequest(lastLog: lastLog, isTransfer: isTransfer, message)
+        case .voteResponse(let granted): receiveVoteResponse(granted: granted, message)
+        case .appendRequest(let request): receiveAppendRequest(request, message)
+        case .appendResponse(let response): receiveAppendResponse(response, message)
+        case .heartbeatRequest(let commit, let round): receiveHeartbeatRequest(commit: commit, round: round, message)
+        case .heartbeatResponse(let round): receiveHeartbeatResponse(round: round, message)
+        case .timeoutNow: receiveTimeoutNow(message)
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import RaftCore
 import RecordModel
 import Testing
 import Wire
@@ -9,7 +10,7 @@ import Wire
 struct KeyValueModelTests {
     private static let keys = ["a", "b", "c", "dd", "e", "ä", "\u{0}", "Z"]
 
-    private static func writes(_ twin: KeyValueTwin, using random: inout SeededRandom) -> [KeyValueCommand.Write] {
+    private static func writes(_ twin: KeyValueTwin, using random: inout SplitMix64) -> [KeyValueCommand.Write] {
         keys.shuffled(using: &random).prefix(Int.random(in: 0...5, using: &random)).map { key in
             var write = KeyValueCommand.Write(key: key, value: random.chance(30) ? nil : random.value())
             if random.chance(5) { write.value = filler(Int.random(in: 90...130, using: &random)) }
@@ -27,7 +28,7 @@ struct KeyValueModelTests {
 
     @Test("Random batches have the same outcomes, values and usage", arguments: 0..<12)
     func batches(seed: Int) throws {
-        var random = SeededRandom(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var limits = KeyValueLimits()
         limits.keysMax = 6
         limits.storeBytesMax = 160
@@ -62,7 +63,7 @@ struct KeyValueModelTests {
 
     @Test("Following the feed at any page size gives every key's last state", arguments: [1, 2, 3, 7, 1024])
     func feeds(limit: Int) throws {
-        var random = SeededRandom(seed: UInt64(limit))
+        var random = SplitMix64(seed: UInt64(limit))
         let shard = try Shard()
         var twin = KeyValueTwin()
         // Several devices, each as far as it happens to have read.

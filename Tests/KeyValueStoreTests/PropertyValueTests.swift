@@ -1,3 +1,4 @@
+import RaftCore
 import RecordModel
 import Testing
 import Wire
@@ -30,7 +31,7 @@ struct PropertyValueTests {
 
     @Test("Every value comes back from bytes and from JSON")
     func roundTrips() throws {
-        var random = SeededRandom(seed: 11)
+        var random = SplitMix64(seed: 11)
         for _ in 0..<300 {
             let value = random.value()
             #expect(try PropertyValue(decoding: value.encoded()) == value)
@@ -40,7 +41,7 @@ struct PropertyValueTests {
 
     @Test("Commands and outcomes come back from bytes")
     func messages() throws {
-        var random = SeededRandom(seed: 12)
+        var random = SplitMix64(seed: 12)
         let tag = ChangeTag(incarnation: 3, sequence: .max)
         let command = KeyValueCommand(
             store: .one, time: -5,
@@ -62,7 +63,7 @@ struct PropertyValueTests {
 
     @Test("Damaged bytes are refused or read, and never trap")
     func fuzz() throws {
-        var random = SeededRandom(seed: 13)
+        var random = SplitMix64(seed: 13)
         var refused = 0
         for _ in 0..<3000 {
             let writes = [set("a", random.value()), set("b", random.value())]

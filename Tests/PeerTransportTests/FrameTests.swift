@@ -5,21 +5,6 @@ import Wire
 
 @testable import PeerTransport
 
-/// A generator with a seed, so that a failure can be repeated.
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 @Suite("Frames")
 struct FrameTests {
     /// Feeds bytes in chunks, as the network does.
@@ -37,7 +22,7 @@ struct FrameTests {
 
     @Test("frames come out as they went in, however the bytes are cut")
     func chunks() throws {
-        var generator = Seeded(1)
+        var generator = SplitMix64(seed: 1)
         var buffer = OutboundBuffer(frameBytesMax: 1 << 20)
         var expected: [Frame] = []
         for size in [0, 1, 4, 5, 300, 16_379, 70_000] {
@@ -58,7 +43,7 @@ struct FrameTests {
 
     @Test("random bytes never do worse than an error", arguments: 0..<200 as Range<UInt64>)
     func randomBytes(seed: UInt64) {
-        var generator = Seeded(seed)
+        var generator = SplitMix64(seed: seed)
         let bytes = (0..<Int.random(in: 1...400, using: &generator)).map { _ in
             // Mostly small, so that lengths and kinds are often plausible.
             UInt8.random(in: 0...(Bool.random(using: &generator) ? 8 : 255), using: &generator)
@@ -76,7 +61,7 @@ struct FrameTests {
 
     @Test("payloads that were damaged are read or refused, never trapped", arguments: 0..<100 as Range<UInt64>)
     func damaged(seed: UInt64) throws {
-        var generator = Seeded(seed)
+        var generator = SplitMix64(seed: seed)
         var writer = WireWriter()
         for number in 0..<5 { RaftFrame.write(message(UInt64(number), bytes: number == 3 ? 100 : 0), to: &writer) }
         let hello = Array(helloBytes().dropFirst(Frame.headerBytes))

@@ -1,4 +1,5 @@
 import NIOCore
+import RaftCore
 import Testing
 import Wire
 
@@ -47,7 +48,7 @@ struct GreetingTests {
 
     @Test("waits double from 100 ms to 2 s with at most half taken off, and begin again after success")
     func backoff() {
-        var generator = Seeded(5)
+        var generator = SplitMix64(seed: 5)
         var backoff = Backoff()
         for full: Int64 in [100, 200, 400, 800, 1_600, 2_000, 2_000] {
             let wait = backoff.next(using: &generator)

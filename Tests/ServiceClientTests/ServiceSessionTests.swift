@@ -32,8 +32,8 @@ struct ServiceSessionTests {
         try await ScriptedServer.running({ _, _ in ScriptedAnswer(body: #"{"userRecordName":"_u"}"#) }) { server in
             let session = try ServiceSession(configuration(server))
             _ = try await session.send(database: "private", action: "zones/list", json: .object([]))
-            _ = try await session.keyValues("set", .object([]))
-            _ = try await session.keyValues("changes", .object([]))
+            _ = try await session.keyValues("set", body: Array("{}".utf8))
+            _ = try await session.keyValues("changes", body: Array("{}".utf8))
             #expect(try await session.userRecordName() == "_u")
             #expect(try await session.userRecordName() == "_u")
             #expect(
@@ -172,7 +172,7 @@ struct ServiceSessionTests {
 
     @Test("The node that answered last is asked first; one that failed comes last for some seconds")
     func nodes() {
-        let nodes = NodeBook(count: 3)
+        let nodes = NodeOrder(count: 3)
         #expect(nodes.order(now: .zero) == [0, 1, 2])
         nodes.answered(0, isServing: false, now: .zero)
         #expect(nodes.order(now: .seconds(1)) == [1, 2, 0])

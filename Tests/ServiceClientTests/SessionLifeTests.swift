@@ -74,7 +74,7 @@ struct SessionLifeTests {
     @Test("What nobody holds is swept out of the book of those that are known")
     func sweeping() {
         final class Thing {}
-        var book = WeakBook<Int, Thing>()
+        var book = WeakRegistry<Int, Thing>()
         let held = Thing()
         book.set(held, for: -1)
         for number in 0..<10_000 { book.set(Thing(), for: number) }

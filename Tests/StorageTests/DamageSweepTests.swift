@@ -22,7 +22,7 @@ import Testing
 
     /// The folder as it was after each of the last single-record batches, oldest first.
     private static func crashedLogs() async throws -> [TemporaryFolder] {
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         let folder = TemporaryFolder()
         let (log, _) = try RaftLog.open(directory: folder.path, options: .small(segmentBytes))
         var last: [UInt64: UInt64] = [:]

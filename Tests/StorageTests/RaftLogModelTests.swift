@@ -28,7 +28,7 @@ private struct TwinGroup: Equatable {
 @Suite("Raft log against a naive twin") struct RaftLogModelTests {
     @Test("random writes, marks, collections, ends and crashes", arguments: UInt64(1)...12)
     func model(seed: UInt64) async throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var folder = TemporaryFolder()
         var twins: [GroupID: TwinGroup] = [:]
         var options = RaftLogOptions.small(Int.random(in: 1...6, using: &random) * 1_024)
@@ -52,7 +52,7 @@ private struct TwinGroup: Equatable {
     }
 
     private static func step(
-        _ log: RaftLog, _ twins: inout [GroupID: TwinGroup], _ random: inout SeededGenerator
+        _ log: RaftLog, _ twins: inout [GroupID: TwinGroup], _ random: inout SplitMix64
     ) async throws {
         let group = GroupID(UInt64.random(in: 1...4, using: &random))
         switch Int.random(in: 0..<20, using: &random) {

@@ -88,4 +88,150 @@ extension CKContainer {
         let times = CallTimes(configuration, group?.defaultConfiguration)
         return CKContainer(account: account, times: times.filled(from: publicCloudDatabase.configured.times))
     }
+
+    /// Whether a user is signed in: `available`, or `noAccount` where no session is configured, or the server does not
+    /// take it any more.
+    /// - Throws: `networkUnavailable` and the like where the server cannot be asked; `badContainer` where nothing is
+    ///   configured.
+    public func accountStatus() async throws -> CKAccountStatus {
+        let (session, configuration) = try account.session()
+        guard session.hasUser || configuration.serverKeyFile != nil else { return .noAccount }
+        do {
+            // Asked anew each time: a session that ended is not known by any other way.
+            _ = try await session.askUserRecordName()
+            return .available
+        } catch {
+            if (error as? ServiceFailure)?.isSignedOut == true { return .noAccount }
+            let mapped = publicCloudDatabase.service.mapping.error(error)
+            if (error as? ServiceClientError)?.subject == .session { return .noAccount }
+            throw mapped
+        }
+    }
+
+    /// Whether a user is signed in; `couldNotDetermine` with the error where the server cannot be asked.
+    @preconcurrency
+    public func accountStatus(completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void) {
+        Callbacks.complete({ try await self.accountStatus() }) { result in
+            completionHandler((try? result.get()) ?? .couldNotDetermine, result.failure)
+        }
+    }
+
+    /// The ID of the user's record, the same on all devices of the user, another in other containers.
+    /// - Throws: `notAuthenticated` where nobody is signed in.
+    public func userRecordID() async throws -> CKRecord.ID {
+        try await publicCloudDatabase.service.userRecordID()
+    }
+
+    /// The ID of the user's record.
+    @preconcurrency
+    public func fetchUserRecordID(completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void) {
+        Callbacks.complete({ try await self.userRecordID() }) { result in
+            completionHandler(try? result.get(), result.failure)
+        }
+    }
+}
+
+/// Which container is meant, and with whose account it is reached.
+///
+/// The default container, and those known by their name, follow the configuration in force: when the app puts another
+/// user's in force, they speak for that user from then on, as on a device whose account changes.
+enum ContainerAccount: Sendable, Hashable {
+    /// The container of the configuration in force, which has to be of this name where there is one.
+    case current(identifier: String?)
+    /// Always this account's.
+    case fixed(ServiceAccount)
+
+    /// The container's name; nil where nothing is configured.
+    var identifier: String? {
+        switch self {
+        case .current(let identifier): identifier ?? ZonekeeperConfiguration.current?.container
+        case .fixed(let account): account.configuration.container
+        }
+    }
+
+    /// The configuration to use now.
+    /// - Throws: `badContainer` that says what is missing or wrong, or that another container is configured.
+    func configuration() throws(CKError) -> ZonekeeperConfiguration {
+        let account = try account()
+        do throws(ServiceClientError) {
+            return try account.checked()
+        } catch {
+            throw ErrorMapping(container: identifier).error(error)
+        }
+    }
+
+    /// The session of the account, and its configuration.
+    func session() throws(CKError) -> (session: ServiceSession, configuration: ZonekeeperConfiguration) {
+        let account = try account()
+        do throws(ServiceClientError) {
+            return (try account.session(), account.configuration)
+        } catch {
+            throw ErrorMapping(container: account.configuration.container).error(error)
+        }
+    }
+
+    private func account() throws(CKError) -> ServiceAccount {
+        guard case .current(let identifier) = self else {
+            guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }
+            return account
+        }
+        let account: ServiceAccount
+        do throws(ServiceClientError) {
+            account = try ServiceAccount.inForce()
+        } catch {
+            throw ErrorMapping(container: identifier).error(error)
+        }
+        if let identifier, identifier != account.configuration.container {
+            throw CKError(
+                .badContainer,
+                reason:
+                    "this app is configured for the container '\(account.configuration.container)', not for '\(identifier)': "
+                    + "use CKContainer(configuration:) to reach another",
+                details: CKErrorDetails(containerID: identifier))
+        }
+        return account
+    }
+}
+
+/// Whether a user is signed in, as `CKContainer.accountStatus()` tells it.
+public enum CKAccountStatus: Int, Hashable, Sendable {
+    /// The service could not be asked.
+    case couldNotDetermine = 0
+    /// A user is signed in: the private database can be used.
+    case available = 1
+    /// The system's settings deny the account.
+    case restricted = 2
+    /// No user is signed in: the public database can be read, nothing else.
+    case noAccount = 3
+    /// A user is known whose session has to be renewed.
+    case temporarilyUnavailable = 4
+}
+
+/// Which of a container's databases: `CKDatabase.Scope`.
+public enum CKDatabaseScope: Int, Hashable, Sendable {
+    /// All users' common data.
+    case `public` = 1
+    /// One user's own data.
+    case `private` = 2
+    /// What others share with the user.
+    case shared = 3
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The owner name that stands for the user who asks.
+public let CKCurrentUserDefaultName = "__defaultOwner__"
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The older name of `CKCurrentUserDefaultName`.
+@available(*, deprecated, renamed: "CKCurrentUserDefaultName")
+public let CKOwnerDefaultName = "__defaultOwner__"
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The record name of a share that covers a whole zone.
+public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
+
+extension Notification.Name {
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    /// Posted when another user is signed in, or none: whoever keeps the user's data reads it anew. Its object is nil.
+    public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")
 }

@@ -60,3 +60,97 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
 
     public override var description: String { "<CKDatabase: \(databaseScope)>" }
 }
+
+extension CKDatabase {
+    /// What a database's changes are made of.
+    public enum DatabaseChange {
+        /// A zone in which something changed.
+        public struct Modification: Hashable, Sendable {
+            /// The zone.
+            public let zoneID: CKRecordZone.ID
+        }
+
+        /// A zone that is gone.
+        public struct Deletion: Hashable, Sendable {
+            /// The zone.
+            public let zoneID: CKRecordZone.ID
+            /// How it went.
+            public let reason: Reason
+
+            /// How a zone went.
+            public enum Reason: Hashable, Sendable {
+                /// An app deleted it.
+                case deleted
+                /// The user removed the app's data; there are no such settings here.
+                case purged
+                /// The user lost the keys of encrypted data; keys are the server's here, and are not lost so.
+                case encryptedDataReset
+            }
+        }
+    }
+
+    /// What a zone's changes are made of.
+    public enum RecordZoneChange {
+        /// A record that was saved.
+        public struct Modification: Hashable, Sendable {
+            /// The record as it is now.
+            public let record: CKRecord
+        }
+
+        /// A record that is gone.
+        public struct Deletion: Hashable, Sendable {
+            /// Its ID.
+            public let recordID: CKRecord.ID
+            /// Its type; empty, as the server keeps no type of what is gone.
+            public let recordType: CKRecord.RecordType
+        }
+    }
+
+    /// The zones that changed or went since a token, one page of them.
+    /// - Parameters:
+    ///   - changeToken: nil for the beginning.
+    ///   - resultsLimit: the most zones; nil for the server's number.
+    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    public func databaseChanges(
+        since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
+    ) async throws -> (
+        modifications: [DatabaseChange.Modification], deletions: [DatabaseChange.Deletion],
+        changeToken: CKServerChangeToken, moreComing: Bool
+    ) {
+        let page = try await service.databaseChanges(since: changeToken, limit: resultsLimit)
+        return (
+            page.zones.filter { !$0.isDeleted }.map { DatabaseChange.Modification(zoneID: $0.id) },
+            page.zones.filter(\.isDeleted).map { DatabaseChange.Deletion(zoneID: $0.id, reason: .deleted) },
+            page.token, page.hasMore
+        )
+    }
+
+    /// The records of a zone that changed or went since a token, one page of them.
+    /// - Parameters:
+    ///   - zoneID: a custom zone.
+    ///   - changeToken: nil for the beginning.
+    ///   - desiredKeys: the fields to fetch; nil for all.
+    ///   - resultsLimit: the most records; nil for the server's number.
+    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    public func recordZoneChanges(
+        inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
+        desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil
+    ) async throws -> (
+        modificationResultsByID: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>],
+        deletions: [RecordZoneChange.Deletion], changeToken: CKServerChangeToken, moreComing: Bool
+    ) {
+        let call = ZoneChangesCall(zone: zoneID, token: changeToken, limit: resultsLimit, desiredKeys: desiredKeys)
+        let page = try await service.zoneChanges(call)
+        var modifications: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
+        var deletions: [RecordZoneChange.Deletion] = []
+        for change in page.changes {
+            switch change {
+            case .changed(let id, let result):
+                modifications[id] = result.map { RecordZoneChange.Modification(record: $0) }
+            case .deleted(let id, let type):
+                deletions.append(RecordZoneChange.Deletion(recordID: id, recordType: type))
+            }
+        }
+        return (modifications, deletions, page.token, page.hasMore)
+    }
+}

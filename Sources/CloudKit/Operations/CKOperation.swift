@@ -121,8 +121,8 @@ extension CKOperation {
         }
 
         /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
-        /// back later, and a node is waited for. 60 where nobody says; then the configuration's `patience` says how long
-        /// it is sent again, and each attempt may take 30.
+        /// back later, and a node is waited for. 60 where nobody says; then the configuration's `patience` says how
+        /// long it is sent again, and each attempt may take 30.
         public var timeoutIntervalForRequest: TimeInterval {
             get { chosenTimeout ?? 60 }
             set { chosenTimeout = newValue }
@@ -144,4 +144,119 @@ extension CKOperation {
             return copy
         }
     }
+}
+
+/// An operation on a database.
+public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
+    /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
+    @CKGuarded public var database: CKDatabase? = nil
+
+    /// What it asks, in the time that is left.
+    var service: DatabaseService {
+        let container = effectiveConfiguration?.container ?? CKContainer.default()
+        var service = (database ?? container.privateCloudDatabase).configured
+        service.times = times.filled(from: service.times)
+        return service.begun(at: startTime)
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The error, if it failed.
+    var failure: (any Error)? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}
+
+extension CKError {
+    /// What the older blocks get where some items failed; nil where none did.
+    static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError? {
+        guard !errors.isEmpty else { return nil }
+        var details = CKErrorDetails()
+        details.partialErrors = errors
+        return CKError(
+            .partialFailure, reason: "\(errors.count) of the items failed: see partialErrorsByItemID", details: details)
+    }
+}
+
+/// Operations that belong together for the app, with one configuration for all that have none of their own.
+// @unchecked: its parts lie behind locks; not final, as Apple's is not.
+public class CKOperationGroup: NSObject, @unchecked Sendable {
+    /// A name that no other group has.
+    public let operationGroupID: String = UUID().uuidString
+    /// What the app calls it.
+    @CKGuarded public var name: String? = nil
+    /// How many of something it is about, as the app counts.
+    @CKGuarded public var quantity: Int = 0
+    /// The configuration of operations that have none of their own.
+    @CKGuarded public var defaultConfiguration: CKOperation.Configuration! = CKOperation.Configuration()
+    /// About how much will be sent.
+    @CKGuarded public var expectedSendSize: TransferSize = .unknown
+    /// About how much will be fetched.
+    @CKGuarded public var expectedReceiveSize: TransferSize = .unknown
+
+    /// A group without name.
+    public override init() { super.init() }
+
+    /// About how much.
+    public enum TransferSize: Int, Hashable, Sendable {
+        case unknown = 0
+        case kilobytes = 1
+        case megabytes = 2
+        case tensOfMegabytes = 3
+        case hundredsOfMegabytes = 4
+        case gigabytes = 5
+        case tensOfGigabytes = 6
+        case hundredsOfGigabytes = 7
+    }
+}
+
+/// Where the SDK calls an app's blocks: threads of its own, on which a block may wait for as long as it likes.
+enum Callbacks {
+    private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
+
+    /// Calls a block and comes back when it has returned.
+    static func run(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Does work in a task of its own and hands its result to a completion handler.
+    static func complete<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value,
+        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        Task {
+            let result: Result<Value, any Error>
+            do {
+                result = .success(try await work())
+            } catch {
+                result = .failure(error)
+            }
+            await run { handler(result) }
+        }
+    }
+}
+
+/// How operations keep their properties: any thread may read and set one, its value lies behind a lock.
+///
+/// Public because the properties are; an app has no use for it.
+@propertyWrapper
+public final class CKGuarded<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    /// A property with its first value.
+    public init(wrappedValue: Value) { value = Mutex(wrappedValue) }
+
+    /// The value of the moment.
+    public var wrappedValue: Value {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
+    }
+
+    /// Changes the value in one step.
+    func update<Result: Sendable>(_ body: (inout Value) -> Result) -> Result { value.withLock { body(&$0) } }
 }

@@ -1,3 +1,4 @@
+public import CoreLocation
 public import Foundation
 
 /// What to look for: the records of one type that a predicate matches, in an order.
@@ -76,4 +77,59 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
             self.descriptors = descriptors
         }
     }
+}
+
+/// An order of records by the distance of a location field from a place, the nearest first.
+///
+/// Immutable. Records without the field come last.
+public final class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
+    /// The place that distances are from.
+    public let relativeLocation: CLLocation
+
+    /// - Parameters:
+    ///   - key: the name of a field of type LOCATION with the index SORTABLE.
+    ///   - relativeLocation: the place that distances are from.
+    public init(key: String, relativeLocation: CLLocation) {
+        self.relativeLocation = relativeLocation
+        super.init(keyPath: \SortKeyProbe[key], ascending: true)
+    }
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        coder.write(key ?? "", "key")
+        coder.encode(relativeLocation.coordinate.latitude, forKey: "latitude")
+        coder.encode(relativeLocation.coordinate.longitude, forKey: "longitude")
+    }
+
+    public init?(coder: NSCoder) {
+        guard let key = coder.text("key") else { return nil }
+        relativeLocation = CLLocation(
+            latitude: coder.decodeDouble(forKey: "latitude"), longitude: coder.decodeDouble(forKey: "longitude"))
+        super.init(keyPath: \SortKeyProbe[key], ascending: true)
+    }
+
+    public override func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+extension NSSortDescriptor {
+    /// An order by the field `key`, as on Apple's systems; `creationDate` and the other properties of a record's own
+    /// may be keys too. For queries: objects in memory cannot be compared by it.
+    public convenience init(key: String?, ascending: Bool) {
+        self.init(keyPath: \SortKeyProbe[key ?? ""], ascending: ascending)
+    }
+
+    /// The field that `init(key:ascending:)` was given; nil for a descriptor made of a key path.
+    public var key: String? {
+        guard let key = SortKeyProbe.shared[keyPath: keyPath] as? String, !key.isEmpty else { return nil }
+        return key
+    }
+}
+
+/// What a key path of ours leads from: Foundation's descriptor keeps a key path, and a subscript of this carries the
+/// key.
+struct SortKeyProbe: Sendable {
+    static let shared = SortKeyProbe()
+
+    subscript(key: String) -> String { key }
 }

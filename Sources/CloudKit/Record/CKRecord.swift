@@ -129,3 +129,235 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         ArchivedRecord(type: recordType, id: recordID, state: current)
     }
 }
+
+extension CKRecord: CKRecordKeyValueSetting {
+    /// The value of a key; nil where there is none. Numbers come as NSNumber, which casts to every type of number and
+    /// to Bool.
+    public func object(forKey key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
+        value(forKey: key, isEncrypted: false)?.object
+    }
+
+    /// Sets the value of a key; nil removes it. The key counts as changed even where the value is the one it had.
+    public func setObject(_ object: (any __CKRecordObjCValue)?, forKey key: CKRecord.FieldKey) {
+        set(object.map { RecordValue($0) }, forKey: key, isEncrypted: false)
+    }
+
+    /// The value of a key; nil where there is none, and setting nil removes it.
+    public subscript(key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
+        get { object(forKey: key) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    /// The value of a key as one type; nil where there is none or it is of another type, where Apple's framework
+    /// traps.
+    public subscript<T: CKRecordValueProtocol>(key: CKRecord.FieldKey) -> T? {
+        get { value(forKey: key, isEncrypted: false)?.read(as: T.self) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    /// The keys that have a value that is not encrypted, sorted.
+    public func allKeys() -> [CKRecord.FieldKey] { keys(areEncrypted: false) }
+
+    /// The keys that were set or removed since the record was fetched or saved, encrypted or not, sorted.
+    public func changedKeys() -> [CKRecord.FieldKey] { current.changedKeys }
+
+    /// The words of all text fields, sorted, each once.
+    public func allTokens() -> [String] {
+        let state = current
+        let values = state.values.filter { !state.encryptedKeys.contains($0.key) }.values
+        var tokens: Set<String> = []
+        for case .string(let text) in values {
+            tokens.formUnion(text.split { !$0.isLetter && !$0.isNumber }.map(String.init))
+        }
+        return tokens.sorted()
+    }
+
+    /// The values that are kept encrypted, under keys of their own. Neither references nor assets can be among them,
+    /// nor values of the public database, and no query can ask for them: the server refuses what it cannot keep so.
+    public var encryptedValues: any CKRecordKeyValueSetting & Sendable { EncryptedValues(record: self) }
+
+    // MARK: Both forms
+
+    func value(forKey key: String, isEncrypted: Bool) -> RecordValue? {
+        current.value(forKey: key, isEncrypted: isEncrypted)
+    }
+
+    func set(_ value: RecordValue?, forKey key: String, isEncrypted: Bool) {
+        update { $0.set(value, forKey: key, isEncrypted: isEncrypted) }
+    }
+
+    func keys(areEncrypted: Bool) -> [String] {
+        let state = current
+        return state.values.keys.filter { state.encryptedKeys.contains($0) == areEncrypted }.sorted()
+    }
+}
+
+extension CKRecord: Sequence {
+    /// Goes over keys and values that are not encrypted, sorted by key, as they are now.
+    public func makeIterator() -> CKRecordKeyValueIterator {
+        let state = current
+        let plain = state.values.filter { !state.encryptedKeys.contains($0.key) }.sorted { $0.key < $1.key }
+        return CKRecordKeyValueIterator(plain.compactMap { key, value in value.object.map { (key, $0) } })
+    }
+}
+
+/// The encrypted values of a record, seen through the record: it keeps the record and no values.
+final class EncryptedValues: NSObject, CKRecordKeyValueSetting, Sendable {
+    private let record: CKRecord
+
+    init(record: CKRecord) { self.record = record }
+
+    func object(forKey key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
+        record.value(forKey: key, isEncrypted: true)?.object
+    }
+
+    func setObject(_ object: (any __CKRecordObjCValue)?, forKey key: CKRecord.FieldKey) {
+        record.set(object.map { RecordValue($0) }, forKey: key, isEncrypted: true)
+    }
+
+    subscript(key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
+        get { object(forKey: key) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    subscript<T: CKRecordValueProtocol>(key: CKRecord.FieldKey) -> T? {
+        get { record.value(forKey: key, isEncrypted: true)?.read(as: T.self) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    func allKeys() -> [CKRecord.FieldKey] { record.keys(areEncrypted: true) }
+
+    func changedKeys() -> [CKRecord.FieldKey] {
+        let state = record.current
+        return state.changedKeys.filter { state.isEncrypted(changed: $0) }
+    }
+}
+
+/// What key-value coding does for records in Objective-C. Linux has no such thing for classes in general.
+extension CKRecord {
+    /// The value of a field, or where it has none the property of that name (`recordID`, `creationDate` and so on); nil
+    /// for neither.
+    public func value(forKey key: String) -> Any? {
+        object(forKey: key) ?? property(key)
+    }
+
+    /// Sets a field; nil removes it. A value that no field can hold is kept aside, and the save fails and names it.
+    public func setValue(_ value: Any?, forKey key: String) {
+        set(value.map { RecordValue($0) }, forKey: key, isEncrypted: false)
+    }
+
+    /// Sets several fields; an NSNull removes one.
+    public func setValuesForKeys(_ keyedValues: [String: Any]) {
+        for (key, value) in keyedValues { setValue(value is NSNull ? nil : value, forKey: key) }
+    }
+
+    private func property(_ key: String) -> Any? {
+        switch key {
+        case "recordID": recordID
+        case "recordType": recordType
+        case "creationDate": creationDate
+        case "creatorUserRecordID": creatorUserRecordID
+        case "modificationDate": modificationDate
+        case "lastModifiedUserRecordID": lastModifiedUserRecordID
+        case "recordChangeTag": recordChangeTag
+        case "parent": parent
+        case "share": share
+        default: nil
+        }
+    }
+
+    /// The record types that every schema has.
+    public enum SystemType {
+        /// The type of the records that stand for users.
+        public static let userRecord: CKRecord.RecordType = "Users"
+        /// The type of shares.
+        public static let share: CKRecord.RecordType = "cloudkit.share"
+    }
+
+    /// The names by which queries speak of what every record has.
+    public enum SystemFieldKey {
+        /// The record's ID.
+        public static let recordID: CKRecord.FieldKey = "recordID"
+        /// When it was first saved.
+        public static let creationDate: CKRecord.FieldKey = "creationDate"
+        /// Who saved it first.
+        public static let creatorUserRecordID: CKRecord.FieldKey = "creatorUserRecordID"
+        /// When it was last saved.
+        public static let modificationDate: CKRecord.FieldKey = "modificationDate"
+        /// Who saved it last.
+        public static let lastModifiedUserRecordID: CKRecord.FieldKey = "lastModifiedUserRecordID"
+        /// Its parent in a hierarchy.
+        public static let parent: CKRecord.FieldKey = "parent"
+        /// The share it is the root of.
+        public static let share: CKRecord.FieldKey = "share"
+    }
+}
+
+/// What the service knows of records beyond what apps see: how they come from the server, go to it and take over its
+/// answer.
+extension CKRecord {
+    /// A record from the server.
+    convenience init(
+        id: CKRecord.ID, type: RecordType, system: SystemFields, values: [String: RecordValue],
+        encryptedKeys: Set<String> = []
+    ) {
+        let server = ServerState(system: system, values: values, encryptedKeys: encryptedKeys)
+        self.init(type: type, id: id, state: RecordState(server))
+    }
+
+    /// All of the record at this moment.
+    func snapshot() -> RecordSnapshot {
+        RecordSnapshot(id: recordID, type: recordType, state: current)
+    }
+
+    /// Takes over what the server has after `sent` was saved. A key that was edited since the snapshot was taken
+    /// keeps its value and stays changed; every other key has the server's value and is no longer changed.
+    /// - Parameter part: what of the snapshot went out; nil where the server tells all that it has.
+    func saved(as server: ServerState, sent: RecordSnapshot, part: SentPart? = nil) {
+        update { $0.saved(as: server, sent: sent.state, part: part) }
+    }
+
+    /// The record as last known from the server, for a conflict; nil where it never came from there. A record
+    /// restored from its system fields has an ancestor without values: nobody kept them.
+    func ancestor() -> CKRecord? {
+        guard let base = current.base else { return nil }
+        return CKRecord(type: recordType, id: recordID, state: RecordState(base))
+    }
+}
+
+/// A record at a moment: what a save sends.
+struct RecordSnapshot: Sendable {
+    let id: CKRecord.ID
+    let type: CKRecord.RecordType
+    fileprivate let state: RecordState
+
+    fileprivate init(id: CKRecord.ID, type: CKRecord.RecordType, state: RecordState) {
+        self.id = id
+        self.type = type
+        self.state = state
+    }
+
+    var system: SystemFields { state.system }
+    /// All values, encrypted ones too.
+    var values: [String: RecordValue] { state.values }
+    var encryptedKeys: Set<String> { state.encryptedKeys }
+    /// The keys that were set or removed since the record was fetched or saved, sorted. One without a value was
+    /// removed.
+    var changedKeys: [String] { state.changedKeys }
+    /// Whether the parent was set or removed since then.
+    var isParentChanged: Bool { state.parentEdit != nil }
+    /// The record as last known from the server.
+    var base: ServerState? { state.base }
+
+    /// Fails with `invalidArguments` where a value cannot be stored, and names the field.
+    func validate() throws(CKError) {
+        guard values.contains(where: { $0.value.fault != nil }) else { return }
+        for key in values.keys.sorted() {
+            guard let fault = values[key]?.fault else { continue }
+            throw CKError(
+                .invalidArguments,
+                reason: "the field \"\(key)\" of the record \"\(id.recordName)\" was set to \(fault): a field holds "
+                    + "text, a number, a date, bytes, a place, a reference, an asset, or a list of one of these")
+        }
+    }
+}

@@ -55,3 +55,73 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.init(recordName: name, zoneID: zone)
     }
 }
+
+/// A pointer from a record to another of the same zone: `CKRecord.Reference`.
+///
+/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
+/// nested classes; `CKRecord.Reference` is the name to use. Immutable; equal when record ID and action are.
+public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// What happens to the record that holds a reference when its target is deleted.
+    public typealias Action = CKRecord.ReferenceAction
+
+    /// The record it points to.
+    public let recordID: CKRecord.ID
+    /// What the target's deletion does to the record that holds the reference.
+    public let action: CKRecord.ReferenceAction
+
+    /// A pointer to a record by its ID.
+    public init(recordID: CKRecord.ID, action: CKRecord.ReferenceAction) {
+        self.recordID = recordID
+        self.action = action
+    }
+
+    /// A pointer to a record.
+    public convenience init(record: CKRecord, action: CKRecord.ReferenceAction) {
+        self.init(recordID: record.recordID, action: action)
+    }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKReference else { return false }
+        return recordID == other.recordID && action == other.action
+    }
+
+    public override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(recordID)
+        hasher.combine(action)
+        return hasher.finalize()
+    }
+
+    public override var description: String {
+        "<CKReference: recordID=\(recordID.recordName), action=\(action == .deleteSelf ? "deleteSelf" : "none")>"
+    }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    public static var supportsSecureCoding: Bool { true }
+
+    public func encode(with coder: NSCoder) {
+        coder.write(recordID, "RecordID")
+        coder.encode(Int64(action.rawValue), forKey: "Action")
+    }
+
+    /// Nil where the archive holds no reference.
+    public convenience init?(coder: NSCoder) {
+        guard let recordID = coder.object(CKRecordID.self, "RecordID"),
+            let action = CKRecord.ReferenceAction(
+                rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "Action")))
+        else { return nil }
+        self.init(recordID: recordID, action: action)
+    }
+}
+
+extension CKRecord {
+    /// What happens to the record that holds a reference when its target is deleted.
+    public enum ReferenceAction: UInt, Hashable, Sendable {
+        /// Nothing.
+        case none = 0
+        /// It is deleted too.
+        case deleteSelf = 1
+    }
+}

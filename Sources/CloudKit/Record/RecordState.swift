@@ -149,9 +149,10 @@ struct RecordState: Sendable {
         parentEdit = laterParent
     }
 
-    /// What the server has, where its answer has nothing beyond what was sent: the rest as it was known. The server tells the
-    /// other values too where there are any and the writer may read them. Where it has none any more and the save wrote over
-    /// another version, values stay here until the record is fetched: better than to lose them with every save.
+    /// What the server has, where its answer has nothing beyond what was sent: the rest as it was known. The server
+    /// tells the other values too where there are any and the writer may read them. Where it has none any more and the
+    /// save wrote over another version, values stay here until the record is fetched: better than to lose them with
+    /// every save.
     private func completed(_ server: ServerState, with part: SentPart) -> ServerState {
         guard let base, server.values.keys.allSatisfy({ part.keys.contains($0) }),
             part.hasParent || server.system.parent == nil

@@ -89,3 +89,156 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
                 zoneID: coder.object(CKRecordZoneID.self, "ZoneID"), recordType: coder.text("RecordType")))
     }
 }
+
+/// Tells of the records of one type that match a predicate, in the public or the private database.
+// @unchecked as its superclass is: it adds what is immutable.
+public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
+    /// On what it tells.
+    public struct Options: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// A record that matches is created.
+        public static var firesOnRecordCreation: Options { Options(rawValue: 1) }
+        /// A record that matches is changed.
+        public static var firesOnRecordUpdate: Options { Options(rawValue: 2) }
+        /// A record that matches is deleted.
+        public static var firesOnRecordDeletion: Options { Options(rawValue: 4) }
+        /// Only the first time; then the subscription is gone.
+        public static var firesOnce: Options { Options(rawValue: 8) }
+    }
+
+    /// On what it tells.
+    public let querySubscriptionOptions: CKQuerySubscription.Options
+    /// Type and predicate; a wrong predicate shows when the subscription is saved.
+    let query: CKQuery
+
+    /// A subscription with a random name.
+    public convenience init(
+        recordType: CKRecord.RecordType, predicate: NSPredicate,
+        options querySubscriptionOptions: CKQuerySubscription.Options = [
+            .firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion,
+        ]
+    ) {
+        self.init(
+            recordType: recordType, predicate: predicate, subscriptionID: UUID().uuidString,
+            options: querySubscriptionOptions)
+    }
+
+    /// A subscription of a name that the app chose: saving it again changes nothing.
+    public convenience init(
+        recordType: CKRecord.RecordType, predicate: NSPredicate, subscriptionID: CKSubscription.ID,
+        options querySubscriptionOptions: CKQuerySubscription.Options = [
+            .firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion,
+        ]
+    ) {
+        self.init(
+            subscriptionID: subscriptionID, query: CKQuery(recordType: recordType, predicate: predicate),
+            options: querySubscriptionOptions, content: Content())
+    }
+
+    private init(subscriptionID: CKSubscription.ID, query: CKQuery, options: Options, content: Content) {
+        self.query = query
+        querySubscriptionOptions = options
+        super.init(subscriptionID: subscriptionID, type: .query, content: content)
+    }
+
+    /// The type of the records it looks at.
+    public var recordType: CKRecord.RecordType? { query.recordType }
+    /// What they have to match.
+    public var predicate: NSPredicate { query.predicate }
+    /// The zone it looks at; nil for all of the database.
+    public var zoneID: CKRecordZone.ID? {
+        get { content.zoneID }
+        set { update { $0.zoneID = newValue } }
+    }
+
+    public override func copy(with zone: NSZone? = nil) -> Any {
+        CKQuerySubscription(
+            subscriptionID: subscriptionID, query: query, options: querySubscriptionOptions, content: copiedContent)
+    }
+
+    public override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.write(query, "Query")
+        coder.encode(Int64(querySubscriptionOptions.rawValue), forKey: "Options")
+    }
+
+    /// Nil where the archive holds no query subscription.
+    public required init?(coder: NSCoder) {
+        guard let query = coder.object(CKQuery.self, "Query") else { return nil }
+        self.query = query
+        querySubscriptionOptions = Options(rawValue: UInt(truncatingIfNeeded: coder.integer("Options")))
+        super.init(coder: coder)
+    }
+}
+
+/// Tells of the changes of one zone of the private database.
+// @unchecked as its superclass is: it adds what is immutable.
+public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
+    /// The zone it looks at.
+    public let zoneID: CKRecordZone.ID
+
+    /// A subscription with a random name.
+    @available(*, deprecated, renamed: "init(zoneID:subscriptionID:)")
+    public convenience init(zoneID: CKRecordZone.ID) {
+        self.init(zoneID: zoneID, subscriptionID: UUID().uuidString)
+    }
+
+    /// A subscription of a name that the app chose: saving it again changes nothing.
+    public convenience init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID) {
+        self.init(zoneID: zoneID, subscriptionID: subscriptionID, content: Content(zoneID: zoneID))
+    }
+
+    private init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID, content: Content) {
+        self.zoneID = zoneID
+        super.init(subscriptionID: subscriptionID, type: .recordZone, content: content)
+    }
+
+    /// Looks only at records of one type; nil for all.
+    public var recordType: CKRecord.RecordType? {
+        get { content.recordType }
+        set { update { $0.recordType = newValue } }
+    }
+
+    public override func copy(with zone: NSZone? = nil) -> Any {
+        CKRecordZoneSubscription(zoneID: zoneID, subscriptionID: subscriptionID, content: copiedContent)
+    }
+
+    /// Nil where the archive holds no zone subscription.
+    public required init?(coder: NSCoder) {
+        guard let zoneID = coder.object(CKRecordZoneID.self, "ZoneID") else { return nil }
+        self.zoneID = zoneID
+        super.init(coder: coder)
+    }
+}
+
+/// Tells of the changes of all custom zones of the private or the shared database.
+// @unchecked as its superclass is: it adds nothing that is stored.
+public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
+    /// A subscription with a random name.
+    @available(*, deprecated, renamed: "init(subscriptionID:)")
+    public convenience init() { self.init(subscriptionID: UUID().uuidString) }
+
+    /// A subscription of a name that the app chose: saving it again changes nothing.
+    public convenience init(subscriptionID: CKSubscription.ID) {
+        self.init(subscriptionID: subscriptionID, type: .database)
+    }
+
+    private override init(subscriptionID: CKSubscription.ID, type: SubscriptionType, content: Content = Content()) {
+        super.init(subscriptionID: subscriptionID, type: type, content: content)
+    }
+
+    /// Looks only at records of one type; nil for all.
+    public var recordType: CKRecord.RecordType? {
+        get { content.recordType }
+        set { update { $0.recordType = newValue } }
+    }
+
+    public override func copy(with zone: NSZone? = nil) -> Any {
+        CKDatabaseSubscription(subscriptionID: subscriptionID, type: .database, content: copiedContent)
+    }
+
+    /// Nil where the archive holds no subscription.
+    public required init?(coder: NSCoder) { super.init(coder: coder) }
+}

@@ -1,5 +1,6 @@
 package import Logging
 package import NIOCore
+package import RaftCore
 import Synchronization
 
 /// Connections of one node to its peers: framed TCP with mutual TLS.
@@ -94,4 +95,107 @@ package final class PeerTransport: Sendable {
             eventLoop.execute { body(self.core.value) }
         }
     }
+}
+
+/// What a `PeerTransport` tells its owner. Everything is called on the transport's event loop and must not block it.
+package protocol PeerTransportDelegate: AnyObject, Sendable {
+    /// An outgoing connection is ready: the peer is who was dialled.
+    func peerConnected(_ peer: PeerIdentity, channel: PeerChannel)
+
+    /// An outgoing connection that was ready is gone. The transport dials again by itself.
+    func peerDisconnected(_ node: NodeID, channel: PeerChannel)
+
+    /// A peer has connected to this node and proved who it is. Does nothing unless implemented.
+    func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel)
+
+    /// Raft messages of one frame, in the order they were sent. The transport vouches for the node, not for the
+    /// replica ids in the messages.
+    func receiveRaft(_ messages: [PeerMessage], from node: NodeID)
+
+    /// A request of a peer. `reply` must be called once, on any thread; later calls do nothing. A failure whose
+    /// outcome is unknown reaches the peer as `responseLost`, any other as `refused`.
+    func serve(
+        _ request: [UInt8], from node: NodeID, channel: PeerChannel,
+        reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void)
+}
+
+extension PeerTransportDelegate {
+    package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {}
+}
+
+/// A Raft message and the group it belongs to. Messages to one peer arrive in the order they were sent, or not at all.
+package struct PeerMessage: Hashable, Sendable {
+    package var group: GroupID
+    package var message: Message
+
+    package init(group: GroupID, message: Message) {
+        self.group = group
+        self.message = message
+    }
+}
+
+/// How a node reaches its peers: a `PeerTransport` over sockets, or what stands in for it where many nodes share a
+/// thread.
+///
+/// Raft messages of one sender arrive in order or not at all; requests end with an answer or a `PeerTransportError`
+/// that says whether the outcome is known.
+package protocol PeerNetwork: Sendable {
+    /// Begins to listen and to dial. Any thread, once.
+    /// - Returns: succeeds when peers can connect; fails with `PeerTransportError.cannotListen`.
+    func start() -> EventLoopFuture<Void>
+    /// Replaces the list of peers: new ones are dialled, those gone are let go, the others are not disturbed. Any
+    /// thread.
+    func update(peers: [PeerAddress])
+    /// Sends Raft messages in order, or drops them where the node is not connected or too much waits. On the event loop
+    /// only.
+    func send(_ messages: [PeerMessage], to node: NodeID)
+    /// Asks a peer and waits for its answer. Any thread.
+    func request(
+        _ payload: [UInt8], to node: NodeID, channel: PeerChannel, timeout: TimeAmount
+    ) -> EventLoopFuture<[UInt8]>
+    /// Whether a peer can be sent to now. On the event loop only.
+    func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool
+    /// Says goodbye to every peer and closes; requests that wait fail. Any thread; idempotent.
+    func shutdown() -> EventLoopFuture<Void>
+}
+
+extension PeerTransport: PeerNetwork {}
+
+/// What a transport has done since it was made.
+package struct PeerTransportCounters: Hashable, Sendable {
+    package var framesSent: UInt64 = 0
+    package var framesReceived: UInt64 = 0
+    /// Bytes of frames before TLS.
+    package var bytesSent: UInt64 = 0
+    package var bytesReceived: UInt64 = 0
+    package var messagesSent: UInt64 = 0
+    package var messagesReceived: UInt64 = 0
+    /// Raft messages dropped because the peer was not connected.
+    package var messagesDroppedNotConnected: UInt64 = 0
+    /// Raft messages dropped because `outboundBytesMax` was reached.
+    package var messagesDroppedFull: UInt64 = 0
+    /// Raft messages dropped because they do not fit a frame: a fault of the sender.
+    package var messagesDroppedTooLarge: UInt64 = 0
+    package var requestsSent: UInt64 = 0
+    package var requestsServed: UInt64 = 0
+    package var requestsTimedOut: UInt64 = 0
+    /// Attempts to connect to peers.
+    package var dials: UInt64 = 0
+    /// Connections this node refused: wrong certificate, cluster, version, or not the peer protocol.
+    package var connectionsRefused: UInt64 = 0
+    /// Incoming connections closed because too many, in all or of the same address, had not authenticated yet.
+    package var connectionsOverLimit: UInt64 = 0
+    /// How often changed certificate files were read and taken into use.
+    package var certificateReloads: UInt64 = 0
+
+    package init() {}
+}
+
+/// Counters that the event loop writes and any thread reads.
+final class CounterBox: Sendable {
+    private let counters = Mutex(PeerTransportCounters())
+
+    var current: PeerTransportCounters { counters.withLock { $0 } }
+
+    func update(_ change: (inout PeerTransportCounters) -> Void) { counters.withLock { change(&$0) } }
 }

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOSSL
+import RaftCore
 import Wire
 
 /// What a connection tells whoever keeps it. Called on the event loop.
@@ -177,5 +178,213 @@ final class PeerConnection: ChannelInboundHandler {
         serving = []
         owner?.connectionEnded(self, end: end ?? .broken("the other side closed the connection"))
         owner = nil
+    }
+}
+
+extension PeerConnection {
+    /// What may still wait for this connection, counting what the buffer holds already.
+    private var roomBytes: Int { configuration.outboundBytesMax - unwrittenBytes }
+
+    /// Queues a frame that limits do not apply to: small, and bounded in number by what the peer does.
+    func write(_ kind: FrameKind, _ body: (inout WireWriter) -> Void = { _ in }) {
+        _ = outbound.append(kind, body)
+        scheduleFlush()
+    }
+
+    /// Queues a frame unless that would exceed a limit.
+    func writeWithinLimits(_ kind: FrameKind, _ body: (inout WireWriter) -> Void) -> OutboundBuffer.Outcome {
+        let outcome = outbound.append(kind, roomBytes: roomBytes, body)
+        if outcome == .appended { scheduleFlush() }
+        return outcome
+    }
+
+    /// Queues a Raft message, in one frame with those queued just before.
+    func write(_ message: PeerMessage) -> OutboundBuffer.Outcome {
+        let outcome = outbound.append(message, roomBytes: roomBytes)
+        if outcome == .appended { scheduleFlush() }
+        return outcome
+    }
+
+    /// Everything that is queued in one tick of the loop goes out in one write.
+    private func scheduleFlush() {
+        guard !isFlushScheduled, let context else { return }
+        isFlushScheduled = true
+        context.eventLoop.assumeIsolated().execute { self.flush() }
+    }
+
+    private func flush() {
+        isFlushScheduled = false
+        guard let context, outbound.count > 0 else { return }
+        let frameCount = outbound.frameCount
+        let bytes = outbound.take()
+        unwrittenBytes += bytes.count
+        counters.update {
+            $0.framesSent += UInt64(frameCount)
+            $0.bytesSent += UInt64(bytes.count)
+        }
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenComplete { _ in self.unwrittenBytes -= bytes.count }
+        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(bytes: bytes)), promise: promise)
+    }
+
+    // MARK: Ending
+
+    /// Refuses the peer: tells it why, then closes.
+    func refuse(_ reason: String) {
+        if end == nil { end = .refused(reason) }
+        goodbye(reason)
+    }
+
+    /// Closes for a reason of this node's own, which the peer is told.
+    func close(saying reason: String) {
+        if end == nil { end = .wanted(reason) }
+        goodbye(reason)
+    }
+
+    /// Closes without a word.
+    func close(_ end: ConnectionEnd) {
+        if self.end == nil { self.end = end }
+        if isEnded { return }
+        phase = .closing
+        context?.close(promise: nil)
+    }
+
+    /// Drops a connection on which nothing comes back.
+    func giveUp(_ reason: String) { close(.broken(reason)) }
+
+    private func goodbye(_ reason: String) {
+        switch phase {
+        case .closing, .closed: return
+        case .greeting, .ready: break
+        }
+        phase = .closing
+        _ = outbound.append(.goodbye) { Goodbye(reason).encode(to: &$0) }
+        flush()
+        context?.close(promise: nil)
+    }
+
+    // MARK: Silence
+
+    /// Looks every interval whether the peer is still there. The dialling side asks, the other answers, so bytes flow
+    /// both ways on a healthy connection.
+    func watch() {
+        guard let context else { return }
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: configuration.pingInterval) { [weak self] in
+            self?.tick()
+        }
+    }
+
+    private func tick() {
+        guard case .ready = phase else { return }
+        // While bytes wait in the socket the answer to a ping may be behind a long frame; the kernel watches that case
+        // (TCP user timeout: see `PeerSocket`).
+        silentIntervals = hasHeard || unwrittenBytes > 0 ? 0 : silentIntervals + 1
+        hasHeard = false
+        guard silentIntervals < configuration.silentIntervalsMax else {
+            return giveUp("nothing came for \(silentIntervals) intervals of \(configuration.pingInterval)")
+        }
+        if dialled != nil { write(.ping) }
+        watch()
+    }
+}
+
+/// Socket options of peer connections.
+enum PeerSocket {
+    /// How long sent bytes may stay unacknowledged before the kernel drops the connection, in milliseconds.
+    static let userTimeoutMilliseconds: SocketOptionValue = 5_000
+
+    /// Small frames go out at once, and a peer whose machine vanished while bytes were in flight is noticed in
+    /// seconds instead of the kernel's quarter of an hour.
+    static func apply(to channel: any Channel) throws {
+        guard let options = channel.syncOptions else { return }
+        try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
+        #if os(Linux)
+            // TCP_USER_TIMEOUT, which NIO has no name for.
+            try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: 18)), value: userTimeoutMilliseconds)
+        #endif
+    }
+}
+
+/// Frames on their way out, encoded one behind the other. Raft messages that are appended in a row share one frame.
+struct OutboundBuffer {
+    /// What became of an append. If it did not succeed, the buffer is as it was.
+    enum Outcome: Equatable {
+        case appended
+        /// It does not fit the limit of all bytes that wait.
+        case full
+        /// It does not fit a frame.
+        case tooLarge(bytes: Int)
+    }
+
+    private var writer = WireWriter(capacity: 0)
+    /// Where the raft frame starts that can still take messages.
+    private var openRaftFrame: Int?
+    /// The frames begun since the last `take`.
+    private(set) var frameCount = 0
+    let frameBytesMax: Int
+
+    init(frameBytesMax: Int) { self.frameBytesMax = frameBytesMax }
+
+    /// The bytes of all frames.
+    var count: Int { writer.bytes.count }
+
+    /// Appends a frame whose payload `body` writes, unless the buffer would hold more than `roomBytes`.
+    mutating func append(_ kind: FrameKind, roomBytes: Int = .max, _ body: (inout WireWriter) -> Void = { _ in })
+        -> Outcome
+    {
+        let start = count
+        beginFrame(kind)
+        body(&writer)
+        let bytes = count - start
+        guard bytes <= frameBytesMax, count <= roomBytes else {
+            writer.bytes.removeLast(bytes)
+            return bytes > frameBytesMax ? .tooLarge(bytes: bytes) : .full
+        }
+        endFrame(start)
+        frameCount += 1
+        openRaftFrame = nil
+        return .appended
+    }
+
+    /// Appends a message to the raft frame at the end, or to a new one.
+    mutating func append(_ message: PeerMessage, roomBytes: Int) -> Outcome {
+        let start = count
+        if let frame = openRaftFrame {
+            RaftFrame.write(message, to: &writer)
+            if count - frame <= frameBytesMax, count <= roomBytes {
+                endFrame(frame)
+                return .appended
+            }
+            writer.bytes.removeLast(count - start)
+        }
+        let outcome = append(.raft, roomBytes: roomBytes) { RaftFrame.write(message, to: &$0) }
+        if outcome == .appended { openRaftFrame = start }
+        return outcome
+    }
+
+    /// Hands out all bytes and begins anew.
+    mutating func take() -> [UInt8] {
+        let bytes = writer.bytes
+        // Connections are many and mostly quiet, so a big burst's memory is not kept.
+        writer = WireWriter(capacity: min(bytes.count, 16_384))
+        openRaftFrame = nil
+        frameCount = 0
+        return bytes
+    }
+
+    private mutating func beginFrame(_ kind: FrameKind) {
+        writer.bytes.append(contentsOf: [0, 0, 0, 0, kind.rawValue])
+    }
+
+    private mutating func endFrame(_ start: Int) {
+        writer.setLength(at: start, count - start - 4)
+    }
+}
+
+extension WireWriter {
+    /// Overwrites four bytes with a little-endian length.
+    mutating func setLength(at position: Int, _ length: Int) {
+        let value = UInt32(length)
+        for offset in 0..<4 { bytes[position + offset] = UInt8(truncatingIfNeeded: value >> UInt32(8 * offset)) }
     }
 }

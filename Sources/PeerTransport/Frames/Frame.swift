@@ -1,3 +1,7 @@
+import NIOCore
+import RaftCore
+import Wire
+
 /// What a frame is. Numbers are for good.
 enum FrameKind: UInt8, CaseIterable {
     /// The first frame each way.
@@ -41,5 +45,152 @@ enum PeerProtocolError: Error, Hashable, CustomStringConvertible {
         case .unexpected(let what): "it sent \(what)"
         case .malformed(let what): "it sent a malformed \(what)"
         }
+    }
+}
+
+/// Cuts a stream of bytes into frames. Never holds more than one frame of the allowed length; the first frame may
+/// only be `Frame.helloBytesMax` long.
+struct FrameDecoder: NIOSingleStepByteToMessageDecoder {
+    typealias InboundOut = Frame
+
+    let frameBytesMax: Int
+    private var isFirst = true
+
+    init(frameBytesMax: Int) { self.frameBytesMax = frameBytesMax }
+
+    mutating func decode(buffer: inout ByteBuffer) throws -> Frame? {
+        guard let length = buffer.getInteger(at: buffer.readerIndex, endianness: .little, as: UInt32.self) else {
+            return nil
+        }
+        let bytesMax = isFirst ? min(Frame.helloBytesMax, frameBytesMax) : frameBytesMax
+        guard length >= 1 else { throw PeerProtocolError.emptyFrame }
+        guard Int(length) + 4 <= bytesMax else {
+            throw PeerProtocolError.frameTooLong(bytes: Int(length) + 4, bytesMax: bytesMax)
+        }
+        guard let raw = buffer.getInteger(at: buffer.readerIndex + 4, as: UInt8.self) else { return nil }
+        // Judged before the payload is there: a peer that does not speak the protocol is found out at its first bytes.
+        guard let kind = FrameKind(rawValue: raw) else { throw PeerProtocolError.unknownKind(raw) }
+        guard buffer.readableBytes >= 4 + Int(length) else { return nil }
+        buffer.moveReaderIndex(forwardBy: Frame.headerBytes)
+        guard let payload = buffer.readBytes(length: Int(length) - 1) else { return nil }
+        isFirst = false
+        return Frame(kind: kind, payload: payload)
+    }
+
+    mutating func decodeLast(buffer: inout ByteBuffer, seenEOF: Bool) throws -> Frame? {
+        try decode(buffer: &buffer)
+    }
+}
+
+/// The payload of a raft frame: records of 4 bytes length (little-endian), the group (varint) and the message's fields.
+///
+/// A message's own fields are tagged, so newer nodes may add some; the record's length lets an older reader pass over
+/// them.
+enum RaftFrame {
+    static func write(_ message: PeerMessage, to writer: inout WireWriter) {
+        let start = writer.bytes.count
+        writer.bytes.append(contentsOf: [0, 0, 0, 0])
+        writer.varint(message.group.rawValue)
+        message.message.encode(to: &writer)
+        writer.setLength(at: start, writer.bytes.count - start - 4)
+    }
+
+    /// Reads the records; each message is read from a slice of the payload.
+    static func read(_ payload: [UInt8]) throws(WireError) -> [PeerMessage] {
+        var messages: [PeerMessage] = []
+        var position = 0
+        while position < payload.count {
+            guard payload.count - position >= 4 else { throw .truncated }
+            var length = 0
+            for offset in 0..<4 { length |= Int(payload[position + offset]) << (8 * offset) }
+            position += 4
+            guard length <= payload.count - position else { throw .truncated }
+            var reader = WireReader(payload[position..<position + length])
+            let group = GroupID(try reader.varint())
+            messages.append(PeerMessage(group: group, message: try Message(from: &reader)))
+            position += length
+        }
+        return messages
+    }
+}
+
+/// A request: its number on this connection, and what is asked.
+struct RequestFrame: Hashable, WireCodable {
+    /// What a request's frame has besides the payload, at most.
+    static let overheadBytesMax = Frame.headerBytes + 24
+
+    var id: UInt64
+    var payload: [UInt8]
+
+    init(id: UInt64, payload: [UInt8]) {
+        self.id = id
+        self.payload = payload
+    }
+
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, id)
+        writer.field(2, payload)
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var id: UInt64?
+        payload = []
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: id = try reader.unsigned()
+            case 2: payload = try reader.array()
+            default: try reader.skip()
+            }
+        }
+        guard let id else { throw .missingField(1) }
+        self.id = id
+    }
+}
+
+/// The answer to the request of the same number.
+struct ResponseFrame: Hashable, WireCodable {
+    var id: UInt64
+    var result: Result<[UInt8], PeerTransportError>
+
+    init(id: UInt64, result: Result<[UInt8], PeerTransportError>) {
+        self.id = id
+        self.result = result
+    }
+
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, id)
+        switch result {
+        case .success(let payload): writer.field(2, payload)
+        case .failure(.refused(let reason)): writer.field(3, reason)
+        case .failure(.responseLost(let reason)): writer.field(4, reason)
+        case .failure(.responseTooLarge(let bytes, let bytesMax)):
+            // The reason as well, for nodes that know no other field of a lost response.
+            writer.field(4, PeerTransportError.responseTooLarge(bytes: bytes, bytesMax: bytesMax).description)
+            writer.field(5, UInt64(bytes))
+            writer.field(6, UInt64(bytesMax))
+        case .failure(let error): writer.field(error.isOutcomeUnknown ? 4 : 3, error.description)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var id: UInt64?
+        var result: Result<[UInt8], PeerTransportError>?
+        var (bytes, bytesMax): (Int?, Int) = (nil, 0)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: id = try reader.unsigned()
+            case 2: result = .success(try reader.array())
+            case 3: result = .failure(.refused(try reader.string()))
+            case 4: result = .failure(.responseLost(try reader.string()))
+            case 5: bytes = Int(clamping: try reader.unsigned())
+            case 6: bytesMax = Int(clamping: try reader.unsigned())
+            default: try reader.skip()
+            }
+        }
+        if let bytes { result = .failure(.responseTooLarge(bytes: bytes, bytesMax: bytesMax)) }
+        guard let id else { throw .missingField(1) }
+        guard let result else { throw .missingField(2) }
+        self.id = id
+        self.result = result
     }
 }

@@ -1,3 +1,4 @@
+package import Crypto
 import Foundation
 
 #if canImport(Glibc)
@@ -99,4 +100,116 @@ package enum SecretFile {
 
 private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     read(descriptor, bytes, count)
+}
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A server-to-server key as it is kept on disk: the private key as plain PEM in one file, and beside it, in a file whose
+/// name ends in `.id`, the id under which the public key is registered.
+///
+/// Earlier versions kept the id in a line `Key-ID: ...` below the PEM block. Such files are still read.
+package struct ServerKeyFile: Sendable {
+    /// 64 hexadecimal digits.
+    package var id: String
+    /// On the curve P-256.
+    package var key: P256.Signing.PrivateKey
+
+    /// Begins the line with the id in files of earlier versions.
+    private static let idLabel = "Key-ID:"
+
+    package init(id: String, key: P256.Signing.PrivateKey) {
+        self.id = id
+        self.key = key
+    }
+
+    /// The file beside a key file that holds the key's id.
+    package static func idPath(of path: String) -> String { path + ".id" }
+
+    /// - Parameter id: counts more than the file beside the key, and is needed if there is none.
+    /// - Throws: an error that names the file, and never what is in it.
+    package init(path: String, id: String?) throws(ServiceClientError) {
+        let idPath = Self.idPath(of: path)
+        let beside = try id == nil && access(idPath, F_OK) == 0 ? SecretFile.read(idPath) : nil
+        if let beside, beside.isEmpty || beside.contains(where: { $0.isWhitespace || !$0.isASCII }) {
+            throw ServiceClientError("\(idPath) holds no key id: one word is expected, as `key list` shows it")
+        }
+        try self.init(text: try SecretFile.read(path), id: id ?? beside, path: path)
+    }
+
+    /// Reads what a key file holds: PKCS #8 or SEC 1, as OpenSSL writes them.
+    package init(text: String, id: String?, path: String) throws(ServiceClientError) {
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+        guard let begin = lines.firstIndex(where: { $0.hasPrefix("-----BEGIN") && $0.hasSuffix("PRIVATE KEY-----") }),
+            let end = lines[begin...].firstIndex(where: { $0.hasPrefix("-----END") })
+        else { throw ServiceClientError("\(path) holds no private key: '-----BEGIN PRIVATE KEY-----' is expected") }
+        if lines[begin].contains("ENCRYPTED") || lines[begin...end].contains(where: { $0.hasPrefix("Proc-Type:") }) {
+            throw ServiceClientError(
+                "\(path) is locked with a password; unlock it with `openssl pkcs8 -in \(path) -topk8 -nocrypt`")
+        }
+        let key: P256.Signing.PrivateKey
+        do {
+            key = try P256.Signing.PrivateKey(pemRepresentation: lines[begin...end].joined(separator: "\n"))
+        } catch {
+            throw ServiceClientError("\(path) holds no private key of the curve P-256 (prime256v1)")
+        }
+        let own = lines.first { $0.hasPrefix(Self.idLabel) }.map {
+            $0.dropFirst(Self.idLabel.count).trimmingCharacters(in: .whitespaces)
+        }
+        guard let id = id ?? own, !id.isEmpty else {
+            throw ServiceClientError(
+                "the id of the key in \(path) is not known: name it with --key-id, or write it to "
+                    + Self.idPath(of: path))
+        }
+        self.init(id: id, key: key)
+    }
+
+    /// Writes the id beside a private key that is there already.
+    /// - Throws: if it is there, or cannot be written.
+    package static func writeID(_ id: String, besideKey path: String) throws(ServiceClientError) {
+        try PrivateFile.create(idPath(of: path), id + "\n")
+    }
+}
+
+extension ServerKeyFile {
+    /// Signs a request as CloudKit Web Services has it: date, SHA-256 of the body, and what follows the host, query
+    /// included.
+    ///
+    /// No two signatures are equal, so a repeated request is no replay.
+    /// - Parameters:
+    ///   - target: as it is on the wire.
+    ///   - time: milliseconds since 1970.
+    package func headers(target: String, body: [UInt8], time: Int64) throws -> [(name: String, value: String)] {
+        let date = Date(timeIntervalSince1970: Double(time) / 1_000).formatted(.iso8601)
+        let message = Self.message(date: date, target: target, body: body)
+        let signature = try key.signature(for: message)
+        return [
+            ("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
+            ("X-Apple-CloudKit-Request-SignatureV1", signature.derRepresentation.base64EncodedString()),
+        ]
+    }
+
+    /// The bytes that are signed.
+    package static func message(date: String, target: String, body: [UInt8]) -> [UInt8] {
+        let digest = Data(SHA256.hash(data: body)).base64EncodedString()
+        return Array("\(date):\(digest):\(target)".utf8)
+    }
+}
+
+/// Where a server key is to be read from.
+package struct ServerKeySource: Sendable {
+    package var path: String
+    /// Counts more than the file beside the key.
+    package var id: String?
+
+    package init(path: String, id: String? = nil) {
+        self.path = path
+        self.id = id
+    }
+
+    /// - Throws: an error that names the file.
+    package func read() throws(ServiceClientError) -> ServerKeyFile { try ServerKeyFile(path: path, id: id) }
 }

@@ -1,8 +1,10 @@
 package import AsyncHTTPClient
+import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import RecordModel
+import Synchronization
 
 /// Sends requests to whichever of a cluster's nodes answers.
 package struct ServiceClient: Sendable {
@@ -15,7 +17,7 @@ package struct ServiceClient: Sendable {
     /// What pauses are measured and waited with.
     package var waiting: Waiting
     /// Which of the nodes answer; copies of a client share what they know.
-    private let nodes: NodeBook
+    private let nodes: NodeOrder
 
     /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
@@ -27,7 +29,7 @@ package struct ServiceClient: Sendable {
         self.urls = urls
         self.administratorSecret = administratorSecret
         self.waiting = waiting
-        nodes = NodeBook(count: urls.count)
+        nodes = NodeOrder(count: urls.count)
     }
 
     /// A client that trusts one authority, or the system's where it is nil. It speaks HTTP/2 where a node offers it.
@@ -220,4 +222,100 @@ extension ServiceResponse {
     func renew(_ user: WebAuthToken?, after sent: String?) {
         if let user, let sent, let token = newWebAuthToken { user.replaced(by: token, after: sent) }
     }
+}
+
+/// Which of a cluster's nodes to ask first: the one that answered last, and those that failed not before some seconds
+/// have passed.
+final class NodeOrder: Sendable {
+    private struct State {
+        var preferred = 0
+        /// Until when each node comes last; nil for one that did not fail.
+        var failedUntil: [Duration?]
+    }
+
+    private let state: Mutex<State>
+    /// How long a node that failed comes last.
+    private static let avoided = Duration.seconds(5)
+
+    init(count: Int) { state = Mutex(State(failedUntil: Array(repeating: nil, count: count))) }
+
+    /// All nodes, the best first.
+    func order(now: Duration) -> [Int] {
+        state.withLock { state in
+            let count = state.failedUntil.count
+            if count == 1 { return [0] }
+            let round = (0..<count).map { (state.preferred + $0) % count }
+            if !state.failedUntil.contains(where: { $0 != nil }) { return round }
+            func isAvoided(_ place: Int) -> Bool { state.failedUntil[place].map { $0 > now } ?? false }
+            return round.filter { !isAvoided($0) } + round.filter { isAvoided($0) }
+        }
+    }
+
+    /// A node answered, or did not.
+    /// - Parameter isServing: false where it could not be reached, or says that it cannot serve now.
+    func answered(_ place: Int, isServing: Bool, now: Duration) {
+        state.withLock { state in
+            guard state.failedUntil.indices.contains(place) else { return }
+            state.failedUntil[place] = isServing ? nil : now + Self.avoided
+            if isServing { state.preferred = place }
+        }
+    }
+}
+
+/// The clock that a client waits by; tests bring their own.
+package struct Waiting: Sendable {
+    /// Time since some fixed moment; never goes back.
+    package var now: @Sendable () -> Duration
+    /// Returns when the span has passed. Throws `CancellationError` if the task ends first.
+    package var sleep: @Sendable (Duration) async throws -> Void
+
+    package init(
+        now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.now = now
+        self.sleep = sleep
+    }
+
+    /// The machine's clock.
+    package static let real = Waiting(
+        now: { [start = ContinuousClock.now] in start.duration(to: .now) }, sleep: { try await Task.sleep(for: $0) })
+}
+
+/// How long to wait before a request is sent again, and when to give up.
+///
+/// What the server names is kept to exactly: who comes back then finds room, who comes earlier is refused again. Where
+/// it names nothing, pauses double from 0.1 s up to 2 s, of which each client takes a portion of its own, so that those
+/// who were
+/// turned away together do not come back together. A pause that would end too late is not begun: the answer comes at
+/// once.
+package struct RetryPauses: Hashable, Sendable {
+    /// How long to go on from the first attempt, in seconds.
+    private let patienceSeconds: Double
+    private var nextSeconds = 0.1
+    private static let secondsMax = 2.0
+
+    package init(patienceSeconds: Double) { self.patienceSeconds = patienceSeconds }
+
+    /// The pause before the next attempt, in seconds; nil to give up.
+    /// - Parameters:
+    ///   - named: what the server asked for, in seconds; may be fractional.
+    ///   - elapsed: since the first attempt began, in seconds.
+    ///   - portion: how much of a pause of our own choice is taken, above 0 to 1; random for real clients.
+    package mutating func next(named: Double?, elapsed: Double, portion: Double = 1) -> Double? {
+        let pause: Double
+        // A server that names no time to wait is not asked again and again at once.
+        if let named, named > 0 {
+            pause = named
+        } else {
+            pause = nextSeconds * portion
+            nextSeconds = min(nextSeconds * 2, Self.secondsMax)
+        }
+        return elapsed + pause < patienceSeconds ? pause : nil
+    }
+}
+
+/// The time of day.
+package enum WallClock {
+    /// Milliseconds since 1970, now.
+    package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 }

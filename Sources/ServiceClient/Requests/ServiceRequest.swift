@@ -1,4 +1,5 @@
 package import NIOHTTP1
+package import RecordModel
 
 /// A request to any node of a cluster.
 package struct ServiceRequest: Sendable {
@@ -28,8 +29,8 @@ package struct ServiceRequest: Sendable {
     package var waitsForConnection = false
     /// How long one attempt may take, in seconds.
     package var timeoutSeconds: Int64 = 30
-    /// How long all of it may take, in seconds, pauses and answers included; nil for as many attempts as there are, each with
-    /// its own time.
+    /// How long all of it may take, in seconds, pauses and answers included; nil for as many attempts as there are,
+    /// each with its own time.
     package var limitSeconds: Double?
 
     /// The patience of a request that states none.
@@ -107,6 +108,90 @@ package enum PercentCoding {
             UInt8(ascii: "~"):
             true
         default: false
+        }
+    }
+}
+
+/// Names for requests, so that a repeat is done once.
+package enum IdempotencyKeys {
+    /// A new UUID of version 7.
+    /// - Parameter now: milliseconds since 1970.
+    package static func make(now: Int64 = WallClock.now) -> String {
+        var generator = SystemRandomNumberGenerator()
+        return UUIDv7(milliseconds: now, random: (generator.next(), generator.next())).text
+    }
+}
+
+/// What a node answered.
+package struct ServiceResponse: Sendable {
+    /// HTTP's.
+    package var status: Int
+    /// All of them.
+    package var headers = HTTPHeaders()
+    /// As it came.
+    package var body: [UInt8]
+    /// Whether an earlier attempt of the same request may have been done. A refusal of this one knows nothing of that.
+    package var followsUncertainty = false
+
+    package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Whether the request as a whole was done.
+    package var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// The body's JSON.
+    /// - Throws: where it is none; then this is hardly a node of a cluster.
+    package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
+
+    /// Whether nothing was done by this attempt, in the server's own words.
+    var saysNothingWasDone: Bool { (try? parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true }
+
+    /// Whether what was asked for may have been done, though this is no success. Only a refusal of the request itself
+    /// is sure, and a server's trouble where the server says so.
+    package var isOutcomeUnknown: Bool {
+        guard !isSuccess else { return false }
+        let isRefused = status < 500
+        // Who is let in, and how often, is looked at before the key under which an earlier attempt may have been done.
+        // Whatever else is refused was not done under that key.
+        if isRefused, ![401, 403, 408, 421, 429].contains(status) { return false }
+        return followsUncertainty || !isRefused && !saysNothingWasDone
+    }
+
+    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds. Nil
+    /// where the server names none.
+    package var retryAfterSeconds: Double? {
+        guard !isSuccess else { return nil }
+        return (try? parsed())?.retryAfterSeconds
+            ?? headers.first(name: "Retry-After").flatMap { UInt32($0) }.map(Double.init)
+    }
+
+    /// The token that takes the place of the web auth token that was sent.
+    package var newWebAuthToken: String? {
+        headers.first(name: "X-Apple-CloudKit-Web-Auth-Token").flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension JSONValue {
+    /// An object of the members that have a value.
+    package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+        .object(members.compactMap { key, value in value.map { Member(key, $0) } })
+    }
+
+    /// When an error says to come back, in seconds from now, never less than none: exactly by `retryAfterMilliseconds`, else by
+    /// `retryAfter`, as other servers have it. Nil where it names no time.
+    package var retryAfterSeconds: Double? {
+        let exact = self["retryAfterMilliseconds"]?.plainNumber.map { $0 / 1_000 }
+        return (exact ?? self["retryAfter"]?.plainNumber).map { max($0, 0) }
+    }
+
+    private var plainNumber: Double? {
+        switch self {
+        case .integer(let number): Double(number)
+        case .number(let number): number
+        default: nil
         }
     }
 }

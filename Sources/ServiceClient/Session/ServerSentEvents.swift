@@ -1,3 +1,115 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import RecordModel
+
+extension ServiceSession {
+    /// Follows the changes of the user's preferences, from a token on.
+    ///
+    /// The stream is one connection's: it ends where a node closes it, throws where it breaks or is silent for 40 s,
+    /// and is then begun anew with the newest event's id, after a pause. A slow reader holds the node back, not the
+    /// memory.
+    /// - Parameters:
+    ///   - syncToken: nil for the beginning.
+    ///   - user: whose; nil is the session's of the moment in which it begins.
+    /// - Throws: as `send`, from the first element on.
+    package func watchKeyValues(
+        syncToken: String?, of user: String? = nil
+    ) -> AsyncThrowingStream<ServerSentEvent, any Error> {
+        let source = WatchSource(session: self, syncToken: syncToken, user: user)
+        return AsyncThrowingStream { try await source.next() }
+    }
+
+    /// Opens the stream at the first node that serves it.
+    fileprivate func openWatch(syncToken: String?, of user: String?) async throws -> HTTPClientResponse.Body {
+        var request = ServiceRequest(.get, keyValuePath + "/watch")
+        request.expectedUser = user
+        if let syncToken { request.parameters.append((name: "syncToken", value: syncToken)) }
+        request.credentials = try userCredentials()
+        do {
+            return try await openWatch(request)
+        } catch let failure as ServiceFailure where failure.isSignedOut && request.userToken?.takeOver() == true {
+            return try await openWatch(request)
+        } catch is TokenTakenOver {
+            return try await openWatch(request)
+        }
+    }
+
+    private func openWatch(_ request: ServiceRequest) async throws -> HTTPClientResponse.Body {
+        var request = request
+        try await settle(&request)
+        var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
+        var busy: ServiceFailure?
+        for url in configuration.urls {
+            do {
+                return try await openWatch(request, at: url)
+            } catch let failure as ServiceFailure {
+                if failure.isSignedOut { note(isRefused: true) }
+                // Another node may have room.
+                guard failure.status == 429 || failure.status == 503 else { throw failure }
+                busy = failure
+            } catch let error as TokenTakenOver {
+                throw error
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                let problem = ConnectionProblem(error)
+                unreachable.problems.append((url, problem.text))
+                unreachable.isRefused = unreachable.isRefused && problem.isRefused
+            }
+        }
+        if let busy { throw busy }
+        throw unreachable
+    }
+
+    private func openWatch(_ request: ServiceRequest, at url: String) async throws -> HTTPClientResponse.Body {
+        let user = request.userToken?.snapshot
+        if let generation = request.tokenGeneration, user?.generation != generation { throw TokenTakenOver() }
+        var message = try streamingClient.message(request, to: url, showing: user?.token)
+        message.headers.add(name: "Accept", value: "text/event-stream")
+        let answer = try await streamingClient.http.execute(message, timeout: .seconds(30))
+        let head = ServiceResponse(status: Int(answer.status.code), headers: answer.headers, body: [])
+        head.renew(request.userToken, after: user?.token)
+        if head.status == 200, answer.headers.first(name: "Content-Type")?.hasPrefix("text/event-stream") == true {
+            note(isRefused: false)
+            return answer.body
+        }
+        let body = try await answer.body.collect(upTo: ServiceClient.responseBytesMax)
+        throw ServiceFailure(
+            ServiceResponse(status: head.status, headers: answer.headers, body: Array(body.readableBytesView)))
+    }
+}
+
+/// One connection's events, drawn by their reader.
+private actor WatchSource {
+    private let session: ServiceSession
+    private let syncToken: String?
+    private let user: String?
+    private var bytes: HTTPClientResponse.Body.AsyncIterator?
+    private var parser: ServerSentEventParser
+    private var events: [ServerSentEvent] = []
+
+    init(session: ServiceSession, syncToken: String?, user: String?) {
+        self.session = session
+        self.user = user
+        self.syncToken = syncToken
+        // A page of changes holds a megabyte of a user, escaped and as base64 at worst.
+        parser = ServerSentEventParser(eventBytesMax: 16 << 20)
+    }
+
+    /// The next event; nil at the end. The stream has one reader, so calls do not overlap.
+    func next() async throws -> ServerSentEvent? {
+        if bytes == nil { bytes = try await session.openWatch(syncToken: syncToken, of: user).makeAsyncIterator() }
+        while events.isEmpty {
+            guard var iterator = bytes else { return nil }
+            let chunk = try await iterator.next(isolation: self)
+            bytes = iterator
+            guard let chunk else { return nil }
+            events = try parser.received(chunk.readableBytesView)
+        }
+        return events.removeFirst()
+    }
+}
+
 /// An event of a stream of server-sent events.
 package struct ServerSentEvent: Hashable, Sendable {
     /// The newest id that the stream has named so far.

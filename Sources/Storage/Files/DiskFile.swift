@@ -58,3 +58,182 @@ package final class DiskFile: Sendable {
 
     private func failure(_ operation: String) -> DiskError { DiskError(operation: operation, path: path, code: errno) }
 }
+
+/// A system call on a file that failed.
+///
+/// Whether a retry helps depends on the code; after a failed sync it never does, because the kernel may have dropped
+/// the pages that it could not write.
+package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The call, such as `pwrite`.
+    package var operation: String
+    /// The file or folder.
+    package var path: String
+    /// The value of `errno`.
+    package var code: Int32
+
+    package init(operation: String, path: String, code: Int32) {
+        self.operation = operation
+        self.path = path
+        self.code = code
+    }
+
+    package var description: String { "\(operation) of \(path) failed with errno \(code)" }
+}
+
+/// Makes the names in a folder durable: files created, renamed and removed.
+package func fsyncFolder(at path: String) throws(DiskError) {
+    let folder = try DiskFile(path: path, flags: O_RDONLY | O_DIRECTORY)
+    guard fsync(folder.descriptor) == 0 else { throw DiskError(operation: "fsync", path: path, code: errno) }
+}
+
+/// The names in a folder, sorted, without `.` and `..`.
+package func listFolder(at path: String) throws(DiskError) -> [String] {
+    guard let folder = opendir(path) else { throw DiskError(operation: "opendir", path: path, code: errno) }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let item = readdir(folder) {
+        let name = withUnsafePointer(to: &item.pointee.d_name) { field in
+            field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted()
+}
+
+/// Creates a folder, and those above it, if they are not there.
+package func makeFolder(at path: String) throws(DiskError) {
+    if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+        throw DiskError(operation: "mkdir", path: path, code: errno)
+    }
+    try makeFolder(at: String(path[..<slash]))
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+        throw DiskError(operation: "mkdir", path: path, code: errno)
+    }
+}
+
+/// How many bytes this user may still write to the disk that holds a folder.
+func freeSpace(at path: String) throws(DiskError) -> Int {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { throw DiskError(operation: "statvfs", path: path, code: errno) }
+    return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+}
+
+/// Renames a file; the caller syncs the folder.
+package func renameFile(at path: String, to newPath: String) throws(DiskError) {
+    guard rename(path, newPath) == 0 else { throw DiskError(operation: "rename", path: path, code: errno) }
+}
+
+/// Removes a file if it is there; the caller syncs the folder.
+package func removeFile(at path: String) throws(DiskError) {
+    guard unlink(path) == 0 || errno == ENOENT else { throw DiskError(operation: "unlink", path: path, code: errno) }
+}
+
+/// Whether there is something at a path that is no regular file: a terminal, a pipe, a folder.
+package func isSpecialFile(at path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+}
+
+/// Keeps a folder to one owner, over processes and within one, until the last reference goes or the process ends.
+package final class FolderLock: Sendable {
+    private let file: DiskFile
+
+    /// - Returns: nil if another owner has the folder.
+    package init?(path: String) throws(DiskError) {
+        file = try DiskFile(path: path, flags: O_RDWR | O_CREAT)
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
+        guard errno == EWOULDBLOCK else { throw DiskError(operation: "flock", path: path, code: errno) }
+        return nil
+    }
+}
+
+/// Replaces a small file as a whole: after a crash there is the old content or the new, never a mixture.
+///
+/// Durable when it returns: the new file is synced, renamed over the old one, and the folder is synced.
+/// - Throws: `DiskError`; the old content is then still there, or (if only the folder's sync failed) either is.
+package func replaceFile(at path: String, with bytes: [UInt8]) throws(DiskError) {
+    let temporary = path + ".new"
+    let file = try DiskFile(path: temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
+    try writeAll(bytes, to: file)
+    guard fsync(file.descriptor) == 0 else { throw DiskError(operation: "fsync", path: temporary, code: errno) }
+    try renameFile(at: temporary, to: path)
+    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    try fsyncFolder(at: folder.isEmpty ? "/" : folder)
+}
+
+private func writeAll(_ bytes: [UInt8], to file: DiskFile) throws(DiskError) {
+    var failure: DiskError?
+    bytes.withUnsafeBytes { all in
+        var done = 0
+        while done < all.count {
+            do throws(DiskError) {
+                done += try file.write(UnsafeRawBufferPointer(rebasing: all[done...]), at: done)
+            } catch {
+                failure = error
+                return
+            }
+        }
+    }
+    if let failure { throw failure }
+}
+
+/// A whole small file.
+/// - Throws: `DiskError` with `ENOENT` if there is none.
+package func readWholeFile(at path: String) throws(DiskError) -> [UInt8] {
+    let file = try DiskFile(path: path, flags: O_RDONLY)
+    return try file.bytes(at: 0, count: file.size())
+}
+
+extension DiskFile {
+    /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+    package func bytes(at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
+        var failure: DiskError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(DiskError) {
+                initialized = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+}
+
+/// A file of zeros that is given back to a full disk, so that what was accepted can still be done, and something be
+/// deleted.
+///
+/// Room beside the raft log's reserve segment, for everything else in the data folder. Any thread may call any method.
+package struct SpaceReserve: Sendable {
+    private let path: String
+    private let folder: String
+    private let bytes: Int
+    private let disk: any LogDisk
+
+    package init(folder: String, bytes: Int, disk: any LogDisk) {
+        self.folder = folder
+        path = folder + "/reserve.free"
+        self.bytes = bytes
+        self.disk = disk
+    }
+
+    /// Gives the room back to the disk; nothing happens if that was done before.
+    package func release() { try? disk.remove(path) }
+
+    /// Makes the reserve, where it is not there and the disk has room for it and as much again.
+    /// - Returns: whether it is there now; false where the disk has no room.
+    /// - Throws: `DiskError` where something else is in the way.
+    package func restore() throws(DiskError) -> Bool {
+        if (try? disk.open(path, creating: false).size()) == bytes { return true }
+        guard try disk.canSpare(bytes, in: folder) else { return false }
+        do throws(DiskError) {
+            try disk.fill(path, bytes: bytes)
+            return true
+        } catch {
+            try? disk.remove(path)
+            if error.isDiskFull { return false }
+            throw error
+        }
+    }
+}

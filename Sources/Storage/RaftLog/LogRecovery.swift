@@ -142,8 +142,8 @@ struct LogRecovery {
         }
     }
 
-    /// Their numbers are used again, so nothing that a write began may stay in them. The last one goes first: a crash in between must
-    /// leave no hole.
+    /// Their numbers are used again, so nothing that a write began may stay in them. The last one goes first: a crash
+    /// in between must leave no hole.
     private func removeUnused(_ unused: ArraySlice<Found>) throws(RaftLogError) {
         try disked { () throws(DiskError) in
             for segment in unused.reversed() {
@@ -155,9 +155,10 @@ struct LogRecovery {
 
     /// Makes durable what was read, since the caller is told that it is, and zeroes what a torn write left.
     ///
-    /// What nothing says was durable may be of a sync that failed. The system has it in memory then, and takes it for written: another
-    /// sync does nothing. So it is written again, to a file that then takes the segment's place. Where there is no room for one it is
-    /// written over, though a power cut meanwhile may spoil a sector that was durable after all.
+    /// What nothing says was durable may be of a sync that failed. The system has it in memory then, and takes it for
+    /// written: another sync does nothing. So it is written again, to a file that then takes the segment's place. Where
+    /// there is no room for one it is written over, though a power cut meanwhile may spoil a sector that was durable
+    /// after all.
     private mutating func seal(
         _ segment: Found, _ reader: SegmentReader, unused: ArraySlice<Found>
     ) throws(RaftLogError) -> LogTail {
@@ -189,8 +190,8 @@ struct LogRecovery {
         return segment.file
     }
 
-    /// Puts a file with this content in the place of a segment's: an unused segment's, or a new one. What else is in that carries other
-    /// addresses.
+    /// Puts a file with this content in the place of a segment's: an unused segment's, or a new one. What else is in
+    /// that carries other addresses.
     private func copy(_ content: [UInt8], of segment: Found, to target: Found?) throws(DiskError) -> DiskFile {
         let path = "\(folder)/\(Segment.name(segment.number))"
         let newPath = target.map { "\(folder)/\(Segment.name($0.number))" } ?? path + ".tmp"
@@ -210,5 +211,89 @@ struct LogRecovery {
 
     private func disked<Result>(_ body: () throws(DiskError) -> Result) throws(RaftLogError) -> Result {
         do throws(DiskError) { return try body() } catch { throw RaftLogError(error) }
+    }
+}
+
+extension GroupLog {
+    /// Ends the reading back: drops what lies below the snapshot, and checks that nothing is missing between the two.
+    /// - Returns: what is missing, or nil.
+    mutating func settle() -> String? {
+        guard snapshotIndex >= base else {
+            return "entries \(snapshotIndex.next) to \(base) are missing"
+        }
+        trim(through: min(snapshotIndex, lastIndex))
+        return nil
+    }
+
+    /// What the log tells the replica at start.
+    var recovered: RecoveredGroup {
+        var group = RecoveredGroup(hardState: hardState, snapshot: snapshot)
+        group.firstIndex = firstIndex
+        if let last = terms.last { group.lastLog = LogPosition(index: lastIndex, term: last.term) }
+        group.terms = terms
+        group.configurations = configurations
+        return group
+    }
+}
+
+/// Reads one segment's records in order, from its bytes.
+struct SegmentReader {
+    let number: UInt64
+    let bytes: [UInt8]
+    let seed: UInt32
+    /// Where the next record is.
+    private(set) var offset = SegmentHeader.sizeBytes
+    /// The checksum of the record before.
+    private(set) var previous: UInt32
+    /// Everything before this was durable, says the segment's header or a record that was read.
+    private(set) var watermark: LogAddress
+    /// Where the last record that was read ends, but for one that is nothing but a watermark.
+    private var contentEnd = SegmentHeader.sizeBytes
+
+    init(number: UInt64, bytes: [UInt8], seed: UInt32, header: SegmentHeader) {
+        self.number = number
+        self.bytes = bytes
+        self.seed = seed
+        previous = header.encoded().checksum
+        watermark = header.watermark
+    }
+
+    /// Where that begins of what was read which nothing says was durable; nil if there is none.
+    var doubtfulOffset: Int? {
+        let end = watermark.segment == number ? watermark.offset : 0
+        return end < contentEnd ? end : nil
+    }
+
+    var address: LogAddress { LogAddress(segment: number, offset: offset) }
+
+    /// The next record, or nil where no undamaged one follows the last.
+    /// - Throws: `WireError` if an undamaged record does not say what its kind must.
+    mutating func next() throws(WireError) -> LogOperation? {
+        guard let header = RecordHeader(bytes, at: offset, address: address, seed: seed), header.previous == previous
+        else {
+            return nil
+        }
+        let operation = try LogOperation(header, body: header.body(in: bytes, at: offset))
+        offset += header.sizeBytes
+        previous = header.checksum
+        watermark = max(watermark, header.watermark)
+        if case .watermark = operation.change {} else { contentEnd = offset }
+        return operation
+    }
+
+    /// The greatest watermark in any undamaged record from `start` on, whether or not the chain reaches it.
+    static func greatestWatermark(number: UInt64, bytes: [UInt8], from start: Int, seed: UInt32) -> LogAddress {
+        var greatest = LogAddress.start
+        var offset = (start + 7) & ~7
+        while offset + RecordHeader.sizeBytes <= bytes.count {
+            let address = LogAddress(segment: number, offset: offset)
+            if let header = RecordHeader(bytes, at: offset, address: address, seed: seed) {
+                greatest = max(greatest, header.watermark)
+                offset += header.sizeBytes
+            } else {
+                offset += 8
+            }
+        }
+        return greatest
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 package import RaftCore
 import Synchronization
 
@@ -66,11 +67,10 @@ package final class RaftLog: Sendable {
 
     /// Makes writes durable, all or none being acknowledged, in the order of submission.
     ///
-    /// `completion` is called on the log's thread, in order of submission, and must not block nor call `close`. When the log
-    /// refuses at once (`.closed`, `.failed`, and `.overloaded` unless it halts then) it is called on the caller's before this
-    /// returns.
-    /// After success the writes survive any crash. After a failure none of them is visible; after `.failed` they may
-    /// reappear when the log is opened again, as a write without an answer may.
+    /// `completion` is called on the log's thread, in order of submission, and must not block nor call `close`. When
+    /// the log refuses at once (`.closed`, `.failed`, and `.overloaded` unless it halts then) it is called on the
+    /// caller's before this returns. After success the writes survive any crash. After a failure none of them is
+    /// visible; after `.failed` they may reappear when the log is opened again, as a write without an answer may.
     package func submit(_ batch: [LogWrite], completion: @escaping @Sendable (Result<Void, RaftLogError>) -> Void) {
         if let refusal = queue.add(.write(Submission(writes: batch, completion: completion))) {
             return completion(.failure(refusal))
@@ -78,8 +78,8 @@ package final class RaftLog: Sendable {
         wake()
     }
 
-    /// Takes submissions again after a refusal (see `RaftLogOptions.haltsAfterRefusal`). To be called when every submission made
-    /// before has been completed; what was refused is then submitted again, in order.
+    /// Takes submissions again after a refusal (see `RaftLogOptions.haltsAfterRefusal`). To be called when every
+    /// submission made before has been completed; what was refused is then submitted again, in order.
     package func resume() { queue.resume() }
 
     /// Entries from the disk, contiguous from `first`; durable ones only.
@@ -157,5 +157,120 @@ package final class RaftLog: Sendable {
             writer.finish(queue)
             supply.close()
         }
+    }
+}
+
+/// A log that is locked, read back and ready to be written to.
+struct OpenedLog {
+    let folder: String
+    let lock: FolderLock
+    let logID: UInt64
+    let shared: LogShared
+    let supply: SegmentSupply
+    let tail: LogTail
+
+    /// - Throws: as `RaftLog.open`.
+    init(folder: String, options: RaftLogOptions) throws(RaftLogError) {
+        self.folder = folder
+        let (lock, names) = try Self.lock(folder)
+        self.lock = lock
+        logID = try Self.identity(folder, names, options)
+        var recovery = LogRecovery(folder: folder, options: options, logID: logID)
+        var (table, tail) = try recovery.run(names)
+        for name in names where name.hasSuffix(".tmp") { try? options.disk.remove("\(folder)/\(name)") }
+        supply = SegmentSupply(
+            folder: folder, options: options, spares: names.filter { $0.hasPrefix("spare-") && $0.hasSuffix(".free") },
+            hasReserve: names.contains("reserve.free"))
+        if tail == nil {
+            let first = try Self.begin(logID, supply, options.disk)
+            table.add(first.segment)
+            tail = first
+        }
+        guard let tail else { preconditionFailure("set above") }
+        self.tail = tail
+        shared = LogShared(table, logID: logID)
+    }
+
+    private static func lock(_ folder: String) throws(RaftLogError) -> (FolderLock, [String]) {
+        let lock: FolderLock?
+        let names: [String]
+        do throws(DiskError) {
+            try makeFolder(at: folder)
+            lock = try FolderLock(path: "\(folder)/lock")
+            names = try listFolder(at: folder)
+        } catch {
+            throw RaftLogError(error)
+        }
+        guard let lock else { throw .locked(path: folder) }
+        return (lock, names)
+    }
+
+    /// The log's random number, which every checksum depends on. It is made before the first segment.
+    private static func identity(
+        _ folder: String, _ names: [String], _ options: RaftLogOptions
+    ) throws(RaftLogError) -> UInt64 {
+        let path = "\(folder)/identity"
+        guard names.contains("identity") || names.contains(where: { $0.hasSuffix(".seg") }) else {
+            let logID = options.random()
+            do throws(DiskError) { try replaceFile(at: path, with: identityBytes(logID)) } catch {
+                throw RaftLogError(error)
+            }
+            return logID
+        }
+        let bytes: [UInt8]
+        do throws(DiskError) { bytes = try readWholeFile(at: path) } catch {
+            guard error.code == ENOENT else { throw RaftLogError(reading: error, of: "identity", at: 0) }
+            throw .corrupt(segment: "identity", position: 0, detail: "missing, and there are segments")
+        }
+        guard bytes.count == 16, bytes == identityBytes(bytes.load(at: 0)) else {
+            throw .corrupt(segment: "identity", position: 0, detail: "damaged")
+        }
+        return bytes.load(at: 0)
+    }
+
+    /// The number, its checksum, and four zeros.
+    private static func identityBytes(_ logID: UInt64) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        bytes.store(logID, at: 0)
+        bytes.store(RecordHeader.seed(logID: logID), at: 8)
+        return bytes
+    }
+
+    /// Makes the first segment with a durable header, so that damage to it never passes for a torn write.
+    private static func begin(
+        _ logID: UInt64, _ supply: SegmentSupply, _ disk: any LogDisk
+    ) throws(RaftLogError) -> LogTail {
+        do throws(DiskError) {
+            let segment = try supply.take(1, mayUseReserve: true)
+            let header = SegmentHeader(logID: logID, number: 1, watermark: .start).encoded()
+            try disk.writeAll(header.bytes, to: segment.file, at: 0)
+            try disk.sync(segment.file)
+            return LogTail(
+                segment: segment, offset: SegmentHeader.sizeBytes, previous: header.checksum,
+                watermark: LogAddress(segment: 1, offset: SegmentHeader.sizeBytes))
+        } catch {
+            throw RaftLogError(error)
+        }
+    }
+}
+
+/// A log's writer without a thread: its owner says when it works, on one thread.
+final class ManualLogWriter: @unchecked Sendable {
+    // The contract of `LogScheduling.manual`: `work` and `finish` are called on one thread, which makes the class safe
+    // to share.
+    private let writer: LogWriter
+
+    init(_ writer: sending LogWriter) { self.writer = writer }
+
+    /// Does what waits, if anything does.
+    func work(_ queue: SubmissionQueue) {
+        let items = queue.takeWaiting()
+        if !items.isEmpty { writer.work(items, of: queue) }
+    }
+
+    /// Does what is left after the queue was refused.
+    func finish(_ queue: SubmissionQueue) {
+        work(queue)
+        writer.finish()
     }
 }

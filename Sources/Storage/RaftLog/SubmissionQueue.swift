@@ -1,4 +1,5 @@
 import RaftCore
+import Wire
 
 /// What waits for the writer, bounded by bytes.
 final class SubmissionQueue: Sendable {
@@ -36,8 +37,8 @@ final class SubmissionQueue: Sendable {
     /// Notes that a submission failed: where the log halts then, no later one goes before it, also of those that wait.
     func halt() { if haltsAfterRefusal { monitor.update { $0.halt = .halted } } }
 
-    /// Whether what waits is refused because an earlier submission failed. Want of room in the queue is no such reason: what waits
-    /// was taken before.
+    /// Whether what waits is refused because an earlier submission failed. Want of room in the queue is no such reason:
+    /// what waits was taken before.
     var isHalted: Bool { monitor.update { $0.halt == .halted } }
 
     func resume() { monitor.update { $0.halt = nil } }
@@ -52,7 +53,8 @@ final class SubmissionQueue: Sendable {
                 if let reason = state.halt ?? (isRoom ? nil : .overloaded) {
                     guard haltsAfterRefusal else { return reason }
                     state.halt = reason
-                    // Were it told at once, it would be told before the submissions that wait, and be tried again before them.
+                    // Were it told at once, it would be told before the submissions that wait, and be tried again
+                    // before them.
                     item = .refused(submission, reason)
                 }
             }
@@ -98,4 +100,53 @@ struct Submission: Sendable {
 extension LogWrite {
     /// Whether it may be written when the disk is full.
     var isEssential: Bool { mayUseReserve || entries.isEmpty }
+}
+
+/// One record's meaning and place: what the index learns from a write, and from reading the log back.
+struct LogOperation {
+    enum Change {
+        case hardState(HardState)
+        case entry(LogPosition, Configuration?)
+        case trim(SnapshotMark)
+        case reset(SnapshotMark)
+        case carriedMark(SnapshotMark)
+        case removal
+        case watermark
+    }
+
+    var group: GroupID
+    var change: Change
+    var address: LogAddress
+    var sizeBytes: Int
+
+    /// Reads a record's body.
+    /// - Throws: `WireError` if the body is not what its kind says.
+    init(_ header: RecordHeader, body: ArraySlice<UInt8>) throws(WireError) {
+        var reader = WireReader(body)
+        group = GroupID(try reader.varint())
+        address = header.address
+        sizeBytes = header.sizeBytes
+        switch header.kind {
+        case .hardState: change = .hardState(try HardState(from: &reader))
+        case .entry:
+            let entry = try Entry(from: &reader)
+            if case .configuration(let configuration) = entry.payload {
+                change = .entry(entry.position, configuration)
+            } else {
+                change = .entry(entry.position, nil)
+            }
+        case .trim: change = .trim(try SnapshotMark(from: &reader))
+        case .reset: change = .reset(try SnapshotMark(from: &reader))
+        case .carriedMark: change = .carriedMark(try SnapshotMark(from: &reader))
+        case .removal: change = .removal
+        case .watermark: change = .watermark
+        }
+    }
+
+    init(group: GroupID, change: Change, address: LogAddress, sizeBytes: Int) {
+        self.group = group
+        self.change = change
+        self.address = address
+        self.sizeBytes = sizeBytes
+    }
 }

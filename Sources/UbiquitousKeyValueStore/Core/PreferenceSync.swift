@@ -1,14 +1,15 @@
-import RecordModel
+package import RecordModel
 
 /// How one user's preferences on this device and on the server become the same.
 ///
 /// Events go in with the time, effects come out; nothing here waits, reads or writes. What has to survive a restart is
 /// `copy`; the rest is begun anew.
 ///
-/// The rules: an edit shows at once and is uploaded soon, many at a time, each with the version last seen. Where the server has
-/// another version, or the feed brings one, the server's value takes the place of the edit, and the app is told. Edits before
-/// the first download lose to any value of the server's, unless they are explicit. A batch whose outcome is unknown is repeated
-/// under its idempotency key until it is known; what this device wrote is recognised by its version and is no news.
+/// The rules: an edit shows at once and is uploaded soon, many at a time, each with the version last seen. Where the
+/// server has another version, or the feed brings one, the server's value takes the place of the edit, and the app is
+/// told. Edits before the first download lose to any value of the server's, unless they are explicit. A batch whose
+/// outcome is unknown is repeated under its idempotency key until it is known; what this device wrote is recognised by
+/// its version and is no news.
 package struct PreferenceSync: Hashable, Sendable {
     /// Whose preferences; nil while nobody is signed in, or nobody knows yet who.
     package internal(set) var account: String?
@@ -191,8 +192,8 @@ package struct PreferenceSync: Hashable, Sendable {
         /// An attempt begins.
         mutating func begun() { isWantedAgain = false }
 
-        /// Somebody wants it now: no pause of our own is left, and if an attempt is under way that fails, the next one follows at
-        /// once. A pause that the server asked for stays.
+        /// Somebody wants it now: no pause of our own is left, and if an attempt is under way that fails, the next one
+        /// follows at once. A pause that the server asked for stays.
         mutating func hurry(isUnderWay: Bool) {
             if !isServers { until = nil }
             isWantedAgain = isUnderWay
@@ -213,4 +214,102 @@ package enum PreferenceKeyStatus: Hashable, Sendable {
     case provisional
     /// The last write of it was refused.
     case refused(PreferenceRefusal)
+}
+
+extension PreferenceSync {
+    /// Another user signed in, or nobody is any more.
+    ///
+    /// Nothing of the copy so far stays. What was set while nobody was signed in (`unclaimed`) becomes the new user's
+    /// edits where the user has no value; the caller empties it once this copy is on disk.
+    /// - Parameter copy: what this device has of the account.
+    package mutating func accountChanged(
+        to account: String?, copy: PreferenceCopy, unclaimed: [PreferenceCopy] = [], at moment: PreferenceMoment
+    ) -> PreferenceEffects {
+        let before = self
+        self = PreferenceSync(account: account, copy: copy, limits: limits)
+        return take(unclaimed, after: before, at: moment)
+    }
+
+    /// What was set while nobody was signed in becomes the user's, as in `accountChanged`, where the user is the same
+    /// as before.
+    package mutating func claimed(_ unclaimed: [PreferenceCopy], at moment: PreferenceMoment) -> PreferenceEffects {
+        take(unclaimed, after: self, at: moment)
+    }
+
+    private mutating func take(
+        _ unclaimed: [PreferenceCopy], after before: PreferenceSync, at moment: PreferenceMoment
+    ) -> PreferenceEffects {
+        var effects = PreferenceEffects()
+        for copy in unclaimed {
+            for (key, edit) in copy.rows.compactMap({ key, row in row.edit.map { (key, $0) } })
+                .sorted(by: { $0.1.order < $1.1.order })
+            where edit.isExplicit || self.copy.rows[key]?.value == nil {
+                edited(key, edit.value, isExplicit: edit.isExplicit, at: moment.milliseconds, &effects)
+            }
+        }
+        // What was set a while ago need not wait for more.
+        (firstEdit, lastEdit) = (nil, nil)
+        effects.persist = true
+        let changed = before.copy.differences(to: self.copy)
+        if before.account != nil && before.account != account || !changed.isEmpty {
+            effects.notifications.insert(PreferenceNotification(.accountChange, changed), at: 0)
+        }
+        effects.append(handle(.woken, at: moment))
+        return effects
+    }
+
+    /// Another process of the user's changed the copy on disk: goes on with that, and with the edits that are not on
+    /// disk yet.
+    package mutating func adopt(
+        _ other: PreferenceCopy, replaying edits: [PreferenceEdit], at moment: PreferenceMoment
+    ) -> PreferenceEffects {
+        var effects = PreferenceEffects()
+        let before = copy
+        copy = other
+        if copy.batchID != before.batchID { isUploading = false }
+        if copy.token != nil {
+            cursor = nil
+            seen = []
+        }
+        for edit in edits {
+            edited(edit.key, edit.value, isExplicit: edit.isExplicit, at: moment.milliseconds, &effects)
+        }
+        // What was refused was told already.
+        let refused = Set(effects.refusals.map(\.key))
+        let changed = before.differences(to: copy).filter { !refused.contains($0) }
+        if !changed.isEmpty {
+            let isInitial = !before.isInitialSyncDone && copy.isInitialSyncDone
+            effects.notifications.insert(
+                PreferenceNotification(isInitial ? .initialSync : .serverChange, changed), at: 0)
+        }
+        return effects
+    }
+
+    /// An edit of which nothing is begun yet; a `woken` begins what is due.
+    package mutating func edit(_ edit: PreferenceEdit, at moment: PreferenceMoment) -> PreferenceEffects {
+        var effects = PreferenceEffects()
+        edited(edit.key, edit.value, isExplicit: edit.isExplicit, at: moment.milliseconds, &effects)
+        return effects
+    }
+}
+
+extension PreferenceCopy {
+    /// The keys whose values the app sees differ, in byte order.
+    package func differences(to other: PreferenceCopy) -> [PreferenceKey] {
+        Set(rows.keys).union(other.rows.keys).filter { !value($0).isSame(as: other.value($0)) }.sorted()
+    }
+}
+
+/// What the app did to a key.
+package struct PreferenceEdit: Hashable, Sendable {
+    package var key: PreferenceKey
+    /// Nil to remove it.
+    package var value: PropertyValue?
+    package var isExplicit: Bool
+
+    package init(_ key: PreferenceKey, _ value: PropertyValue?, isExplicit: Bool = false) {
+        self.key = key
+        self.value = value
+        self.isExplicit = isExplicit
+    }
 }

@@ -1,5 +1,6 @@
 import CoreLocation
 import Foundation
+import RaftCore
 import RecordModel
 import Testing
 
@@ -172,7 +173,7 @@ struct FormatErrorTests {
 
     @Test("Any bytes of a format are read or refused, never a trap")
     func garbage() {
-        var random = PredicateRandom(seed: 6)
+        var random = SplitMix64(seed: 6)
         let pieces = [
             "a", "title", " ", "=", "<", "AND", "OR", "NOT", "(", ")", "{", "}", "[", "]", "cd", ",", ".", "'x'", "'",
             "\"",

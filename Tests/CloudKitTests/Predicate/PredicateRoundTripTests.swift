@@ -1,5 +1,6 @@
 import CoreLocation
 import Foundation
+import RaftCore
 import Testing
 
 @testable import CloudKit
@@ -8,7 +9,7 @@ import Testing
 struct PredicateRoundTripTests {
     @Test("300 random predicates come back")
     func random() throws {
-        var generator = PredicateGenerator(random: PredicateRandom(seed: 42))
+        var generator = PredicateGenerator(random: SplitMix64(seed: 42))
         for _ in 0..<300 {
             let node = generator.node(depth: 4)
             let printer = PredicatePrinter(node)
@@ -39,7 +40,7 @@ struct PredicateRoundTripTests {
 
 /// Makes predicates of every kind that the format can say.
 private struct PredicateGenerator {
-    var random: PredicateRandom
+    var random: SplitMix64
 
     private mutating func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
 

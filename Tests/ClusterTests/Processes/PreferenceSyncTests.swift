@@ -103,7 +103,7 @@ extension ClusterSuites {
                 urls: cluster.clientPorts.map { "https://127.0.0.1:\($0)" },
                 certificateAuthorityPath: cluster.folder + "/data/certs/client-ca.pem", container: cluster.container)
             (configuration.apiToken, configuration.webAuthToken) = (api, token)
-            let list = try await ServiceSession.of(configuration).keyValues("list", .object([]))
+            let list = try await ServiceSession.of(configuration).keyValues("list", body: Array("{}".utf8))
             var values: [String: String] = [:]
             for member in list["values"]?.array ?? [] {
                 let value = try PropertyValue(json: try #require(member["value"]), path: "value")

@@ -4,7 +4,7 @@ extension Mutant {
         Mutant(
             "acknowledge before a quorum has it",
             Edit(
-                "RaftCore/Raft+Commit.swift",
+                "RaftCore/Raft+Replication.swift",
                 "        guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }",
                 """
                         let counted: LogIndex? = PLANTED ? log.last.index : reached
@@ -13,35 +13,35 @@ extension Mutant {
         Mutant(
             "count half of the voters as a majority",
             Edit(
-                "RaftCore/Quorum.swift", "return count > voters.count / 2",
+                "RaftCore/Configuration.swift", "return count > voters.count / 2",
                 "return PLANTED ? count >= voters.count / 2 : count > voters.count / 2")),
         Mutant(
             "campaign without asking for pre-votes",
-            Edit("RaftCore/Raft+Election.swift", "if isOnlyVoter {", "if isOnlyVoter || PLANTED {")),
+            Edit("RaftCore/Raft+Elections.swift", "if isOnlyVoter {", "if isOnlyVoter || PLANTED {")),
         Mutant(
             "vote for another one in the same term",
             Edit(
-                "RaftCore/Receive/VoteRequest.swift", "let isFree = hardState.vote == message.from",
+                "RaftCore/Raft+Elections.swift", "let isFree = hardState.vote == message.from",
                 "let isFree = PLANTED || hardState.vote == message.from")),
         Mutant(
             "vote for whoever has a shorter log",
             Edit(
-                "RaftCore/Receive/VoteRequest.swift", "guard isFree, lastLog.isAtLeastAsUpToDate(as: log.last) else {",
+                "RaftCore/Raft+Elections.swift", "guard isFree, lastLog.isAtLeastAsUpToDate(as: log.last) else {",
                 "guard isFree, PLANTED || lastLog.isAtLeastAsUpToDate(as: log.last) else {"),
             Edit(
-                "RaftCore/Receive/PreVoteRequest.swift",
+                "RaftCore/Raft+Elections.swift",
                 "guard message.term > term, lastLog.isAtLeastAsUpToDate(as: log.last) else {",
                 "guard message.term > term, PLANTED || lastLog.isAtLeastAsUpToDate(as: log.last) else {")),
         Mutant(
             "vote although a leader was promised time",
             Edit(
-                "RaftCore/Receive/VoteRequest.swift", "if !mayVote || hasLiveLeader && !isTransfer { return }",
+                "RaftCore/Raft+Elections.swift", "if !mayVote || hasLiveLeader && !isTransfer { return }",
                 "if !(PLANTED), !mayVote || hasLiveLeader && !isTransfer { return }"),
             Edit(
-                "RaftCore/Receive/PreVoteRequest.swift", "if !mayVote || hasLiveLeader { return }",
+                "RaftCore/Raft+Elections.swift", "if !mayVote || hasLiveLeader { return }",
                 "if !(PLANTED), !mayVote || hasLiveLeader { return }"),
             Edit(
-                "RaftCore/Receive/Receive.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
+                "RaftCore/Raft.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
                 "if !(PLANTED), now < votesFrom || hasLiveLeader && !isTransfer { return }")),
         Mutant(
             "forget at a restart that a leader was promised time",
@@ -53,52 +53,52 @@ extension Mutant {
             "campaign at once when the connection to a leader breaks",
             hiddenBy: "whoever heard the leader refuses, and seldom has just one of three not heard it for so long",
             Edit(
-                "RaftCore/Raft+Turns.swift", "let promised = max(now, contact",
+                "RaftCore/Raft+Elections.swift", "let promised = max(now, contact",
                 "let promised = PLANTED ? now : max(now, contact")),
         Mutant(
             "read without asking whether another one leads",
             Edit(
-                "RaftCore/Raft+Read.swift", "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
+                "RaftCore/Raft+Reads.swift", "if canServeReads && (isOnlyVoter || isLeaseHeld) {",
                 "if canServeReads && (PLANTED || isOnlyVoter || isLeaseHeld) {")),
         Mutant(
             "trust a lease for twenty times its time",
             Edit(
-                "RaftCore/Raft+Lease.swift", "var isLeaseHeld: Bool { leaseEnd.map { now < $0 } ?? false }",
+                "RaftCore/Raft+Reads.swift", "var isLeaseHeld: Bool { leaseEnd.map { now < $0 } ?? false }",
                 """
                 var isLeaseHeld: Bool {
                         leaseEnd.map { now < $0.adding(nanoseconds: PLANTED ? 40_000_000_000 : 0) } ?? false
                     }
                 """),
             Edit(
-                "RaftCore/Raft+Tick.swift", "if self.now >= quorumDeadline {",
+                "RaftCore/Raft+Elections.swift", "if self.now >= quorumDeadline {",
                 "if !(PLANTED), self.now >= quorumDeadline {")),
         Mutant(
             "append after a gap",
             Edit(
-                "RaftCore/Receive/AppendRequest.swift", "guard log.contains(request.previous) else {",
+                "RaftCore/Raft+Replication.swift", "guard log.contains(request.previous) else {",
                 "guard PLANTED || log.contains(request.previous) else {")),
         Mutant(
             "tell followers to commit what they may not have",
             Edit(
-                "RaftCore/Raft+Read.swift",
+                "RaftCore/Raft+Reads.swift",
                 "send(.heartbeatRequest(commit: min(announcedCommit, follower.match), round: round)",
                 "send(.heartbeatRequest(commit: PLANTED ? commitIndex : min(announcedCommit, follower.match), round: round)"
             ),
             Edit(
-                "RaftCore/Receive/AppendRequest.swift", "commitAsFollower(through: min(request.commit, matched))",
+                "RaftCore/Raft+Replication.swift", "commitAsFollower(through: min(request.commit, matched))",
                 "commitAsFollower(through: PLANTED ? min(request.commit, log.last.index) : min(request.commit, matched))"
             )),
         Mutant(
             "the leader counts itself before its log is durable",
             Edit(
-                "RaftCore/Raft+Commit.swift", "voter == id ? log.durable : followers.first",
+                "RaftCore/Raft+Replication.swift", "voter == id ? log.durable : followers.first",
                 "voter == id ? (PLANTED ? log.last.index : log.durable) : followers.first"),
             // What it lacks itself it would neither answer for nor tell.
             Edit(
-                "RaftCore/Raft+Commit.swift", "{ min(commitIndex, log.durable) }",
+                "RaftCore/Raft+Replication.swift", "{ min(commitIndex, log.durable) }",
                 "{ PLANTED ? commitIndex : min(commitIndex, log.durable) }"),
             Edit(
-                "RaftCore/Raft+Step.swift", "precondition(reportedCommit <= log.durable,",
+                "RaftCore/Raft.swift", "precondition(reportedCommit <= log.durable,",
                 "precondition(PLANTED || reportedCommit <= log.durable,")),
     ]
 }

@@ -10,12 +10,12 @@ extension Mutant {
         Mutant(
             "drop segments without keeping votes and terms",
             Edit(
-                "Storage/RaftLog/LogWriter+Collect.swift", "            try carryForward(plan)",
+                "Storage/RaftLog/LogWriter.swift", "            try carryForward(plan)",
                 "            if !(PLANTED) { try carryForward(plan) }")),
         Mutant(
             "drop one segment too many",
             Edit(
-                "Storage/RaftLog/LogIndexTable.swift", "guard needed > oldest else { return nil }",
+                "Storage/RaftLog/GroupLog.swift", "guard needed > oldest else { return nil }",
                 """
                 if PLANTED, needed < active { needed += 1 }
                         guard needed > oldest else { return nil }
@@ -23,17 +23,17 @@ extension Mutant {
         Mutant(
             "believe a torn record",
             Edit(
-                "Storage/RaftLog/RecordHeader.swift", "guard Self.checksum(of: bytes,",
+                "Storage/RaftLog/LogFormat.swift", "guard Self.checksum(of: bytes,",
                 "guard PLANTED || Self.checksum(of: bytes,")),
         Mutant(
             "leave what a torn write left, and believe it",
             hiddenBy: "it takes a second torn write that ends where a record of the first begins",
             Edit(
-                "Storage/RaftLog/SegmentReader.swift", "header.previous == previous\n",
+                "Storage/RaftLog/LogRecovery.swift", "header.previous == previous\n",
                 "PLANTED || header.previous == previous\n"),
             Edit(
-                "Storage/RaftLog/LogRecovery.swift", "if !isClean { try self.disk.zero(",
-                "if !isClean, !(PLANTED) { try self.disk.zero(")),
+                "Storage/RaftLog/LogRecovery.swift", "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {",
+                "if !(PLANTED), !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {")),
         Mutant(
             "forget the vote",
             hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",

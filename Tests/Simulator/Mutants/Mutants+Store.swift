@@ -63,12 +63,12 @@ extension Mutant {
         Mutant(
             "set a key that was expected to be absent",
             Edit(
-                "KeyValueStore/KeyValueBatch.swift", "if expected == KeyValueTables.absent { return !isLive }",
+                "KeyValueStore/KeyValueTables.swift", "if expected == KeyValueTables.absent { return !isLive }",
                 "if expected == KeyValueTables.absent { return PLANTED || !isLive }")),
         Mutant(
             "forget which batches of keys were answered",
             Edit(
-                "KeyValueStore/KeyValueTables+Apply.swift",
+                "KeyValueStore/KeyValueTables.swift",
                 "try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db)",
                 "if !(PLANTED) { try StoredAnswer.save(outcome, for: command, key: key, store: &store, at: time, in: db) }"
             )),

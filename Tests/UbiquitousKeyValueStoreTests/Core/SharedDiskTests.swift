@@ -1,3 +1,4 @@
+import RaftCore
 import RecordModel
 import Testing
 
@@ -16,7 +17,7 @@ struct SharedDiskTests {
     }
 
     private struct World {
-        var dice: Dice
+        var dice: SplitMix64
         var server = TwinServer()
         var disk = PreferenceCopy(device: "machine")
         var writes = 0
@@ -28,7 +29,7 @@ struct SharedDiskTests {
         var last: [PreferenceKey: PropertyValue] = [:]
 
         init(seed: UInt64) {
-            dice = Dice(seed: seed)
+            dice = SplitMix64(seed: seed)
             processes = (0..<2).map { _ in
                 Process(core: PreferenceSync(account: "ann", copy: PreferenceCopy(device: "machine")))
             }

@@ -1,3 +1,4 @@
+import RaftCore
 import RecordModel
 import Testing
 
@@ -44,7 +45,7 @@ struct SimulationTests {
 
     /// Three devices of one user and one of another, and their server.
     private struct World {
-        var dice: Dice
+        var dice: SplitMix64
         var server = TwinServer()
         var devices: [SimulatedDevice] = []
         var late: [(device: Int, request: SimulatedDevice.Request)] = []
@@ -58,7 +59,7 @@ struct SimulationTests {
 
         init(seed: UInt64) {
             self.seed = seed
-            dice = Dice(seed: seed)
+            dice = SplitMix64(seed: seed)
             server.limits.keysMax = 5
             server.limits.storeBytesMax = 120
             server.limits.valueBytesMax = 60

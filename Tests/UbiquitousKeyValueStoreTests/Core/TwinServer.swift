@@ -1,3 +1,4 @@
+import RaftCore
 import RecordModel
 
 @testable import UbiquitousKeyValueStore
@@ -130,19 +131,7 @@ struct TwinServer {
     }
 }
 
-/// Numbers that come again with the same seed (SplitMix64).
-struct Dice: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
+extension SplitMix64 {
     /// True so many times in a hundred.
     mutating func percent(_ chance: Int) -> Bool { Int.random(in: 0..<100, using: &self) < chance }
 }

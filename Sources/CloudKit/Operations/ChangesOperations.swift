@@ -1,0 +1,326 @@
+public import Foundation
+
+/// Fetches which custom zones of a database changed or went since a token.
+public class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// What is known; nil for the beginning.
+    @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
+    /// The most zones of one page; 0 for the server's number.
+    @CKGuarded public var resultsLimit: Int = 0
+    /// Whether it goes on until all changes are there; else it ends after a page.
+    @CKGuarded public var fetchAllChanges = true
+    /// Called for each zone in which something changed.
+    @preconcurrency @CKGuarded public var recordZoneWithIDChangedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    /// Called for each zone that was deleted.
+    @preconcurrency @CKGuarded public var recordZoneWithIDWasDeletedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    /// Called for zones that a user's settings removed; there are no such settings here.
+    @preconcurrency @CKGuarded public var recordZoneWithIDWasPurgedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    /// Called for zones that went with a user's lost keys; keys are the server's here, and are not lost so.
+    @preconcurrency @CKGuarded
+    public var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    /// Called after each page.
+    @preconcurrency @CKGuarded public var changeTokenUpdatedBlock: (@Sendable (CKServerChangeToken) -> Void)? = nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded
+    public var fetchDatabaseChangesResultBlock:
+        (@Sendable (Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>) -> Void)? = nil
+    /// Called once, at the end; the older form of `fetchDatabaseChangesResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchDatabaseChangesCompletionBlock: (@Sendable (CKServerChangeToken?, Bool, (any Error)?) -> Void)? =
+        nil
+
+    /// An operation from the beginning on.
+    public override init() { super.init() }
+
+    /// An operation from a token on.
+    public convenience init(previousServerChangeToken: CKServerChangeToken?) {
+        self.init()
+        self.previousServerChangeToken = previousServerChangeToken
+    }
+
+    override func execute() async {
+        let result: Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>
+        do throws(CKError) {
+            let service = service
+            var token = previousServerChangeToken
+            var hasMore = false
+            repeat {
+                let page = try await service.databaseChanges(
+                    since: token, limit: resultsLimit > 0 ? resultsLimit : nil)
+                hasMore = page.hasMore && !(page.zones.isEmpty && page.token == token)
+                token = page.token
+                await Callbacks.run { [self] in tell(page) }
+            } while hasMore && fetchAllChanges
+            guard let token else { throw CKError.unreadable("syncToken") }
+            result = .success((token, hasMore))
+        } catch {
+            result = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            fetchDatabaseChangesResultBlock?(result)
+            let end = try? result.get()
+            fetchDatabaseChangesCompletionBlock?(end?.serverChangeToken, end?.moreComing ?? false, result.failure)
+        }
+    }
+
+    private func tell(_ page: DatabaseChangesPage) {
+        for (id, isDeleted) in page.zones {
+            if isDeleted { recordZoneWithIDWasDeletedBlock?(id) } else { recordZoneWithIDChangedBlock?(id) }
+        }
+        changeTokenUpdatedBlock?(page.token)
+    }
+}
+
+/// Fetches what became of the records of custom zones since a token, page by page.
+///
+/// Each page is handed over before the next one is asked for, so a zone of any size takes the memory of one page. What
+/// is known up to a token of `recordZoneChangeTokensUpdatedBlock` need not be fetched again.
+public class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zones to look at.
+    @CKGuarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
+    /// From where on, and how, for each zone.
+    @CKGuarded public var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? = nil
+    /// Whether it goes on until all changes are there; else it ends after a page of each zone.
+    @CKGuarded public var fetchAllChanges = true
+    /// Called for each record that was saved.
+    @preconcurrency @CKGuarded
+    public var recordWasChangedBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    /// Called for each record that was deleted. The server keeps no type of it: it is empty.
+    @preconcurrency @CKGuarded
+    public var recordWithIDWasDeletedBlock: (@Sendable (CKRecord.ID, CKRecord.RecordType) -> Void)? = nil
+    /// Called after each page but a zone's last.
+    @preconcurrency @CKGuarded
+    public var recordZoneChangeTokensUpdatedBlock: (@Sendable (CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)? =
+        nil
+    /// Called once for each zone.
+    @preconcurrency @CKGuarded
+    public var recordZoneFetchResultBlock:
+        (
+            @Sendable (
+                CKRecordZone.ID,
+                Result<
+                    (serverChangeToken: CKServerChangeToken, clientChangeTokenData: Data?, moreComing: Bool), any Error
+                >
+            ) -> Void
+        )? = nil
+    /// Called once, at the end. Zones that failed are no failure of the operation.
+    @preconcurrency @CKGuarded
+    public var fetchRecordZoneChangesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each record that was saved; the older form of `recordWasChangedBlock`.
+    @preconcurrency @CKGuarded public var recordChangedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    /// Called once for each zone; the older form of `recordZoneFetchResultBlock`.
+    @preconcurrency @CKGuarded
+    public var recordZoneFetchCompletionBlock:
+        (@Sendable (CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)? = nil
+    /// Called once, at the end, with `partialFailure` where zones failed; the older form of
+    /// `fetchRecordZoneChangesResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchRecordZoneChangesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation for these zones.
+    public convenience init(
+        recordZoneIDs: [CKRecordZone.ID]? = nil,
+        configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? = nil
+    ) {
+        self.init()
+        self.recordZoneIDs = recordZoneIDs
+        self.configurationsByRecordZoneID = configurationsByRecordZoneID
+    }
+
+    /// From where on a zone's changes are fetched, and how.
+    // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+    public class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
+        /// What is known; nil for the beginning.
+        @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
+        /// The most records of one page; 0 for the server's number.
+        @CKGuarded public var resultsLimit: Int = 0
+        /// The fields to fetch; nil for all.
+        @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
+
+        /// From the beginning, all fields.
+        public override init() { super.init() }
+
+        /// From a token on.
+        public convenience init(
+            previousServerChangeToken: CKServerChangeToken? = nil, resultsLimit: Int? = nil,
+            desiredKeys: [CKRecord.FieldKey]? = nil
+        ) {
+            self.init()
+            self.previousServerChangeToken = previousServerChangeToken
+            self.resultsLimit = resultsLimit ?? 0
+            self.desiredKeys = desiredKeys
+        }
+
+        public func copy(with zone: NSZone? = nil) -> Any {
+            ZoneConfiguration(
+                previousServerChangeToken: previousServerChangeToken, resultsLimit: resultsLimit,
+                desiredKeys: desiredKeys)
+        }
+    }
+
+    /// The older name.
+    public typealias ZoneOptions = ZoneConfiguration
+
+    /// The older name of `configurationsByRecordZoneID`.
+    public var optionsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? {
+        get { configurationsByRecordZoneID }
+        set { configurationsByRecordZoneID = newValue }
+    }
+
+    override func execute() async {
+        let configurations = configurationsByRecordZoneID ?? [:]
+        let zones = recordZoneIDs ?? configurations.keys.sorted { $0.zoneName < $1.zoneName }
+        var walk = ZoneChangesWalk(
+            zones.map { zone in
+                let configuration = configurations[zone]
+                return ZoneChangesCall(
+                    zone: zone, token: configuration?.previousServerChangeToken,
+                    limit: configuration.flatMap { $0.resultsLimit > 0 ? $0.resultsLimit : nil },
+                    desiredKeys: configuration?.desiredKeys)
+            }, isToTheEnd: fetchAllChanges)
+        let service = service
+        var failure: CKError?
+        do throws(CKError) {
+            while let calls = walk.next() {
+                for (zone, page) in try await service.changes(calls) {
+                    let step = walk.received(page, of: zone)
+                    await Callbacks.run { [self] in tell(zone, page, step) }
+                }
+            }
+        } catch {
+            failure = error
+        }
+        let (errors, unfinished) = (walk.errors, walk.unfinished)
+        await Callbacks.run { [self, failure] in
+            if let failure { for zone in unfinished { end(zone, .failure(failure)) } }
+            fetchRecordZoneChangesResultBlock?(failure.map { .failure($0) } ?? .success(()))
+            let partial = Dictionary(errors.map { (AnyHashable($0), $1 as any Error) }) { first, _ in first }
+            fetchRecordZoneChangesCompletionBlock?(failure ?? CKError.partialFailure(partial))
+        }
+    }
+
+    private func tell(
+        _ zone: CKRecordZone.ID, _ page: Result<ZoneChangesPage, CKError>, _ step: ZoneChangesWalk.Step
+    ) {
+        if case .success(let page) = page {
+            for change in page.changes {
+                switch change {
+                case .changed(let id, let result):
+                    recordWasChangedBlock?(id, result)
+                    if case .success(let record) = result { recordChangedBlock?(record) }
+                case .deleted(let id, let type): recordWithIDWasDeletedBlock?(id, type)
+                }
+            }
+        }
+        switch step {
+        case .goesOn(let token): recordZoneChangeTokensUpdatedBlock?(zone, token, nil)
+        case .ends(let token, let hasMore): end(zone, .success((token, nil, hasMore)))
+        case .fails(let error): end(zone, .failure(error))
+        case .waits: break
+        }
+    }
+
+    private func end(
+        _ zone: CKRecordZone.ID,
+        _ result: Result<
+            (serverChangeToken: CKServerChangeToken, clientChangeTokenData: Data?, moreComing: Bool), any Error
+        >
+    ) {
+        recordZoneFetchResultBlock?(zone, result)
+        let end = try? result.get()
+        recordZoneFetchCompletionBlock?(zone, end?.serverChangeToken, nil, end?.moreComing ?? false, result.failure)
+    }
+}
+
+/// The way through the changes of several zones, a page of each at a time: a value that knows no network.
+struct ZoneChangesWalk: Sendable {
+    /// What a page meant for its zone.
+    enum Step: Sendable {
+        /// There is more, from this token on.
+        case goesOn(CKServerChangeToken)
+        /// This is where the walk ends; whether the server has more.
+        case ends(CKServerChangeToken, hasMore: Bool)
+        case fails(CKError)
+        /// It is asked for again.
+        case waits
+    }
+
+    private var calls: [ZoneChangesCall]
+    private let isToTheEnd: Bool
+    /// The zones that failed.
+    private(set) var errors: [(zone: CKRecordZone.ID, error: CKError)] = []
+
+    /// Zones in one request: their pages together are what the SDK holds at a time.
+    static let zonesMax = 20
+
+    /// - Parameter isToTheEnd: whether each zone is walked to its end, or one page of each is fetched.
+    init(_ calls: [ZoneChangesCall], isToTheEnd: Bool) {
+        var known: Set<CKRecordZone.ID> = []
+        self.calls = calls.filter { known.insert($0.zone).inserted }
+        self.isToTheEnd = isToTheEnd
+    }
+
+    /// What to ask for next; nil at the end.
+    func next() -> [ZoneChangesCall]? { calls.isEmpty ? nil : Array(calls.prefix(Self.zonesMax)) }
+
+    /// The zones that have not come to their end.
+    var unfinished: [CKRecordZone.ID] { calls.map(\.zone) }
+
+    /// A zone's page came.
+    mutating func received(_ page: Result<ZoneChangesPage, CKError>, of zone: CKRecordZone.ID) -> Step {
+        guard let place = calls.firstIndex(where: { $0.zone == zone }) else { return .waits }
+        switch page {
+        case .failure(let error):
+            if let limit = calls[place].smallerLimit(after: error) {
+                calls[place].limit = limit
+                return .waits
+            }
+            calls.remove(at: place)
+            errors.append((zone, error))
+            return .fails(error)
+        case .success(let page):
+            if page.hasMore, isToTheEnd {
+                // A zone that says there is more and stays where it is would be walked for ever.
+                guard page.token != calls[place].token || !page.changes.isEmpty else {
+                    let error = CKError.unreadable("new token, though it says that more is coming,")
+                    calls.remove(at: place)
+                    errors.append((zone, error))
+                    return .fails(error)
+                }
+                calls[place].token = page.token
+                return .goesOn(page.token)
+            }
+            calls.remove(at: place)
+            return .ends(page.token, hasMore: page.hasMore)
+        }
+    }
+}
+
+/// A place in the changes of a zone or a database: what was fetched up to it need not be fetched again.
+///
+/// Opaque and immutable; equal when both name the same place. Keep it in an archive between runs.
+public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// The server's text for the place (`syncToken`).
+    let value: String
+
+    /// A token that the server gave.
+    init(_ value: String) { self.value = value }
+
+    public override func isEqual(_ object: Any?) -> Bool { (object as? CKServerChangeToken)?.value == value }
+    public override var hash: Int { value.hashValue }
+    public override var description: String { "<CKServerChangeToken: \(value)>" }
+
+    /// Itself: it cannot change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    public static var supportsSecureCoding: Bool { true }
+    public func encode(with coder: NSCoder) { coder.write(value, "Token") }
+
+    /// Nil where the archive holds no token.
+    public convenience init?(coder: NSCoder) {
+        guard let value = coder.text("Token") else { return nil }
+        self.init(value)
+    }
+}

@@ -1,0 +1,201 @@
+public import Foundation
+import Synchronization
+
+/// Fetches records by their IDs, of any number of zones.
+public class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The records to fetch.
+    @CKGuarded public var recordIDs: [CKRecord.ID]? = nil
+    /// The fields to fetch; nil for all.
+    @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
+    /// Called with 1 when a record is there.
+    @preconcurrency @CKGuarded public var perRecordProgressBlock: (@Sendable (CKRecord.ID, Double) -> Void)? = nil
+    /// Called for each record.
+    @preconcurrency @CKGuarded
+    public var perRecordResultBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    /// Called once, at the end. Records that are not there are no failure of the operation.
+    @preconcurrency @CKGuarded public var fetchRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each record; the older form of `perRecordResultBlock`.
+    @preconcurrency @CKGuarded
+    public var perRecordCompletionBlock: (@Sendable (CKRecord?, CKRecord.ID?, (any Error)?) -> Void)? = nil
+    /// Called once, at the end, with `partialFailure` where records failed; the older form of
+    /// `fetchRecordsResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchRecordsCompletionBlock: (@Sendable ([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)? = nil
+
+    private let isForCurrentUser: Bool
+
+    /// An operation with nothing to do yet.
+    public override init() {
+        isForCurrentUser = false
+        super.init()
+    }
+
+    /// An operation that fetches these records.
+    public convenience init(recordIDs: [CKRecord.ID]) {
+        self.init()
+        self.recordIDs = recordIDs
+    }
+
+    private init(forCurrentUser: Void) {
+        isForCurrentUser = true
+        super.init()
+    }
+
+    /// An operation that fetches the record of the user who is signed in; it runs on the public database.
+    public class func fetchCurrentUserRecordOperation() -> Self {
+        guard let operation = CKFetchRecordsOperation(forCurrentUser: ()) as? Self else {
+            preconditionFailure("a subclass of CKFetchRecordsOperation has to make this operation itself")
+        }
+        return operation
+    }
+
+    override func execute() async {
+        let found = Mutex<[CKRecord.ID: CKRecord]>([:])
+        let errors = Mutex<[CKRecord.ID: any Error]>([:])
+        let result: Result<Void, any Error>
+        do throws(CKError) {
+            var service = service
+            var ids = recordIDs ?? []
+            if isForCurrentUser {
+                service.scope = .public
+                ids = [try await service.userRecordID()]
+            }
+            try await service.fetch(ids, desiredKeys: desiredKeys) { results in
+                for (id, result) in results {
+                    switch result {
+                    case .success(let record): found.withLock { $0[id] = record }
+                    case .failure(let error): errors.withLock { $0[id] = error }
+                    }
+                }
+                await Callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        let (records, failures) = (found.withLock { $0 }, errors.withLock { $0 })
+        await Callbacks.run { [self] in
+            fetchRecordsResultBlock?(result)
+            fetchRecordsCompletionBlock?(
+                records,
+                result.failure
+                    ?? CKError.partialFailure(Dictionary(uniqueKeysWithValues: failures.map { ($0.key, $0.value) })))
+        }
+    }
+
+    private func tell(_ id: CKRecord.ID, _ result: Result<CKRecord, any Error>) {
+        if case .success = result { perRecordProgressBlock?(id, 1) }
+        perRecordResultBlock?(id, result)
+        perRecordCompletionBlock?(try? result.get(), id, result.failure)
+    }
+}
+
+/// Saves and deletes records, at most 400, of any number of zones.
+///
+/// What is saved are the records as they are when the operation starts; each instance takes the server's state over
+/// when its save succeeded, and keeps edits made meanwhile.
+public class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// What to do where the server's version of a record is not the one that the record was fetched as.
+    public enum RecordSavePolicy: Int, Hashable, Sendable {
+        /// Fail with `serverRecordChanged`.
+        case ifServerRecordUnchanged = 0
+        /// Write the changed keys over the server's.
+        case changedKeys = 1
+        /// Write all keys over the server's; keys that the record does not have stay.
+        case allKeys = 2
+    }
+
+    /// The records to save.
+    @CKGuarded public var recordsToSave: [CKRecord]? = nil
+    /// The records to delete, whatever their version.
+    @CKGuarded public var recordIDsToDelete: [CKRecord.ID]? = nil
+    /// What to do where the server has another version.
+    @CKGuarded public var savePolicy: RecordSavePolicy = .ifServerRecordUnchanged
+    /// Whether the records of each custom zone are saved and deleted wholly or not at all; elsewhere each stands alone.
+    /// At most 200 of one zone can go so, where CloudKit has 400: more fail with `limitExceeded`.
+    @CKGuarded public var isAtomic = true
+    /// Kept and shown; the server does not hand it to others.
+    @CKGuarded public var clientChangeTokenData: Data? = nil
+    /// Called with 1 when a record was saved.
+    @preconcurrency @CKGuarded public var perRecordProgressBlock: (@Sendable (CKRecord, Double) -> Void)? = nil
+    /// Called for each record to save.
+    @preconcurrency @CKGuarded
+    public var perRecordSaveBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    /// Called for each record to delete.
+    @preconcurrency @CKGuarded
+    public var perRecordDeleteBlock: (@Sendable (CKRecord.ID, Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end. Records that failed are no failure of the operation.
+    @preconcurrency @CKGuarded public var modifyRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each record to save; the older form of `perRecordSaveBlock`.
+    @preconcurrency @CKGuarded public var perRecordCompletionBlock: (@Sendable (CKRecord, (any Error)?) -> Void)? = nil
+    /// Called once, at the end, with `partialFailure` where records failed; the older form of
+    /// `modifyRecordsResultBlock`.
+    @preconcurrency @CKGuarded
+    public var modifyRecordsCompletionBlock: (@Sendable ([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that saves and deletes.
+    public convenience init(recordsToSave: [CKRecord]? = nil, recordIDsToDelete: [CKRecord.ID]? = nil) {
+        self.init()
+        self.recordsToSave = recordsToSave
+        self.recordIDsToDelete = recordIDsToDelete
+    }
+
+    override func execute() async {
+        let saves = recordsToSave ?? []
+        let call = ModifyCall(
+            saves: saves, deletes: recordIDsToDelete ?? [], policy: savePolicy, isAtomic: isAtomic)
+        let records = Dictionary(saves.map { ($0.recordID, $0) }) { first, _ in first }
+        let tally = Tally()
+        let result: Result<Void, any Error>
+        do throws(CKError) {
+            try await service.modify(call) { results in
+                tally.note(results)
+                await Callbacks.run { [self] in for result in results { tell(result, records) } }
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            modifyRecordsResultBlock?(result)
+            let all = tally.all.withLock { $0 }
+            modifyRecordsCompletionBlock?(
+                all.saved, all.deleted, result.failure ?? CKError.partialFailure(all.errors))
+        }
+    }
+
+    private func tell(_ result: ModifyResult, _ records: [CKRecord.ID: CKRecord]) {
+        switch result {
+        case .saved(let id, let result):
+            if case .success(let record) = result { perRecordProgressBlock?(record, 1) }
+            perRecordSaveBlock?(id, result)
+            if let record = records[id] { perRecordCompletionBlock?(record, result.failure) }
+        case .deleted(let id, let result): perRecordDeleteBlock?(id, result)
+        }
+    }
+
+    /// What the older block gets at the end.
+    private final class Tally: Sendable {
+        struct All {
+            var saved: [CKRecord] = []
+            var deleted: [CKRecord.ID] = []
+            var errors: [AnyHashable: any Error] = [:]
+        }
+
+        let all = Mutex(All())
+
+        func note(_ results: [ModifyResult]) {
+            for result in results {
+                switch result {
+                case .saved(_, .success(let record)): all.withLock { $0.saved.append(record) }
+                case .deleted(let id, .success): all.withLock { $0.deleted.append(id) }
+                case .saved(let id, .failure(let error)), .deleted(let id, .failure(let error)):
+                    all.withLock { $0.errors[id] = error }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+
+/// Fetches zones by their IDs, or all of a database.
+public class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zones to fetch; nil for all.
+    @CKGuarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
+    /// Called for each zone.
+    @preconcurrency @CKGuarded
+    public var perRecordZoneResultBlock: (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+    /// Called once, at the end. Zones that are not there are no failure of the operation.
+    @preconcurrency @CKGuarded
+    public var fetchRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end, with `partialFailure` where zones failed; the older form of
+    /// `fetchRecordZonesResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchRecordZonesCompletionBlock: (@Sendable ([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? =
+        nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that fetches these zones.
+    public convenience init(recordZoneIDs: [CKRecordZone.ID]) {
+        self.init()
+        self.recordZoneIDs = recordZoneIDs
+    }
+
+    /// An operation that fetches all zones of the database.
+    public class func fetchAllRecordZonesOperation() -> Self {
+        guard let operation = CKFetchRecordZonesOperation() as? Self else {
+            preconditionFailure("a subclass of CKFetchRecordZonesOperation has to make this operation itself")
+        }
+        return operation
+    }
+
+    override func execute() async {
+        let outcome: Result<[(CKRecordZone.ID, Result<CKRecordZone, any Error>)], any Error>
+        do throws(CKError) {
+            try checkCancellation()
+            if let recordZoneIDs {
+                outcome = .success(try await service.zones(recordZoneIDs))
+            } else {
+                outcome = .success(try await service.allZones().map { ($0.zoneID, .success($0)) })
+            }
+        } catch {
+            outcome = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            var zones: [CKRecordZone.ID: CKRecordZone] = [:]
+            var errors: [AnyHashable: any Error] = [:]
+            for (id, result) in (try? outcome.get()) ?? [] {
+                perRecordZoneResultBlock?(id, result)
+                if case .success(let zone) = result { zones[id] = zone }
+                errors[id] = result.failure
+            }
+            fetchRecordZonesResultBlock?(outcome.map { _ in () })
+            fetchRecordZonesCompletionBlock?(zones, outcome.failure ?? CKError.partialFailure(errors))
+        }
+    }
+}
+
+/// Makes and deletes zones of the private database. A zone goes with all that is in it.
+public class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zones to make; one that is there stays as it is.
+    @CKGuarded public var recordZonesToSave: [CKRecordZone]? = nil
+    /// The zones to delete.
+    @CKGuarded public var recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
+    /// Called for each zone to save.
+    @preconcurrency @CKGuarded
+    public var perRecordZoneSaveBlock: (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+    /// Called for each zone to delete.
+    @preconcurrency @CKGuarded
+    public var perRecordZoneDeleteBlock: (@Sendable (CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end. Zones that failed are no failure of the operation.
+    @preconcurrency @CKGuarded
+    public var modifyRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end, with `partialFailure` where zones failed; the older form of
+    /// `modifyRecordZonesResultBlock`.
+    @preconcurrency @CKGuarded
+    public var modifyRecordZonesCompletionBlock:
+        (@Sendable ([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that saves and deletes.
+    public convenience init(recordZonesToSave: [CKRecordZone]? = nil, recordZoneIDsToDelete: [CKRecordZone.ID]? = nil) {
+        self.init()
+        self.recordZonesToSave = recordZonesToSave
+        self.recordZoneIDsToDelete = recordZoneIDsToDelete
+    }
+
+    override func execute() async {
+        let outcome: Result<[ModifyZoneResult], any Error>
+        do throws(CKError) {
+            try checkCancellation()
+            outcome = .success(
+                try await service.modifyZones(saving: recordZonesToSave ?? [], deleting: recordZoneIDsToDelete ?? []))
+        } catch {
+            outcome = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            var saved: [CKRecordZone] = []
+            var deleted: [CKRecordZone.ID] = []
+            var errors: [AnyHashable: any Error] = [:]
+            for result in (try? outcome.get()) ?? [] {
+                switch result {
+                case .saved(let id, let result):
+                    perRecordZoneSaveBlock?(id, result)
+                    if case .success(let zone) = result { saved.append(zone) }
+                    errors[id] = result.failure
+                case .deleted(let id, let result):
+                    perRecordZoneDeleteBlock?(id, result)
+                    if case .success = result { deleted.append(id) }
+                    errors[id] = result.failure
+                }
+            }
+            modifyRecordZonesResultBlock?(outcome.map { _ in () })
+            modifyRecordZonesCompletionBlock?(saved, deleted, outcome.failure ?? CKError.partialFailure(errors))
+        }
+    }
+}

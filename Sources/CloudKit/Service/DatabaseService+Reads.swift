@@ -1,0 +1,311 @@
+import Foundation
+import RecordModel
+import ServiceClient
+
+/// What became of one record that was asked for.
+typealias RecordResult = (CKRecord.ID, Result<CKRecord, any Error>)
+
+extension DatabaseService {
+    /// Looks records up, a zone at a time.
+    /// - Parameter deliver: gets the records of each request as soon as they are there.
+    /// - Throws: where the whole call failed and nothing was delivered. Once something was, what is left gets the error
+    ///   item by item.
+    func fetch(
+        _ ids: [CKRecord.ID], desiredKeys: [String]?, deliver: ([RecordResult]) async -> Void
+    ) async throws(CKError) {
+        var zones: [CKRecordZone.ID] = []
+        var byZone: [CKRecordZone.ID: [CKRecord.ID]] = [:]
+        var known: Set<CKRecord.ID> = []
+        for id in ids where known.insert(id).inserted {
+            if byZone[id.zoneID] == nil { zones.append(id.zoneID) }
+            byZone[id.zoneID, default: []].append(id)
+        }
+        var hasDelivered = false
+        var failure: CKError?
+        for zone in zones {
+            var rest = (byZone[zone] ?? [])[...]
+            while !rest.isEmpty {
+                let part = Array(rest.prefix(Self.pageMax))
+                rest = rest.dropFirst(part.count)
+                var results: [RecordResult]
+                do throws(CKError) {
+                    if let failure { throw failure }
+                    results = try await lookup(part, in: zone, desiredKeys: desiredKeys)
+                } catch {
+                    if error.isOfWholeRequest {
+                        guard hasDelivered else { throw error }
+                        failure = error
+                    }
+                    results = part.map { ($0, .failure(error)) }
+                }
+                await deliver(results)
+                hasDelivered = true
+            }
+        }
+    }
+
+    /// Looks up to 200 records of one zone up, in one request; in halves where they are too large for one answer.
+    func lookup(
+        _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
+    ) async throws(CKError) -> [RecordResult] {
+        do throws(CKError) {
+            return try await lookupAtOnce(ids, in: zone, desiredKeys: desiredKeys)
+        } catch {
+            guard error.isOfTooLongAnswer, ids.count > 1 else { throw error }
+            let middle = ids.count / 2
+            return try await lookup(Array(ids[..<middle]), in: zone, desiredKeys: desiredKeys)
+                + lookup(Array(ids[middle...]), in: zone, desiredKeys: desiredKeys)
+        }
+    }
+
+    private func lookupAtOnce(
+        _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
+    ) async throws(CKError) -> [RecordResult] {
+        let answer = try await read("records/lookup") { writer in
+            writer.key("zoneID")
+            writer.zoneID(of: zone)
+            writer.desiredKeys(desiredKeys)
+            writer.key("records")
+            writer.array { writer in
+                for id in ids { writer.object { $0.member("recordName", id.recordName) } }
+            }
+        }
+        let members = try members("records", of: answer)
+        guard members.count == ids.count else { throw .unreadable("record for each name") }
+        let (reader, mapping) = (RecordReader(zone: zone), mapping)
+        var results: [RecordResult] = []
+        results.reserveCapacity(members.count)
+        for (id, json) in zip(ids, members) {
+            results.append((id, reader.result(json, mapping)))
+        }
+        return results
+    }
+
+    /// One record, or its error.
+    func record(_ id: CKRecord.ID, desiredKeys: [String]? = nil) async throws(CKError) -> CKRecord {
+        guard let result = try await lookup([id], in: id.zoneID, desiredKeys: desiredKeys).first else {
+            throw .unreadable("record")
+        }
+        do {
+            return try result.1.get()
+        } catch {
+            throw mapping.error(error)
+        }
+    }
+
+    /// The record ID of the user who is signed in.
+    func userRecordID() async throws(CKError) -> CKRecord.ID {
+        let (session, _) = try account.session()
+        do {
+            return CKRecord.ID(recordName: try await session.userRecordName())
+        } catch {
+            throw mapping.error(error)
+        }
+    }
+}
+
+/// A query on its way through its pages: what a cursor holds.
+struct QueryCall: Sendable, Hashable {
+    /// `{recordType, filterBy, sortBy}` as the server takes it.
+    var query: JSONValue
+    /// Nil is every zone of the database.
+    var zone: CKRecordZone.ID?
+    /// Where the page before ended; nil for the first one.
+    var marker: String?
+}
+
+extension DatabaseService {
+    /// The first page's call of a query; nil where no record can match.
+    func call(_ query: CKQuery, in zone: CKRecordZone.ID?) throws(CKError) -> QueryCall? {
+        let unit: UnitLength = try account.configuration().distanceUnit == .metres ? .meters : .kilometers
+        guard let form = try query.webForm(zone: zone, distanceUnit: unit) else { return nil }
+        return QueryCall(query: form, zone: zone, marker: nil)
+    }
+
+    /// Runs a query until there are as many records as wanted, or no more.
+    /// - Parameters:
+    ///   - limit: `CKQueryOperation.maximumResults` for as many as the server gives at once.
+    ///   - deliver: gets each page's records as soon as they are there.
+    /// - Returns: where to go on; nil at the end.
+    func query(
+        _ call: QueryCall, desiredKeys: [String]?, limit: Int, deliver: ([RecordResult]) async -> Void
+    ) async throws(CKError) -> QueryCall? {
+        guard limit >= 0 else {
+            throw CKError(.invalidArguments, reason: "resultsLimit is \(limit); 1 or more is expected")
+        }
+        var call = call
+        var count = 0
+        var pageMax = Self.pageMax
+        while true {
+            try checkCancellation()
+            let wanted = limit == CKQueryOperation.maximumResults ? pageMax : min(limit - count, pageMax)
+            let page: (results: [RecordResult], marker: String?)
+            do throws(CKError) {
+                page = try await self.page(of: call, desiredKeys: desiredKeys, limit: wanted)
+            } catch {
+                guard error.isOfTooLongAnswer, wanted > 1 else { throw error }
+                pageMax = wanted / 2
+                continue
+            }
+            count += page.results.count
+            if !page.results.isEmpty { await deliver(page.results) }
+            guard let marker = page.marker else { return nil }
+            if page.results.isEmpty, marker == call.marker {
+                throw .unreadable("new continuationMarker, though it says that more is coming,")
+            }
+            call.marker = marker
+            // A page may be empty and go on nevertheless.
+            let isEnough = limit == CKQueryOperation.maximumResults ? count > 0 : count >= limit
+            if isEnough { return call }
+        }
+    }
+
+    private func page(
+        of call: QueryCall, desiredKeys: [String]?, limit: Int
+    ) async throws(CKError) -> (results: [RecordResult], marker: String?) {
+        let answer = try await read("records/query") { writer in
+            writer.member("query", call.query)
+            if let zone = call.zone {
+                writer.key("zoneID")
+                writer.zoneID(of: zone)
+            } else if scope == .private {
+                writer.member("zoneWide", true)
+            }
+            writer.member("resultsLimit", integer: Int64(limit))
+            if let marker = call.marker { writer.member("continuationMarker", marker) }
+            writer.desiredKeys(desiredKeys)
+        }
+        let (reader, mapping) = (RecordReader(zone: call.zone ?? .default), mapping)
+        var results: [RecordResult] = []
+        for json in try members("records", of: answer) {
+            results.append((try reader.recordID(json), reader.result(json, mapping)))
+        }
+        return (results, answer["continuationMarker"]?.string)
+    }
+}
+
+/// What of a zone's changes is wanted.
+struct ZoneChangesCall: Sendable {
+    var zone: CKRecordZone.ID
+    /// Nil for the beginning.
+    var token: CKServerChangeToken?
+    /// Of one page; nil for the server's.
+    var limit: Int?
+    var desiredKeys: [String]?
+
+    /// The limit to ask with again where a page was too long for an answer; nil where that was not why it failed, or it
+    /// cannot be smaller.
+    func smallerLimit(after error: CKError) -> Int? {
+        let limit = limit ?? DatabaseService.pageMax
+        return error.isOfTooLongAnswer && limit > 1 ? limit / 2 : nil
+    }
+}
+
+/// A change of a zone, in the order of the feed.
+enum ZoneChange: Sendable {
+    case changed(CKRecord.ID, Result<CKRecord, any Error>)
+    case deleted(CKRecord.ID, CKRecord.RecordType)
+}
+
+/// A page of a zone's changes, or why there is none.
+struct ZoneChangesPage: Sendable {
+    var changes: [ZoneChange]
+    var token: CKServerChangeToken
+    var hasMore: Bool
+}
+
+/// A page of a database's changes.
+struct DatabaseChangesPage: Sendable {
+    /// Zones with changes, and whether each was deleted.
+    var zones: [(id: CKRecordZone.ID, isDeleted: Bool)]
+    var token: CKServerChangeToken
+    var hasMore: Bool
+}
+
+extension DatabaseService {
+    /// One page of each zone's changes. A zone that did not fit the answer is among none of the results and is asked
+    /// for again.
+    func changes(
+        _ calls: [ZoneChangesCall]
+    ) async throws(CKError) -> [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] {
+        let answer = try await read("changes/zone") { writer in
+            writer.key("zones")
+            writer.array { writer in for call in calls { Self.write(call, to: &writer) } }
+        }
+        let members = try members("zones", of: answer)
+        guard members.count == calls.count else { throw .unreadable("zone for each one asked for") }
+        var results: [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] = []
+        let mapping = mapping
+        for (place, (call, json)) in zip(calls, members).enumerated() {
+            if let error = mapping.item(json) {
+                // The zones before it filled the answer.
+                if place > 0, error.code == .zoneBusy, error.retryAfterSeconds == 0 { continue }
+                results.append((call.zone, .failure(error)))
+            } else {
+                results.append((call.zone, .success(try page(json, of: call.zone))))
+            }
+        }
+        return results
+    }
+
+    /// One page of one zone's changes, a smaller one where the server's would be too long.
+    func zoneChanges(_ call: ZoneChangesCall) async throws(CKError) -> ZoneChangesPage {
+        var call = call
+        while true {
+            switch try await changes([call]).first?.page {
+            case .success(let page)?: return page
+            case .failure(let error)?:
+                guard let limit = call.smallerLimit(after: error) else { throw error }
+                call.limit = limit
+            case nil: throw .unreadable("zone")
+            }
+        }
+    }
+
+    private static func write(_ call: ZoneChangesCall, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("zoneID")
+        writer.zoneID(of: call.zone)
+        if let token = call.token { writer.member("syncToken", token.value) }
+        if let limit = call.limit { writer.member("resultsLimit", integer: Int64(limit)) }
+        writer.desiredKeys(call.desiredKeys)
+        writer.endObject()
+    }
+
+    private func page(_ json: JSONValue, of zone: CKRecordZone.ID) throws(CKError) -> ZoneChangesPage {
+        guard let token = json["syncToken"]?.string else { throw .unreadable("syncToken") }
+        let (reader, mapping) = (RecordReader(zone: zone), mapping)
+        let records = try members("records", of: json)
+        var changes: [ZoneChange] = []
+        changes.reserveCapacity(records.count)
+        for record in records {
+            let id = try reader.recordID(record)
+            if record["deleted"] == .bool(true) {
+                // The server keeps no type of what is gone.
+                changes.append(.deleted(id, record["recordType"]?.string ?? ""))
+            } else {
+                changes.append(.changed(id, reader.result(record, mapping)))
+            }
+        }
+        return ZoneChangesPage(
+            changes: changes, token: CKServerChangeToken(token), hasMore: json["moreComing"] == .bool(true))
+    }
+
+    /// One page of the zones that changed.
+    func databaseChanges(
+        since token: CKServerChangeToken?, limit: Int?
+    ) async throws(CKError) -> DatabaseChangesPage {
+        let answer = try await read("changes/database") { writer in
+            if let token { writer.member("syncToken", token.value) }
+            if let limit { writer.member("resultsLimit", integer: Int64(limit)) }
+        }
+        guard let token = answer["syncToken"]?.string else { throw .unreadable("syncToken") }
+        var zones: [(id: CKRecordZone.ID, isDeleted: Bool)] = []
+        for json in try members("zones", of: answer) {
+            guard let id = json["zoneID"].flatMap(RecordReader.zoneID) else { throw .unreadable("zoneID") }
+            zones.append((id, json["deleted"] == .bool(true)))
+        }
+        return DatabaseChangesPage(
+            zones: zones, token: CKServerChangeToken(token), hasMore: answer["moreComing"] == .bool(true))
+    }
+}

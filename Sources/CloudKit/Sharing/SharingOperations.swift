@@ -1,0 +1,214 @@
+public import Foundation
+
+// The server does not have sharing yet: everything here fails with `serverRejectedRequest`, which says so.
+extension CKContainer {
+    private static var refusal: CKError { .notBuilt("sharing") }
+
+    /// What a share's URL leads to.
+    public func shareMetadata(for url: URL) async throws -> CKShare.Metadata { throw Self.refusal }
+
+    /// What a share's URL leads to.
+    @preconcurrency
+    public func fetchShareMetadata(
+        with url: URL, completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareMetadata(for: url) }) { completionHandler(try? $0.get(), $0.failure) }
+    }
+
+    /// What several shares' URLs lead to.
+    public func shareMetadatas(for urls: [URL]) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
+        throw Self.refusal
+    }
+
+    /// What several shares' URLs lead to.
+    @preconcurrency
+    public func fetchShareMetadatas(
+        for urls: [URL],
+        completionHandler: @escaping @Sendable (Result<[URL: Result<CKShare.Metadata, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareMetadatas(for: urls) }, completionHandler)
+    }
+
+    /// Accepts a share.
+    @discardableResult
+    public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare { throw Self.refusal }
+
+    /// Accepts a share.
+    @preconcurrency
+    public func accept(
+        _ metadata: CKShare.Metadata, completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.accept(metadata) }) { completionHandler(try? $0.get(), $0.failure) }
+    }
+
+    /// Accepts several shares.
+    @discardableResult
+    public func accept(
+        _ metadatas: [CKShare.Metadata]
+    ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
+        throw Self.refusal
+    }
+
+    /// Accepts several shares.
+    @preconcurrency
+    public func accept(
+        _ metadatas: [CKShare.Metadata],
+        completionHandler:
+            @escaping @Sendable (Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.accept(metadatas) }, completionHandler)
+    }
+
+    // MARK: Participants
+
+    /// A user as a participant, by address.
+    public func shareParticipant(forEmailAddress emailAddress: String) async throws -> CKShare.Participant {
+        throw Self.refusal
+    }
+
+    /// A user as a participant, by telephone number.
+    public func shareParticipant(forPhoneNumber phoneNumber: String) async throws -> CKShare.Participant {
+        throw Self.refusal
+    }
+
+    /// A user as a participant, by record ID.
+    public func shareParticipant(forUserRecordID userRecordID: CKRecord.ID) async throws -> CKShare.Participant {
+        throw Self.refusal
+    }
+
+    /// A user as a participant, by address.
+    @preconcurrency
+    public func fetchShareParticipant(
+        withEmailAddress emailAddress: String,
+        completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipant(forEmailAddress: emailAddress) }) {
+            completionHandler(try? $0.get(), $0.failure)
+        }
+    }
+
+    /// A user as a participant, by telephone number.
+    @preconcurrency
+    public func fetchShareParticipant(
+        withPhoneNumber phoneNumber: String,
+        completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipant(forPhoneNumber: phoneNumber) }) {
+            completionHandler(try? $0.get(), $0.failure)
+        }
+    }
+
+    /// A user as a participant, by record ID.
+    @preconcurrency
+    public func fetchShareParticipant(
+        withUserRecordID userRecordID: CKRecord.ID,
+        completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipant(forUserRecordID: userRecordID) }) {
+            completionHandler(try? $0.get(), $0.failure)
+        }
+    }
+
+    /// Users as participants, by address.
+    public func shareParticipants(
+        forEmailAddresses emailAddresses: [String]
+    ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+        throw Self.refusal
+    }
+
+    /// Users as participants, by telephone number.
+    public func shareParticipants(
+        forPhoneNumbers phoneNumbers: [String]
+    ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+        throw Self.refusal
+    }
+
+    /// Users as participants, by record ID.
+    public func shareParticipants(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID]
+    ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
+        throw Self.refusal
+    }
+}
+
+/// Fetches what a share's URL leads to. The server does not have sharing yet: it ends with `serverRejectedRequest`.
+public class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
+    /// The shares' URLs.
+    @CKGuarded public var shareURLs: [URL]? = nil
+    /// Whether the shared record comes with it.
+    @CKGuarded public var shouldFetchRootRecord = false
+    /// The fields of that record; nil for all.
+    @CKGuarded public var rootRecordDesiredKeys: [CKRecord.FieldKey]? = nil
+    /// Called for each URL.
+    @preconcurrency @CKGuarded
+    public var perShareMetadataResultBlock: (@Sendable (URL, Result<CKShare.Metadata, any Error>) -> Void)? = nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded
+    public var fetchShareMetadataResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation for these URLs.
+    public convenience init(shareURLs: [URL]) {
+        self.init()
+        self.shareURLs = shareURLs
+    }
+
+    override func execute() async {
+        let error = refusal(of: "sharing")
+        await Callbacks.run { [self] in fetchShareMetadataResultBlock?(.failure(error)) }
+    }
+}
+
+/// Accepts shares. The server does not have sharing yet: it ends with `serverRejectedRequest`.
+public class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
+    /// The shares.
+    @CKGuarded public var shareMetadatas: [CKShare.Metadata]? = nil
+    /// Called for each share.
+    @preconcurrency @CKGuarded
+    public var perShareResultBlock: (@Sendable (CKShare.Metadata, Result<CKShare, any Error>) -> Void)? = nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded public var acceptSharesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that accepts these shares.
+    public convenience init(shareMetadatas: [CKShare.Metadata]) {
+        self.init()
+        self.shareMetadatas = shareMetadatas
+    }
+
+    override func execute() async {
+        let error = refusal(of: "sharing")
+        await Callbacks.run { [self] in acceptSharesResultBlock?(.failure(error)) }
+    }
+}
+
+/// Fetches users as participants of shares. The server does not have sharing yet: it ends with `serverRejectedRequest`.
+public class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
+    /// Who is looked for.
+    @CKGuarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]? = nil
+    /// Called for each.
+    @preconcurrency @CKGuarded
+    public var perShareParticipantResultBlock:
+        (@Sendable (CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)? = nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded
+    public var fetchShareParticipantsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that looks for these users.
+    public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
+        self.init()
+        self.userIdentityLookupInfos = userIdentityLookupInfos
+    }
+
+    override func execute() async {
+        let error = refusal(of: "sharing")
+        await Callbacks.run { [self] in fetchShareParticipantsResultBlock?(.failure(error)) }
+    }
+}

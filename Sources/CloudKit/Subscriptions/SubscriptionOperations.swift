@@ -1,0 +1,201 @@
+import Foundation
+
+// The server does not have subscriptions yet: everything here fails with `serverRejectedRequest`, which says so.
+extension CKDatabase {
+    private static var refusal: CKError { .notBuilt("subscriptions") }
+
+    /// A subscription.
+    public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
+        throw Self.refusal
+    }
+
+    /// Subscriptions by their IDs, each with its subscription or error.
+    public func subscriptions(
+        for ids: [CKSubscription.ID]
+    ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
+        throw Self.refusal
+    }
+
+    /// All subscriptions of the database.
+    public func allSubscriptions() async throws -> [CKSubscription] { throw Self.refusal }
+
+    /// Saves a subscription.
+    @discardableResult
+    public func save(_ subscription: CKSubscription) async throws -> CKSubscription { throw Self.refusal }
+
+    /// Deletes a subscription.
+    @discardableResult
+    public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
+        throw Self.refusal
+    }
+
+    /// Saves and deletes subscriptions.
+    @discardableResult
+    public func modifySubscriptions(
+        saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID]
+    ) async throws -> (
+        saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
+        deleteResults: [CKSubscription.ID: Result<Void, any Error>]
+    ) {
+        throw Self.refusal
+    }
+
+    // MARK: Completion handlers
+
+    /// Saves a subscription.
+    @preconcurrency
+    public func save(
+        _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.save(subscription) }) { completionHandler(try? $0.get(), $0.failure) }
+    }
+
+    /// Fetches a subscription.
+    @preconcurrency
+    public func fetch(
+        withSubscriptionID subscriptionID: CKSubscription.ID,
+        completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.subscription(for: subscriptionID) }) {
+            completionHandler(try? $0.get(), $0.failure)
+        }
+    }
+
+    /// Fetches subscriptions by their IDs.
+    @preconcurrency
+    public func fetch(
+        withSubscriptionIDs subscriptionIDs: [CKSubscription.ID],
+        completionHandler:
+            @escaping @Sendable (Result<[CKSubscription.ID: Result<CKSubscription, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.subscriptions(for: subscriptionIDs) }, completionHandler)
+    }
+
+    /// Fetches all subscriptions of the database.
+    @preconcurrency
+    public func fetchAllSubscriptions(
+        completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.allSubscriptions() }) { completionHandler(try? $0.get(), $0.failure) }
+    }
+
+    /// Deletes a subscription.
+    @preconcurrency
+    public func delete(
+        withSubscriptionID subscriptionID: CKSubscription.ID,
+        completionHandler: @escaping @Sendable (CKSubscription.ID?, (any Error)?) -> Void
+    ) {
+        Callbacks.complete({ try await self.deleteSubscription(withID: subscriptionID) }) {
+            completionHandler(try? $0.get(), $0.failure)
+        }
+    }
+
+    /// Saves and deletes subscriptions.
+    @preconcurrency
+    public func modifySubscriptions(
+        saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID],
+        completionHandler:
+            @escaping @Sendable (
+                Result<
+                    (
+                        saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
+                        deleteResults: [CKSubscription.ID: Result<Void, any Error>]
+                    ), any Error
+                >
+            ) -> Void
+    ) {
+        Callbacks.complete(
+            {
+                try await self.modifySubscriptions(saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
+            }, completionHandler)
+    }
+}
+
+/// Saves and deletes subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
+public class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The subscriptions to save.
+    @CKGuarded public var subscriptionsToSave: [CKSubscription]? = nil
+    /// The subscriptions to delete.
+    @CKGuarded public var subscriptionIDsToDelete: [CKSubscription.ID]? = nil
+    /// Called for each subscription to save.
+    @preconcurrency @CKGuarded
+    public var perSubscriptionSaveBlock: (@Sendable (CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? =
+        nil
+    /// Called for each subscription to delete.
+    @preconcurrency @CKGuarded
+    public var perSubscriptionDeleteBlock: (@Sendable (CKSubscription.ID, Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded
+    public var modifySubscriptionsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end; the older form of `modifySubscriptionsResultBlock`.
+    @preconcurrency @CKGuarded
+    public var modifySubscriptionsCompletionBlock:
+        (@Sendable ([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that saves and deletes.
+    public convenience init(
+        subscriptionsToSave: [CKSubscription]? = nil, subscriptionIDsToDelete: [CKSubscription.ID]? = nil
+    ) {
+        self.init()
+        self.subscriptionsToSave = subscriptionsToSave
+        self.subscriptionIDsToDelete = subscriptionIDsToDelete
+    }
+
+    override func execute() async {
+        let error = refusal(of: "subscriptions")
+        await Callbacks.run { [self] in
+            modifySubscriptionsResultBlock?(.failure(error))
+            modifySubscriptionsCompletionBlock?(nil, nil, error)
+        }
+    }
+}
+
+/// Fetches subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
+public class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The subscriptions to fetch; nil for all.
+    @CKGuarded public var subscriptionIDs: [CKSubscription.ID]? = nil
+    /// Called for each subscription.
+    @preconcurrency @CKGuarded
+    public var perSubscriptionResultBlock: (@Sendable (CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? =
+        nil
+    /// Called once, at the end.
+    @preconcurrency @CKGuarded
+    public var fetchSubscriptionsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called once, at the end; the older form of `fetchSubscriptionsResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchSubscriptionCompletionBlock:
+        (@Sendable ([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)? = nil
+
+    /// An operation with nothing to do yet.
+    public override init() { super.init() }
+
+    /// An operation that fetches these subscriptions.
+    public convenience init(subscriptionIDs: [CKSubscription.ID]) {
+        self.init()
+        self.subscriptionIDs = subscriptionIDs
+    }
+
+    /// An operation that fetches all subscriptions of the database.
+    public class func fetchAllSubscriptionsOperation() -> Self {
+        guard let operation = CKFetchSubscriptionsOperation() as? Self else {
+            preconditionFailure("a subclass of CKFetchSubscriptionsOperation has to make this operation itself")
+        }
+        return operation
+    }
+
+    override func execute() async {
+        let error = refusal(of: "subscriptions")
+        await Callbacks.run { [self] in
+            fetchSubscriptionsResultBlock?(.failure(error))
+            fetchSubscriptionCompletionBlock?(nil, error)
+        }
+    }
+}
+
+extension CKOperation {
+    /// What an operation ends with that the server has nothing for.
+    func refusal(of what: String) -> CKError { isCancelled ? ErrorMapping.cancelled : .notBuilt(what) }
+}

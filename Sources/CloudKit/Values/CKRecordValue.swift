@@ -1,0 +1,159 @@
+public import CoreLocation
+public import Foundation
+import UbiquitousKeyValueStore
+
+/// What a field of a record can hold: text, a number, a date, bytes, a place, a reference, an asset, or a list of one
+/// of these.
+///
+/// The set is closed: a type of yours that conforms is not stored, and a save that meets it fails.
+public protocol CKRecordValueProtocol {}
+
+/// The values of a record as Objective-C has them. On Linux they are the same as Swift's.
+public typealias __CKRecordObjCValue = CKRecordValueProtocol
+/// A value of a record.
+public typealias CKRecordValue = __CKRecordObjCValue
+
+extension String: CKRecordValueProtocol {}
+extension Date: CKRecordValueProtocol {}
+extension Data: CKRecordValueProtocol {}
+extension Bool: CKRecordValueProtocol {}
+extension Double: CKRecordValueProtocol {}
+extension Float: CKRecordValueProtocol {}
+extension Int: CKRecordValueProtocol {}
+extension Int8: CKRecordValueProtocol {}
+extension Int16: CKRecordValueProtocol {}
+extension Int32: CKRecordValueProtocol {}
+extension Int64: CKRecordValueProtocol {}
+extension UInt: CKRecordValueProtocol {}
+extension UInt8: CKRecordValueProtocol {}
+extension UInt16: CKRecordValueProtocol {}
+extension UInt32: CKRecordValueProtocol {}
+extension UInt64: CKRecordValueProtocol {}
+extension Array: CKRecordValueProtocol where Element: CKRecordValueProtocol {}
+extension NSString: CKRecordValueProtocol {}
+extension NSDate: CKRecordValueProtocol {}
+extension NSData: CKRecordValueProtocol {}
+extension NSNumber: CKRecordValueProtocol {}
+extension NSArray: CKRecordValueProtocol {}
+extension CKAsset: CKRecordValueProtocol {}
+extension CKReference: CKRecordValueProtocol {}
+extension CLLocation: CKRecordValueProtocol {}
+
+/// What holds values under keys: a record, and its encrypted values.
+public protocol CKRecordKeyValueSetting: NSObjectProtocol {
+    /// The value of a key; nil where there is none.
+    func object(forKey key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)?
+    /// Sets the value of a key; nil removes it.
+    func setObject(_ object: (any __CKRecordObjCValue)?, forKey key: CKRecord.FieldKey)
+    /// The value of a key; nil where there is none, and setting nil removes it.
+    subscript(key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? { get set }
+    /// The value of a key as one type; nil where there is none or it is of another type.
+    subscript<T: CKRecordValueProtocol>(key: CKRecord.FieldKey) -> T? { get set }
+    /// The keys that have a value, sorted.
+    func allKeys() -> [CKRecord.FieldKey]
+    /// The keys that were set or removed since the record was fetched or saved, sorted.
+    func changedKeys() -> [CKRecord.FieldKey]
+}
+
+/// Goes over the values of a record, sorted by key.
+public struct CKRecordKeyValueIterator: IteratorProtocol {
+    /// A key and its value.
+    public typealias Element = (CKRecord.FieldKey, any CKRecordValueProtocol)
+
+    private var rest: ArraySlice<Element>
+
+    init(_ elements: [Element]) { rest = elements[...] }
+
+    /// The next key and value; nil after the last.
+    public mutating func next() -> (CKRecord.FieldKey, any CKRecordValueProtocol)? { rest.popFirst() }
+}
+
+/// A file that belongs to a record: its bytes are kept apart from the record's other values.
+///
+/// Immutable. The file's name is not kept. A field set to nil gives its asset up.
+/// The server does not have assets yet: saving a record that holds one fails with `CKError.serverRejectedRequest`.
+public final class CKAsset: NSObject, Sendable {
+    /// Where the file lies on this machine; nil where its bytes were not fetched.
+    public let fileURL: URL?
+
+    /// An asset of a local file. The file is read when the record is saved, and may go once the save has ended.
+    public init(fileURL: URL) { self.fileURL = fileURL }
+
+    /// An asset of which this machine has no copy.
+    init(unfetched: Void) { fileURL = nil }
+
+    public override var description: String { "<CKAsset: \(fileURL?.path ?? "not fetched")>" }
+}
+
+/// A type whose values a record takes. Asked by conformance and not by casts, because casts on Linux bridge: an
+/// NSNumber of 3.0 is an Int to them, and an Int an NSNumber.
+protocol RecordValueSource {
+    /// The form in which a record keeps it.
+    var recordValue: RecordValue { get }
+}
+
+extension String: RecordValueSource {
+    var recordValue: RecordValue { .string(self) }
+}
+extension Date: RecordValueSource {
+    var recordValue: RecordValue { .date(self) }
+}
+extension Data: RecordValueSource {
+    var recordValue: RecordValue { .data(self) }
+}
+extension Bool: RecordValueSource {
+    var recordValue: RecordValue { .int64(self ? 1 : 0) }
+}
+extension Double: RecordValueSource {
+    var recordValue: RecordValue { .double(self) }
+}
+extension Float: RecordValueSource {
+    var recordValue: RecordValue { .double(Double(self)) }
+}
+extension RecordValueSource where Self: FixedWidthInteger {
+    var recordValue: RecordValue { RecordValue(integer: self) }
+}
+extension Int: RecordValueSource {}
+extension Int8: RecordValueSource {}
+extension Int16: RecordValueSource {}
+extension Int32: RecordValueSource {}
+extension Int64: RecordValueSource {}
+extension UInt: RecordValueSource {}
+extension UInt8: RecordValueSource {}
+extension UInt16: RecordValueSource {}
+extension UInt32: RecordValueSource {}
+extension UInt64: RecordValueSource {}
+extension Array: RecordValueSource where Element: CKRecordValueProtocol {
+    var recordValue: RecordValue { RecordValue(list: self) }
+}
+extension NSString: RecordValueSource {
+    var recordValue: RecordValue { .string(String(self)) }
+}
+extension NSDate: RecordValueSource {
+    var recordValue: RecordValue { .date(self as Date) }
+}
+extension NSData: RecordValueSource {
+    var recordValue: RecordValue { .data(self as Data) }
+}
+extension NSArray: RecordValueSource {
+    var recordValue: RecordValue { RecordValue(list: PlistContainer.members(of: self)) }
+}
+extension NSNumber: RecordValueSource {
+    /// A double where it was made of one, else an integer.
+    var recordValue: RecordValue {
+        switch UInt8(bitPattern: objCType.pointee) {
+        case UInt8(ascii: "d"), UInt8(ascii: "f"): .double(doubleValue)
+        case UInt8(ascii: "Q"), UInt8(ascii: "L"): RecordValue(integer: uint64Value)
+        default: .int64(int64Value)
+        }
+    }
+}
+extension CKAsset: RecordValueSource {
+    var recordValue: RecordValue { .asset(self) }
+}
+extension CKReference: RecordValueSource {
+    var recordValue: RecordValue { .reference(self) }
+}
+extension CLLocation: RecordValueSource {
+    var recordValue: RecordValue { .location(self) }
+}

@@ -1,0 +1,144 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+package import RecordModel
+
+/// What keeps a program from asking a cluster at all: a configuration, a file or a key that cannot be used.
+///
+/// Nothing was sent, so a retry helps only after what the message names was mended. No secret stands in it.
+package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was wrong, where, and what to do.
+    package var message: String
+
+    /// What it is about.
+    package var subject: Subject
+
+    /// What of a configuration cannot be used.
+    package enum Subject: Hashable, Sendable {
+        /// A setting, or a file or key that one names.
+        case configuration
+        /// The file of the user's session: nobody is signed in.
+        case session
+    }
+
+    package init(_ message: String, about subject: Subject = .configuration) {
+        self.message = message
+        self.subject = subject
+    }
+
+    package var description: String { message }
+}
+
+/// A node's answer that the request as a whole failed.
+package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
+    /// HTTP's.
+    package var status: Int
+    /// The server's code, such as `THROTTLED`; empty where the answer is none of a node.
+    package var code: String
+    /// What was wrong, where, and what to do.
+    package var reason: String
+    /// When a retry may help, in seconds from now; nil where none does.
+    package var retryAfterSeconds: Double?
+    /// The request's, in the logs of the nodes.
+    package var uuid: String?
+    /// Where to sign in, with `AUTHENTICATION_REQUIRED`.
+    package var redirectURL: String?
+    /// The whole body; null where it is not JSON. An atomic batch has its `records` in it.
+    package var json: JSONValue
+
+    /// What an answer says that is not a success.
+    package init(_ response: ServiceResponse) {
+        status = response.status
+        json = (try? response.parsed()) ?? .null
+        code = json["serverErrorCode"]?.string ?? ""
+        reason =
+            json["reason"]?.string
+            ?? "HTTP status \(response.status), without a reason. Is this a Zonekeeper node?"
+        retryAfterSeconds = response.retryAfterSeconds
+        uuid = json["uuid"]?.string
+        redirectURL = json["redirectURL"]?.string
+    }
+
+    /// Whether the session's token is not one that the server takes.
+    package var isSignedOut: Bool { status == 421 || code == "AUTHENTICATION_REQUIRED" }
+
+    package var description: String { code.isEmpty ? reason : "\(code): \(reason)" }
+}
+
+/// No node could be asked, or none answered.
+package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
+    /// What happened at each URL that was tried, in order; never empty.
+    package var problems: [(url: String, text: String)]
+    /// Whether nothing was sent anywhere, because nobody listens.
+    package var isRefused: Bool
+    /// Whether a request went out at all, to a node that did not answer it.
+    package var wasSent = false
+    /// Whether a node may have done what was asked. Else a retry is safe.
+    package var isOutcomeUnknown: Bool
+
+    /// Takes over how far an earlier attempt of the same request came.
+    mutating func note(_ earlier: ServiceUnreachable?) {
+        guard let earlier else { return }
+        wasSent = wasSent || earlier.wasSent
+        isRefused = isRefused && earlier.isRefused
+    }
+
+    package var description: String {
+        // The same problem everywhere is said once.
+        (Set(problems.map(\.text)).count == 1
+            ? problems.map(\.url).joined(separator: ", ") + ": \(problems[0].text)"
+            : problems.map { "\($0.url): \($0.text)" }.joined(separator: "; "))
+            + (isOutcomeUnknown ? ". The outcome is unknown: look before you repeat it" : "")
+    }
+}
+
+/// Why an attempt got no answer.
+struct ConnectionProblem {
+    var text: String
+    var isBeforeSending: Bool
+    var isRefused = false
+
+    init(_ error: any Error) {
+        switch error {
+        case let error as NIOConnectionError:
+            isRefused = !error.connectionErrors.isEmpty || error.dnsAError == nil && error.dnsAAAAError == nil
+            text = isRefused ? "cannot connect: no node listens there" : "cannot connect: the host is not known"
+            isBeforeSending = true
+        case let error as HTTPClientError where error == .connectTimeout:
+            text = "cannot connect: no answer in time"
+            isBeforeSending = true
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            text = "its certificate does not name this host: use the host that the certificate names, or issue it anew"
+            isBeforeSending = true
+        case _ where Self.isOfHandshake(error):
+            text =
+                "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+                ? "its certificate is not trusted: name the authority that signed it with --ca"
+                : "the TLS handshake failed: \(error)"
+            isBeforeSending = true
+        case let error as IOError where error.errnoCode == ECONNREFUSED:
+            (text, isBeforeSending, isRefused) = ("cannot connect: no node listens there", true, true)
+        case let error as HTTPClientError where error == .invalidURL || error == .emptyHost || error == .emptyScheme:
+            text = "is no URL such as https://127.0.0.1:24000"
+            isBeforeSending = true
+        case is TimeIsUp:
+            (text, isBeforeSending) = ("no answer in time", false)
+        case let error as HTTPClientError where error == .deadlineExceeded:
+            (text, isBeforeSending) = ("no answer in time", false)
+        case let error as ServiceClientError:
+            text = error.message
+            isBeforeSending = true
+        default:
+            text = "no answer: \(error)"
+            isBeforeSending = false
+        }
+    }
+    /// Whether TLS failed before a byte of the request was sent; it may fail later too, and then nobody knows what was
+    /// done.
+    private static func isOfHandshake(_ error: any Error) -> Bool {
+        if case .handshakeFailed? = error as? NIOSSLError { return true }
+        return error is NIOSSLExtraError || "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+    }
+}

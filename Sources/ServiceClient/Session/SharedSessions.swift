@@ -1,0 +1,109 @@
+import AsyncHTTPClient
+import Foundation
+import Synchronization
+
+extension ServiceSession {
+    /// The session of a configuration's account: the same one for as long as anybody holds it, whatever else differs.
+    ///
+    /// What a session knows beside its token is asked for again when it is made anew; see `WebAuthTokens` for the
+    /// token.
+    /// - Throws: if the configuration, or the authority's file, cannot be used.
+    package static func of(_ configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
+        try of(checked: configuration.checked())
+    }
+
+    /// The same for a configuration whose URLs have their usual form.
+    static func of(checked configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
+        let identity = configuration.identity
+        return try sessions.withLock { sessions throws(ServiceClientError) in
+            if let known = sessions.object(of: identity) { return known }
+            let session = try ServiceSession(configuration)
+            sessions.set(session, for: identity)
+            return session
+        }
+    }
+
+    /// The session of the configuration in force, which holds it.
+    /// - Throws: an error that says what of it is missing or wrong.
+    package static func current() throws(ServiceClientError) -> ServiceSession {
+        try ServiceAccount.inForce().session()
+    }
+
+    private static let sessions = Mutex(WeakRegistry<ZonekeeperConfiguration.Identity, ServiceSession>())
+}
+
+/// Clients by the authority that they trust; connections are shared by all sessions of a process, and close by
+/// themselves when they are idle.
+enum HTTPClients {
+    private struct Kind: Hashable {
+        var authority: String?
+        var silenceSeconds: Int64
+    }
+
+    private static let clients = Mutex<[Kind: HTTPClient]>([:])
+
+    static func shared(authority: String?, silenceSeconds: Int64) throws(ServiceClientError) -> HTTPClient {
+        let kind = Kind(authority: authority, silenceSeconds: silenceSeconds)
+        return try clients.withLock { clients throws(ServiceClientError) in
+            if let known = clients[kind] { return known }
+            let client = try ServiceClient.http(authority: authority, silenceSeconds: silenceSeconds)
+            clients[kind] = client
+            return client
+        }
+    }
+}
+
+/// Objects by a key, for as long as somebody else holds them.
+struct WeakRegistry<Key: Hashable, Object: AnyObject> {
+    private struct Entry {
+        weak var object: Object?
+    }
+
+    private var entries: [Key: Entry] = [:]
+    private var sweepCount = Self.sweepCountMin
+    private static var sweepCountMin: Int { 64 }
+
+    init() {}
+
+    /// How many entries there are, those of objects that are gone among them until the next sweep.
+    var count: Int { entries.count }
+
+    /// The object of a key; nil where there was none, or nobody holds it any more.
+    func object(of key: Key) -> Object? { entries[key]?.object }
+
+    /// Notes an object. Once in a while what is gone is swept out, so that the entries are at most twice as many as
+    /// there were objects at some moment.
+    mutating func set(_ object: Object, for key: Key) {
+        if entries.count >= sweepCount {
+            entries = entries.filter { $0.value.object != nil }
+            sweepCount = max(entries.count * 2, Self.sweepCountMin)
+        }
+        entries[key] = Entry(object: object)
+    }
+}
+
+/// What goes wrong without any call failing: said on standard error, each text once in a process.
+package enum Warnings {
+    private struct State {
+        var said: Set<String> = []
+        var listener: (@Sendable (String) -> Void)?
+    }
+
+    private static let state = Mutex(State())
+    /// So that texts that are all different fill no memory.
+    private static let textsMax = 256
+
+    /// Says a text that has no secret in it: what is wrong, where, and what to do.
+    package static func say(_ text: String) {
+        let listener = state.withLock { state -> (@Sendable (String) -> Void)? in
+            if let listener = state.listener { return listener }
+            guard state.said.count < textsMax, state.said.insert(text).inserted else { return { _ in } }
+            return nil
+        }
+        if let listener { return listener(text) }
+        FileHandle.standardError.write(Data("zonekeeper: warning: \(text)\n".utf8))
+    }
+
+    /// Hands all texts to a listener instead, or to standard error again.
+    static func redirect(to listener: (@Sendable (String) -> Void)?) { state.withLock { $0.listener = listener } }
+}

@@ -1,0 +1,285 @@
+import Dispatch
+import Synchronization
+
+// The requests to the server, and the question which user the session belongs to.
+extension PreferenceEngine {
+    /// Switches to another session, or to none (nil), or to another app's preferences.
+    package func use(_ service: (any PreferenceService)?, at place: PreferencePlace) {
+        let epoch = state.withLock { state in
+            state.epoch += 1
+            state.service = service
+            state.isConfirmed = false
+            (state.uploadProblem, state.fetchProblem) = (nil, nil)
+            return state.epoch
+        }
+        if service == nil {
+            failWaiters(PreferenceEngineProblem.notSignedIn("the user has signed out")) { _ in true }
+        }
+        changeAccount(to: service.flatMap { place.rememberedAccount(of: $0.name) }, place: place, epoch: epoch)
+        resolveAccount()
+    }
+
+    func upload(_ batch: PreferenceBatch, _ link: PreferenceLink) {
+        inBackground { [self] in
+            var answer = PreferenceUploadAnswer.unknown(retryAfterMilliseconds: nil)
+            if await isConfirmed(link) {
+                do throws(PreferenceServiceProblem) {
+                    answer = try await link.service.set(batch, of: link.account, device: link.device)
+                    note(upload: nil)
+                } catch {
+                    // A batch that is not accepted as it is must not hold up the others.
+                    let isRejected = if case .rejected = error { true } else { false }
+                    answer = isRejected ? .forgotten : .unknown(retryAfterMilliseconds: error.retryAfterMilliseconds)
+                    unconfirm(link, after: error)
+                    note(upload: error)
+                }
+            }
+            await process(.uploadAnswered(batch.id, answer))
+        }
+    }
+
+    func fetch(_ ticket: PreferenceTicket, _ link: PreferenceLink) {
+        inBackground { [self] in
+            guard await isConfirmed(link) else {
+                return await process(.fetchFailed(ticket, retryAfterMilliseconds: nil))
+            }
+            do throws(PreferenceServiceProblem) {
+                let page = try await link.service.changes(since: ticket.since, of: link.account)
+                note(fetch: nil)
+                await process(.pageArrived(ticket, page))
+            } catch .tokenExpired {
+                await process(.tokenExpired(ticket))
+            } catch {
+                unconfirm(link, after: error)
+                note(fetch: error)
+                await process(.fetchFailed(ticket, retryAfterMilliseconds: error.retryAfterMilliseconds))
+            }
+        }
+    }
+
+    private func inBackground(_ body: @escaping @Sendable () async -> Void) {
+        work.begin()
+        Task { [work] in
+            await body()
+            work.end()
+        }
+    }
+
+    /// A refused session may belong to another user when it is accepted again, so the server is asked first.
+    private func unconfirm(_ link: PreferenceLink, after problem: PreferenceServiceProblem) {
+        guard case .notSignedIn = problem else { return }
+        state.withLock { state in if state.epoch == link.epoch { state.isConfirmed = false } }
+    }
+
+    /// Whether the session belongs to the account. The server is asked once a session; if it names another user, the
+    /// engine switches to that user's copy.
+    private func isConfirmed(_ link: PreferenceLink) async -> Bool {
+        let (isPresent, isKnown) = state.withLock { state in
+            (state.epoch == link.epoch && state.core.account == link.account, state.isConfirmed)
+        }
+        if !isPresent || isKnown { return isPresent }
+        do throws(PreferenceServiceProblem) {
+            let user = try await link.service.account()
+            await switchAccount(to: user, of: link.service.name, place: link.place, epoch: link.epoch)
+            return user == link.account && state.withLock { $0.epoch == link.epoch }
+        } catch {
+            note(fetch: error)
+            return false
+        }
+    }
+
+    /// Notes the outcome of an upload for the status and for waiting callers.
+    private func note(upload problem: PreferenceServiceProblem?) {
+        state.withLock { $0.uploadProblem = problem?.description }
+        failWaiters(after: problem)
+    }
+
+    /// Notes the outcome of any other request.
+    private func note(fetch problem: PreferenceServiceProblem?) {
+        state.withLock { $0.fetchProblem = problem?.description }
+        failWaiters(after: problem)
+    }
+
+    /// While the server is unavailable, callers learn it when nothing moves any more (`failStalledWaiters`): an attempt
+    /// that began before their request says nothing about it.
+    private func failWaiters(after problem: PreferenceServiceProblem?) {
+        switch problem {
+        case nil, .tokenExpired, .unavailable: return
+        case .notSignedIn(let reason):
+            failWaiters(PreferenceEngineProblem.notSignedIn(reason)) { $0.goal == .settled }
+        case .rejected(let reason): failWaiters(PreferenceEngineProblem.unavailable(reason), where: \.awaitsSettling)
+        }
+    }
+
+    // MARK: The watch
+
+    /// The result of one turn of the watch.
+    enum WatchOutcome {
+        /// A connection ended.
+        case again
+        /// There is no session, or no position in the feed yet. `watchEvent` is signalled when that may have changed.
+        case nothing
+        /// The engine was closed.
+        case closed
+    }
+
+    /// Follows the feed over one connection, and then waits as long as `backoff` says.
+    func watchOnce(_ backoff: inout WatchBackoff) async -> WatchOutcome {
+        let (link, ticket, isClosed) = state.withLock { state in
+            (state.isConfirmed ? state.link : nil, state.core.watchTicket, state.isClosed)
+        }
+        if isClosed { return .closed }
+        guard let link, let ticket, let token = ticket.since else { return .nothing }
+        let pages = Mutex(0)
+        var requested: Int64?
+        state.withLock { $0.isWatching = true }
+        do throws(PreferenceServiceProblem) {
+            try await link.service.watch(since: token, of: link.account) { [weak self] since, page in
+                guard let self else { return false }
+                pages.withLock { $0 += 1 }
+                await process(.pageArrived(PreferenceTicket(account: ticket.account, since: since), page))
+                // If another process or an expired token moved the position, this connection is of no use any more.
+                return state.withLock { state in
+                    !state.isClosed && state.epoch == link.epoch && state.core.watchTicket?.since == page.token
+                }
+            }
+        } catch .tokenExpired {
+            await process(.tokenExpired(ticket))
+        } catch {
+            unconfirm(link, after: error)
+            requested = error.retryAfterMilliseconds ?? 5000
+        }
+        state.withLock { $0.isWatching = false }
+        let range = backoff.ended(broughtPages: pages.withLock { $0 } > 0, requested: requested)
+        if range.upperBound > 0 { await sleep(Int64.random(in: range)) }
+        if requested != nil { await process(.changesSuspected) }
+        return .again
+    }
+
+    private func sleep(_ milliseconds: Int64) async {
+        await withCheckedContinuation { continuation in
+            dependencies.clock.after(milliseconds, on: queue) { continuation.resume() }
+        }
+    }
+
+    // MARK: The account
+
+    /// The state of asking the server which user the session belongs to.
+    struct AccountInquiry {
+        /// The epoch of the service that is asked.
+        private var epoch = 0
+        /// Whether a request is under way or about to begin.
+        private(set) var isUnderWay = false
+        /// Whether a caller asked for an answer during a request. The obstacle that this request met may be gone.
+        private var isWantedAgain = false
+        private var pause: Pause?
+        private var pauses = 0
+
+        /// The pause before the next attempt.
+        struct Pause {
+            var number: Int
+            /// Whether the server asked for it.
+            var isRequestedByServer: Bool
+            var continuation: CheckedContinuation<Void, Never>
+        }
+
+        mutating func begin(epoch: Int, hasService: Bool) {
+            (self.epoch, isUnderWay, isWantedAgain) = (epoch, hasService, false)
+        }
+
+        mutating func end(epoch: Int) { if self.epoch == epoch { isUnderWay = false } }
+
+        mutating func requestAgain() { if isUnderWay { isWantedAgain = true } }
+
+        /// - Returns: the pause's number, or nil if the next attempt is to follow at once.
+        mutating func beginPause(
+            epoch: Int, isRequestedByServer: Bool, _ continuation: CheckedContinuation<Void, Never>
+        ) -> Int? {
+            if self.epoch != epoch { return nil }
+            if isWantedAgain, !isRequestedByServer {
+                isWantedAgain = false
+                return nil
+            }
+            pauses += 1
+            (isUnderWay, isWantedAgain) = (false, false)
+            pause = Pause(number: pauses, isRequestedByServer: isRequestedByServer, continuation: continuation)
+            return pauses
+        }
+
+        /// Takes the pause, if there is one and it matches.
+        mutating func endPause(where matches: (Pause) -> Bool) -> Pause? {
+            guard let ended = pause, matches(ended) else { return nil }
+            (pause, isUnderWay) = (nil, true)
+            return ended
+        }
+    }
+
+    /// Asks the server which user the session belongs to, until it answers, if this device does not know.
+    func resolveAccount() {
+        endPause { _ in true }
+        let (service, epoch) = state.withLock { state in
+            state.inquiry.begin(epoch: state.epoch, hasService: state.service != nil)
+            return (state.service, state.epoch)
+        }
+        guard let service else { return }
+        inBackground { [self] in
+            var pause = PreferenceSync.Pause.firstMilliseconds
+            while state.withLock({ $0.epoch == epoch && !$0.isConfirmed && !$0.isClosed }) {
+                let place = state.withLock { $0.place }
+                do throws(PreferenceServiceProblem) {
+                    let user = try await service.account()
+                    await switchAccount(to: user, of: service.name, place: place, epoch: epoch)
+                    note(fetch: nil)
+                } catch {
+                    note(fetch: error)
+                    await self.pause(error.retryAfterMilliseconds, or: pause, epoch)
+                    pause = min(2 * pause, PreferenceSync.Pause.lastMilliseconds)
+                }
+            }
+            state.withLock { $0.inquiry.end(epoch: epoch) }
+        }
+    }
+
+    /// A caller wants the store to be synchronized now, which needs the account.
+    func retryAccountNow() {
+        state.withLock { $0.inquiry.requestAgain() }
+        endPause { !$0.isRequestedByServer }
+    }
+
+    /// Pauses before the server is asked again. The pause does not count as work: callers do not wait for a server
+    /// that is not there.
+    private func pause(_ retryAfter: Int64?, or own: Int64, _ epoch: Int) async {
+        await withCheckedContinuation { continuation in
+            let number = state.withLock {
+                $0.inquiry.beginPause(epoch: epoch, isRequestedByServer: retryAfter != nil, continuation)
+            }
+            guard let number else { return continuation.resume() }
+            failStalledWaiters()
+            dependencies.clock.after(PreferenceSync.Pause.length(own: own, retryAfter: retryAfter), on: queue) {
+                [self] in endPause { $0.number == number }
+            }
+            work.end()
+        }
+    }
+
+    /// Ends the pause, if there is one and it matches.
+    func endPause(where matches: (AccountInquiry.Pause) -> Bool) {
+        let pause = state.withLock { state in
+            let pause = state.inquiry.endPause(where: matches)
+            if pause != nil { work.begin() }
+            return pause
+        }
+        pause?.continuation.resume()
+    }
+
+    /// The server said which user the session belongs to.
+    private func switchAccount(to user: String, of session: String, place: PreferencePlace, epoch: Int) async {
+        await onQueue { [self] in
+            changeAccount(to: user, place: place, epoch: epoch)
+            // Not before: the first change makes the folder.
+            place.remember(user, of: session)
+            state.withLock { state in if state.epoch == epoch { state.isConfirmed = true } }
+            watchEvent.signal()
+        }
+    }
+}

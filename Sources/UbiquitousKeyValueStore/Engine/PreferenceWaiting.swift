@@ -1,0 +1,162 @@
+package import Dispatch
+import Synchronization
+
+/// The callers that wait for the store to reach a state.
+struct PreferenceWaiters: Sendable {
+    enum Goal { case initialSync, settled }
+
+    struct Waiter: Sendable {
+        var id: Int
+        var goal: Goal
+        /// Whether the request to synchronize was handled. Before that, the store may look settled without being so.
+        var isArmed: Bool
+        var refusals: [PreferenceRefusal] = []
+        var continuation: CheckedContinuation<Void, any Error>
+
+        /// Whether the caller asked for a synchronization that has begun.
+        var awaitsSettling: Bool { goal == .settled && isArmed }
+
+        /// Ends the wait; the goal is reached.
+        func succeed() {
+            if goal == .settled, !refusals.isEmpty {
+                continuation.resume(throwing: PreferenceEngineProblem.refused(refusals))
+            } else {
+                continuation.resume()
+            }
+        }
+    }
+
+    private var waiters: [Waiter] = []
+    private var count = 0
+
+    var hasArmed: Bool { waiters.contains(where: \.isArmed) }
+    var awaitSettling: Bool { waiters.contains(where: \.awaitsSettling) }
+
+    mutating func nextID() -> Int {
+        count += 1
+        return count
+    }
+
+    mutating func add(_ id: Int, _ goal: Goal, _ continuation: CheckedContinuation<Void, any Error>) {
+        waiters.append(Waiter(id: id, goal: goal, isArmed: goal == .initialSync, continuation: continuation))
+    }
+
+    /// The request to synchronize is handled: from now on, a settled store is one that carried it out.
+    mutating func arm() {
+        for index in waiters.indices { waiters[index].isArmed = true }
+    }
+
+    /// Adds refusals to every waiter, and removes those whose goal is reached.
+    mutating func takeReached(
+        isSettled: Bool, isSynced: Bool, refusals: [PreferenceRefusal]
+    ) -> [Waiter] {
+        for index in waiters.indices { waiters[index].refusals += refusals }
+        return take { $0.isArmed && ($0.goal == .settled ? isSettled : isSynced) }
+    }
+
+    /// Removes the waiters that match.
+    mutating func take(where matches: (Waiter) -> Bool) -> [Waiter] {
+        let taken = waiters.filter(matches)
+        if !taken.isEmpty { waiters.removeAll(where: matches) }
+        return taken
+    }
+}
+
+/// Counts the transactions and requests under way, for tests and for a program that is about to end.
+final class WorkCounter: Sendable {
+    private let state = Mutex((count: 0, idlers: [CheckedContinuation<Void, Never>]()))
+
+    func begin() { state.withLock { $0.count += 1 } }
+
+    func end() {
+        let idlers = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.count -= 1
+            guard state.count == 0 else { return [] }
+            defer { state.idlers = [] }
+            return state.idlers
+        }
+        for idler in idlers { idler.resume() }
+    }
+
+    /// Returns when nothing is under way.
+    func idle() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if state.count > 0 { state.idlers.append(continuation) }
+                return state.count == 0
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+}
+
+/// An asynchronous event that resets itself when its one waiter has seen it.
+final class AutoResetEvent: Sendable {
+    private struct State {
+        var isSet = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Wakes the waiter; without one, the next `wait` returns at once.
+    func signal() {
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            state.isSet = state.waiter == nil
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns at the next signal; at once if there was one since the last `wait` returned.
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isSet = state.withLock { state in
+                if state.isSet {
+                    state.isSet = false
+                    return true
+                }
+                state.waiter = continuation
+                return false
+            }
+            if isSet { continuation.resume() }
+        }
+    }
+}
+
+/// How long to wait between two connections of a watch.
+struct WatchBackoff: Sendable {
+    /// Connections in a row that brought no pages.
+    private var failures = 0
+
+    /// A connection ended.
+    /// - Parameters:
+    ///   - broughtPages: whether it brought any. One that ends at once must not be opened again at once.
+    ///   - requested: the pause that the server asked for, in milliseconds.
+    /// - Returns: the bounds of the pause in milliseconds. Draw it at random, so that devices do not reconnect together.
+    mutating func ended(broughtPages: Bool, requested: Int64?) -> ClosedRange<Int64> {
+        if broughtPages { failures = 0 }
+        let own: Int64 = broughtPages ? 0 : min(60_000, 250 << Int64(min(failures, 8)))
+        if !broughtPages { failures += 1 }
+        let least = min(max(requested ?? 0, own), 86_400_000)
+        return least...(least + max(own, requested == nil ? 0 : 250) / 4)
+    }
+}
+
+/// The time, and calls at a later time.
+package protocol PreferenceClock: Sendable {
+    /// Milliseconds of a clock that does not jump.
+    var now: Int64 { get }
+    /// Calls `body` on the queue when at least so many milliseconds have passed.
+    func after(_ milliseconds: Int64, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void)
+}
+
+/// The machine's clock.
+struct SystemPreferenceClock: PreferenceClock {
+    var now: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
+
+    func after(_ milliseconds: Int64, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(milliseconds)), execute: body)
+    }
+}
