@@ -102,12 +102,6 @@ private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, 
     read(descriptor, bytes, count)
 }
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A server-to-server key as it is kept on disk: the private key as plain PEM in one file, and beside it, in a file whose
 /// name ends in `.id`, the id under which the public key is registered.
 ///
