@@ -57,6 +57,15 @@ package final class FieldVault: Sendable {
         state.withLock { $0.wrapped[container]?.last?.number }
     }
 
+    /// Whether fields are sealed by a key that this node has not heard of yet: it is a moment behind the directory.
+    package func isBehind(_ fields: Fields, of container: String) -> Bool {
+        let known = currentKey(of: container) ?? 0
+        return fields.all.contains { field in
+            guard case .sealed(let bytes) = field.value, let number = Self.split(bytes)?.number else { return false }
+            return number > known
+        }
+    }
+
     /// A new random data key, wrapped. It belongs to this container under this number and to no other.
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key, or one that does not open the keys that there are; the
     ///   reason says how to mend that.

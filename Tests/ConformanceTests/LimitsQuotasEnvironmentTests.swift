@@ -105,6 +105,31 @@ extension Conformance {
             try await space.inProduction.save("b", ["text": ["value": "x"], "other": ["value": "y"]], type: "Bare")
         }
 
+        @Test(
+            "in production stricter grants are listed as kept, and revoked where that is asked for",
+            arguments: Door.allCases)
+        func stricterGrants(door: Door) async throws {
+            let space = try await Space.own(door, schema: Schemas.standard)
+            let grants = #"GRANT WRITE TO "_creator", GRANT CREATE TO "_icloud""#
+            let text = "DEFINE SCHEMA RECORD TYPE Bare (text STRING, \(grants));"
+            let at = [("container", space.container), ("environment", "production")]
+            let record = try await space.inProduction.inPublic.save("a", type: "Bare")
+            let anonymous = space.inProduction.inPublic.anonymous
+            let kept = try await space.home.adminText("POST", "schema", at, text)
+            let revocation = kept.json["kept"]?.array?.first { $0["revokesGrant"] == true }
+            #expect(revocation?["change"]?.string == "revoke READ on Bare from _world", "\(kept)")
+            #expect(kept.json["changes"]?.array == [])
+            #expect(try await anonymous.lookup("a")["recordChangeTag"] == record["recordChangeTag"])
+            let done = try await space.home.adminText("POST", "schema", at + [("revokeGrants", "true")], text)
+            #expect(done.json["changes"]?.array?.count == 1, "\(done)")
+            let stillKept = done.json["kept"]?.array ?? []
+            #expect(!stillKept.isEmpty && stillKept.allSatisfy { $0["revokesGrant"] == nil }, "\(done)")
+            expectError(try await anonymous.lookup("a"), "ACCESS_DENIED")
+            let both = try await space.home.adminCall(
+                "POST", "schema?container=\(space.container)&additive=true&revokeGrants=true", Array(text.utf8))
+            expectFailure(both, 400, "BAD_REQUEST", "contradict")
+        }
+
         @Test("reset: development's records go, its schema becomes production's", arguments: Door.allCases)
         func reset(door: Door) async throws {
             let space = try await Space.own(door, schema: Schemas.standard)

@@ -46,6 +46,23 @@ extension Conformance {
                 "not built")
         }
 
+        @Test("after a container's first encrypted save, lookups, queries and changes through any node show it")
+        func firstEncryptedSave() async throws {
+            // Each request goes to the next of three nodes, and each container's key is made by its first save.
+            for _ in 0..<8 {
+                let space = try await Space.own(.cluster, schema: Schemas.standard).newZone()
+                let saved = try await space.save("a", ["text": ["value": "secret"]], type: "Secret")
+                #expect(saved.field("text") == "secret", "\(saved.text)")
+                for _ in 0..<3 {
+                    let read = try await space.lookup("a")
+                    #expect(read.field("text") == "secret", "\(read.text)")
+                }
+                let conflict = try await space.modify(
+                    Space.operation("update", "a", ["text": ["value": "x"]], tag: "0.0", type: "Secret"))
+                #expect(conflict["serverRecord"]?.field("text") == "secret", "\(conflict.text)")
+            }
+        }
+
         @Test(
             "encrypted fields come back in the clear, with isEncrypted",
             arguments: Door.cases(

@@ -197,6 +197,28 @@ struct SchemaPlanTests {
         #expect(SchemaPlan(from: result, to: try parse(development), mode: .additive).isEmpty)
     }
 
+    @Test("An additive plan that revokes grants makes those of the types in the text equal, and keeps the rest")
+    func revoked() throws {
+        let production = """
+            CREATE ROLE R; RECORD TYPE Old (a INT64, GRANT READ TO R);
+            RECORD TYPE T (a INT64 QUERYABLE, GRANT READ, WRITE TO "_world", GRANT CREATE TO R);
+            """
+        let wanted = "RECORD TYPE T (b INT64, GRANT READ TO \"_world\");"
+        let plan = try plan(production, wanted, mode: .additiveExceptGrants)
+        #expect(
+            plan.changes.map(\.description) == [
+                "add field T.b INT64", "revoke CREATE on T from R", "revoke WRITE on T from _world",
+            ])
+        #expect(
+            plan.kept.map(\.description) == [
+                "remove record type Old and all records of it", "remove field T.a and its value in every record",
+                "remove role R",
+            ])
+        let result = try #require(plan.applied(to: try parse(production)))
+        #expect(result.type(named: "T")?.grants == [Grant(role: "_world", permissions: .read)])
+        #expect(result.type(named: "Old")?.grants.count == 1 && result.roles == ["R"])
+    }
+
     @Test("Steps say what they do beyond the schema")
     func consequences() throws {
         let plan = try plan(

@@ -37,7 +37,8 @@ struct CommandTests {
         "What is missing or does not go together is refused before anything is sent",
         arguments: [
             ["schema", "import"], ["schema", "import", "x", "--validate", "--dry-run"],
-            ["schema", "import", "x", "--validate", "--allow-data-loss"], ["schema", "reset"],
+            ["schema", "import", "x", "--validate", "--allow-data-loss"],
+            ["schema", "import", "x", "--additive", "--revoke-grants"], ["schema", "reset"],
             ["schema", "add-index", "c", "T", "f"], ["schema", "add-index", "c", "T", "f", "FAST"],
             ["zone", "create"], ["zone", "delete"], ["record", "changes"],
             ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
@@ -66,6 +67,12 @@ struct CommandTests {
                 would add index QUERYABLE on T.f (it is built)
                 nothing was changed (--dry-run)
                 """)
+        #expect(!SchemaPlanReport(plan, isDryRun: false, showsKept: true).keepsGrants)
+        let kept = try json(
+            #"{"environment":"production","version":4,"changes":[],"#
+                + #""kept":[{"change":"revoke READ on T from _world","revokesGrant":true}]}"#)
+        #expect(SchemaPlanReport(kept, isDryRun: false, showsKept: true).keepsGrants)
+        #expect(!SchemaPlanReport(kept, isDryRun: false).keepsGrants, "asked for with --additive")
         let nothing = try json(#"{"version":4,"changes":[],"kept":[]}"#)
         #expect(SchemaPlanReport(nothing, isDryRun: false).text == "nothing to change: the schema is at version 4")
         #expect(SchemaPlanReport(nothing, isDryRun: true).text == "nothing to change: the schema is at version 4")

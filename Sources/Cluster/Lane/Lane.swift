@@ -164,18 +164,33 @@ package final class Lane: @unchecked Sendable {
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         let applier = replica.applier
         let run: @Sendable () -> Void = { [self] in
-            blockingPool.run {
-                do {
-                    completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
-                } catch {
-                    completion(.failure(.failed("reading failed: \(error)")))
-                    guard DataDamage.isDamage(error) else { return }
-                    self.eventLoop.execute { self.damaged(group, error, .reading) }
-                }
-            }
+            perform(request, of: group, on: applier, isAgain: false, completion: completion)
         }
         replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
+    }
+
+    /// Runs a read. A record may be newer than what this node knows of the directory, as when its key was made by another node a
+    /// moment ago: then the node learns what was acknowledged until now, and reads again.
+    private func perform(
+        _ request: [UInt8], of group: GroupID, on applier: Applier, isAgain: Bool, completion: @escaping Completion
+    ) {
+        blockingPool.run { [self] in
+            do {
+                completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
+            } catch let behind as DirectoryBehind {
+                if isAgain { return completion(.success(behind.answer)) }
+                eventLoop.execute { [self] in
+                    catchUp { [self] _ in
+                        perform(request, of: group, on: applier, isAgain: true, completion: completion)
+                    }
+                }
+            } catch {
+                completion(.failure(.failed("reading failed: \(error)")))
+                guard DataDamage.isDamage(error) else { return }
+                eventLoop.execute { [self] in damaged(group, error, .reading) }
+            }
+        }
     }
 
     /// Has the layers above answer a request, if this node leads the group.

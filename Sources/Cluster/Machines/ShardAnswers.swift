@@ -44,9 +44,10 @@ struct ShardAnswers {
         }
     }
 
+    /// - Throws: `DirectoryBehind` where the answer shows what is sealed by a key that this node has not heard of.
     private func found<Value>(
         _ outcome: ReadOutcome<Value>, _ answer: (Value) throws(ServiceError) -> ShardAnswer
-    ) -> ReadAnswer {
+    ) throws(DirectoryBehind) -> ReadAnswer {
         switch outcome {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
@@ -54,7 +55,10 @@ struct ShardAnswers {
             do throws(ServiceError) {
                 return .found(try answer(value))
             } catch {
-                return .refused(error)
+                let refusal = ReadAnswer.refused(error)
+                // Nothing but a missing key is to be tried again here.
+                if error.code == .tryAgainLater { throw DirectoryBehind(answer: refusal.encoded()) }
+                return refusal
             }
         }
     }
@@ -63,7 +67,7 @@ struct ShardAnswers {
         let names = lookup.items.map(\.name)
         let outcome = try tables.lookup(
             names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
-        return found(outcome) { items throws(ServiceError) in
+        return try found(outcome) { items throws(ServiceError) in
             var writer = JSONWriter()
             var denials = 0
             writer.beginArray()
@@ -103,7 +107,7 @@ struct ShardAnswers {
         try fitting(query.limit) { limit in
             var query = query
             query.limit = limit
-            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
+            return try found(try tables.query(query, in: db)) { page throws(ServiceError) in
                 var writer = JSONWriter(capacity: 512 * page.records.count)
                 writer.beginArray()
                 for record in page.records { try write(record, in: query.zone, rendering, to: &writer) }
@@ -123,7 +127,7 @@ struct ShardAnswers {
         try fitting(query.limit) { limit in
             var query = query
             query.limit = limit
-            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
+            return try found(try tables.query(query, in: db)) { page throws(ServiceError) in
                 var ranked: [RankedRecord] = []
                 for item in page.items {
                     var writer = JSONWriter(capacity: 512)
@@ -140,7 +144,7 @@ struct ShardAnswers {
         try fitting(request.limit) { limit in
             var request = request
             request.limit = limit
-            return found(try tables.zoneChanges(request, in: db)) { page throws(ServiceError) in
+            return try found(try tables.zoneChanges(request, in: db)) { page throws(ServiceError) in
                 var writer = JSONWriter(capacity: 512 * page.records.count)
                 writer.beginArray()
                 for entry in page.records {

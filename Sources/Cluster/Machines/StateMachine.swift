@@ -20,6 +20,7 @@ package protocol StateMachine: Sendable {
     /// failed.
     func didReplace(_ db: Database) throws
     /// Answers a read, encoded. Runs on a reader connection.
+    /// - Throws: `DirectoryBehind` where the answer needs more of the directory than this node has; what the disk does wrong.
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
@@ -28,6 +29,12 @@ package protocol StateMachine: Sendable {
     func maintenance(now: Int64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws
+}
+
+/// What a read needs of the directory has not reached this node yet: learn it, then read again.
+package struct DirectoryBehind: Error {
+    /// What is answered where the directory cannot be asked now.
+    package var answer: [UInt8]
 }
 
 extension StateMachine {

@@ -28,6 +28,11 @@ package enum SchemaChange: Hashable, Sendable {
         }
     }
 
+    /// Whether the step takes a permission away, on a type that a schema mentions.
+    package func isRevocation(in schema: Schema) -> Bool {
+        if case .removeGrant(let type, _) = self { schema.type(named: type) != nil } else { false }
+    }
+
     /// Whether the step destroys what records hold.
     package var losesData: Bool {
         switch self {

@@ -12,6 +12,9 @@ package struct SchemaPlan: Hashable, Sendable {
         /// They stay, indexes and grants too: nothing that production can do may break by a deploy. `kept` names them.
         /// This is what a deploy to production does, and an import with `--additive`.
         case additive
+        /// As `additive`, but the grants of the types that are mentioned become what the wanted schema says. This is what an
+        /// import with `--revoke-grants` does.
+        case additiveExceptGrants
     }
 
     package private(set) var changes: [SchemaChange] = []
@@ -47,8 +50,12 @@ package struct SchemaPlan: Hashable, Sendable {
             compareGrants(of: type, with: next, removals: &removals)
         }
         for role in current.roles where !wanted.roles.contains(role) { removals.append(.removeRole(role)) }
-        if mode == .additive {
-            kept += removals
+        if mode != .replace {
+            let isRevoked = { (removal: SchemaChange) in
+                mode == .additiveExceptGrants && removal.isRevocation(in: wanted)
+            }
+            kept += removals.filter { !isRevoked($0) }
+            changes += removals.filter(isRevoked)
             return
         }
         for removal in removals { refuseIfDeployed(removal, production: production) }

@@ -269,6 +269,7 @@ extension RecordModification {
             answer.outcomes == nil
             ? try await request.currentToken(of: answer.zone, in: service)
             : try? await request.currentToken(of: answer.zone, in: service)
+        await learnKeys(of: answer)
         let items = zip(answer.plan.items, answer.operations.map(\.1)).map { item, name -> (String, Outcome) in
             switch item {
             case .failed(let error):
@@ -282,6 +283,20 @@ extension RecordModification {
             }
         }
         return Result(items: items, isAtomicFailure: isAtomicFailure, syncToken: token)
+    }
+
+    /// Makes sure that this node has the keys of what the outcomes carry: other nodes may have saved it a moment ago, under a key
+    /// that is as new.
+    private func learnKeys(of answer: Answer) async {
+        let (vault, container) = (service.node.vault, request.key.container)
+        let isBehind = (answer.outcomes ?? []).contains { outcome in
+            switch outcome {
+            case .deleted: false
+            case .failed(_, let serverRecord): serverRecord.map { vault.isBehind($0.fields, of: container) } ?? false
+            case .saved(let saved): saved.mergedFields.map { vault.isBehind($0, of: container) } ?? false
+            }
+        }
+        if isBehind { await service.catchUp() }
     }
 
     private static let nothingSaved = ServiceError(

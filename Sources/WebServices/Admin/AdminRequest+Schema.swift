@@ -9,7 +9,8 @@ extension AdminRequest {
         return Reply(body: Array(SchemaPrinter.print(schema).utf8), contentType: "text/plain; charset=UTF-8")
     }
 
-    /// Makes a schema what the text in the body says; `additive` keeps what the text leaves out.
+    /// Makes a schema what the text in the body says; `additive` keeps what the text leaves out, and so does production. With
+    /// `revokeGrants` the grants of the types in the text are made equal there, too.
     func importSchema() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let current = try await schemaToChange(key)
@@ -141,7 +142,7 @@ extension AdminRequest {
     /// - Throws: `CONFLICT` where the request states another version in `expectedVersion`.
     private func schemaToChange(_ key: SchemaKey) async throws(RequestFailure) -> VersionedSchema {
         let current = try await currentSchema(key)
-        if let text = url["expectedVersion"], !text.isEmpty {
+        if let text = url["expectedVersion"] {
             guard let expected = UInt64(text) else {
                 throw RequestFailure(.badRequest, "expectedVersion: a number is expected, not '\(text)'")
             }
@@ -187,14 +188,20 @@ extension AdminRequest {
         return text
     }
 
-    /// In production an import adds only. In development nothing may go that production has: it could never be deployed again.
+    /// In production an import adds only, unless it is to revoke grants. In development nothing may go that production has: it
+    /// could never be deployed again.
     private func plan(
         from current: VersionedSchema, to wanted: Schema, of key: SchemaKey
     ) throws(RequestFailure) -> SchemaPlan {
-        let isAdditive = try flag("additive") || key.environment == .production
+        let (isAdditive, revokesGrants) = (try flag("additive"), try flag("revokeGrants"))
+        guard !isAdditive || !revokesGrants else {
+            throw RequestFailure(.badRequest, "additive and revokeGrants contradict each other: give one of them")
+        }
         let production = SchemaKey(container: key.container, environment: .production)
         return SchemaPlan(
-            from: current.schema, to: wanted, mode: isAdditive ? .additive : .replace,
+            from: current.schema, to: wanted,
+            mode: isAdditive || key.environment == .production
+                ? (revokesGrants ? .additiveExceptGrants : .additive) : .replace,
             protecting: context.service.schema(production).schema)
     }
 
@@ -240,7 +247,10 @@ extension AdminRequest {
                 for change in changes {
                     writer.object { writer in
                         writer.member("change", change.description)
-                        if key == "kept" { return }
+                        if key == "kept" {
+                            if case .removeGrant = change { writer.member("revokesGrant", true) }
+                            return
+                        }
                         if let consequence = change.consequence { writer.member("consequence", consequence) }
                         writer.member("losesData", change.losesData)
                     }

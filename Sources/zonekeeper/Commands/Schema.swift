@@ -93,7 +93,8 @@ struct SchemaImportCommand: ClientCommand {
             The file is the whole schema that is wanted: what it leaves out is removed, unless --additive is \
             said; the type Users always stays. What would lose data is refused, unless --allow-data-loss is said. \
             It happens wholly or not at all. Indexes that are new on types with records are built in the \
-            background: see `schema show`.
+            background: see `schema show`. Production keeps what it has: what the file leaves out is listed as not \
+            done, and the exit code is 1 if that is a permission. Take permissions away with --revoke-grants.
             """, aliases: ["import-schema"])
 
     @OptionGroup var options: ClientOptions
@@ -106,6 +107,9 @@ struct SchemaImportCommand: ClientCommand {
 
     @Flag(help: "Remove types and fields together with what records have in them.")
     var allowDataLoss = false
+
+    @Flag(help: "In production: take the permissions away that the file does not grant on the types in it.")
+    var revokeGrants = false
 
     @Flag(help: "Say what would change, and change nothing.")
     var dryRun = false
@@ -120,7 +124,11 @@ struct SchemaImportCommand: ClientCommand {
 
     func validate() throws {
         if isCheck, allowDataLoss || dryRun || expectedVersion != nil {
-            throw ValidationError("--validate goes with --additive only: it changes nothing anyway")
+            throw ValidationError(
+                "--validate goes with --additive and --revoke-grants only: it changes nothing anyway")
+        }
+        if additive, revokeGrants {
+            throw ValidationError("--additive keeps all grants and --revoke-grants does not: give one of them")
         }
     }
 
@@ -130,13 +138,19 @@ struct SchemaImportCommand: ClientCommand {
             "POST", isCheck ? "schema/validate" : "schema",
             parameters: [
                 "container": try connection.container(), "environment": connection.settings.environment,
-                "additive": additive.parameter, "allowDataLoss": allowDataLoss.parameter, "dryRun": dryRun.parameter,
+                "additive": additive.parameter, "revokeGrants": revokeGrants.parameter,
+                "allowDataLoss": allowDataLoss.parameter, "dryRun": dryRun.parameter,
                 "expectedVersion": expectedVersion.map(String.init),
             ],
             // Wrapped, as the schema's own text may begin with anything.
             body: .members(["schema": .string(text)]))
-        let plan = SchemaPlanReport(try response.json(), isDryRun: dryRun || isCheck)
+        let plan = SchemaPlanReport(
+            try response.json(), isDryRun: dryRun || isCheck,
+            showsKept: !additive && connection.settings.environment == "production")
         try show(response, isCheck ? plan.validationText(of: file) : plan.text)
+        if plan.keepsGrants {
+            throw CommandFailure("permissions that the file does not grant were kept; --revoke-grants takes them away")
+        }
     }
 }
 
@@ -160,6 +174,9 @@ struct SchemaPlanReport {
         let kept = showsKept ? json["kept"]?.array ?? [] : []
         return changes + kept.map { "not done, as \(json.text("environment")) keeps what it has: \($0.text("change"))" }
     }
+
+    /// Whether a permission stays although the file does not grant it, and nobody asked for that.
+    var keepsGrants: Bool { showsKept && (json["kept"]?.array ?? []).contains { $0["revokesGrant"] == .bool(true) } }
 
     private var isEmpty: Bool { json["changes"]?.array?.isEmpty != false }
 
