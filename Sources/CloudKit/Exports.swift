@@ -4,4 +4,5 @@
 @_exported public import CoreLocation
 @_exported public import Foundation
 @_exported public import UbiquitousKeyValueStore
+
 @_exported public import struct ServiceClient.ZonekeeperConfiguration

@@ -77,6 +77,7 @@ package enum KeyValueTables {
 /// Rows that cannot be what was written: the database is damaged. Nothing may be answered from it; a retry does not
 /// help.
 package struct KeyValueCorruption: Error, Hashable, Sendable {
+    /// What was wrong.
     package var message: String
 }
 
@@ -174,7 +175,7 @@ extension KeyValueLimits {
         return nil
     }
 
-    /// A batch whose own values are more than a store may hold fits no store.
+    /// A batch whose own values exceed the limit of a store fits no store.
     private func problemWithWrites(of command: KeyValueCommand) -> KeyValueRefusal? {
         if command.writes.count > writesMax {
             return KeyValueRefusal(.writes, actual: command.writes.count, max: writesMax)

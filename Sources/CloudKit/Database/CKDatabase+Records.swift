@@ -125,9 +125,7 @@ extension CKDatabase {
         _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,
         completionHandler: @escaping @Sendable ([CKRecord]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.perform(query, inZoneWith: zoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.perform(query, inZoneWith: zoneID) }, completionHandler)
     }
 
     /// The records that match a query, a page of them; the older form of `records(matching:inZoneWith:...)`.
@@ -184,7 +182,7 @@ extension CKDatabase {
     public func fetch(
         withRecordID recordID: CKRecord.ID, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.record(for: recordID) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.record(for: recordID) }, completionHandler)
     }
 
     /// Fetches records by their IDs.
@@ -199,7 +197,7 @@ extension CKDatabase {
     /// Saves a record.
     @preconcurrency
     public func save(_ record: CKRecord, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.save(record) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.save(record) }, completionHandler)
     }
 
     /// Deletes a record, whatever its version.
@@ -208,9 +206,7 @@ extension CKDatabase {
         withRecordID recordID: CKRecord.ID,
         completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecord(withID: recordID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.deleteRecord(withID: recordID) }, completionHandler)
     }
 
     /// Saves and deletes records.

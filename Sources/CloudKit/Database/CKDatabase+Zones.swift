@@ -64,9 +64,7 @@ extension CKDatabase {
         withRecordZoneID recordZoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.recordZone(for: recordZoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.recordZone(for: recordZoneID) }, completionHandler)
     }
 
     /// Fetches zones by their IDs.
@@ -82,7 +80,7 @@ extension CKDatabase {
     /// Fetches all zones of the database.
     @preconcurrency
     public func fetchAllRecordZones(completionHandler: @escaping @Sendable ([CKRecordZone]?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.allRecordZones() }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.allRecordZones() }, completionHandler)
     }
 
     /// Makes a zone; one that is there stays as it is.
@@ -90,7 +88,7 @@ extension CKDatabase {
     public func save(
         _ zone: CKRecordZone, completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(zone) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.save(zone) }, completionHandler)
     }
 
     /// Deletes a zone with all that is in it.
@@ -99,9 +97,7 @@ extension CKDatabase {
         withRecordZoneID zoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecordZone(withID: zoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.deleteRecordZone(withID: zoneID) }, completionHandler)
     }
 
     /// Makes and deletes zones.

@@ -1,12 +1,12 @@
 public import Foundation
 import Synchronization
 
+// @unchecked: what changes lies behind locks here and in all subclasses; Operation itself is Sendable.
 /// What all operations have: it runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added it.
 ///
 /// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. Cancelling ends it with
 /// `operationCancelled`, also where it never began; what it had sent may have been done. Everything can be read and set
 /// from any thread.
-// @unchecked: what changes lies behind locks here and in all subclasses; Operation itself is Sendable.
 public class CKOperation: Operation, @unchecked Sendable {
     /// An operation's name in logs.
     public typealias ID = String
@@ -46,8 +46,11 @@ public class CKOperation: Operation, @unchecked Sendable {
 
     // MARK: Running
 
+    /// Always true.
     public final override var isAsynchronous: Bool { true }
+    /// Whether it runs now.
     public final override var isExecuting: Bool { progress.withLock { $0.phase == .running } }
+    /// Whether it has ended.
     public final override var isFinished: Bool { progress.withLock { $0.phase == .ended } }
 
     /// Begins; the queue calls it. A second call does nothing.
@@ -91,7 +94,13 @@ public class CKOperation: Operation, @unchecked Sendable {
     /// Does what the operation is for, and calls its blocks.
     func execute() async { preconditionFailure("\(type(of: self)) does nothing") }
 
-    /// How long it may go on, as far as somebody said.
+    /// Ends an operation for which the server has nothing yet.
+    func refuse(_ feature: String, _ blocks: @escaping @Sendable (CKError) -> Void) async {
+        let error = isCancelled ? ErrorMapping.cancelled : .notBuilt(feature)
+        await Callbacks.run { blocks(error) }
+    }
+
+    /// How long it may take, if that was set.
     var times: CallTimes { CallTimes(effectiveConfiguration) }
 
     /// When it began; now where it did not.
@@ -99,8 +108,8 @@ public class CKOperation: Operation, @unchecked Sendable {
 }
 
 extension CKOperation {
-    /// How operations are run.
     // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+    /// How operations are run.
     public class Configuration: NSObject, NSCopying, @unchecked Sendable {
         /// The container of operations that have no database; nil for the default one.
         @CKGuarded public var container: CKContainer? = nil
@@ -114,7 +123,7 @@ extension CKOperation {
         @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
 
         /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
-        /// fails with `networkFailure`. A week where nobody says, which is not measured.
+        /// fails with `networkFailure`. The default is a week, which is not measured.
         public var timeoutIntervalForResource: TimeInterval {
             get { chosenResourceTimeout ?? 604_800 }
             set { chosenResourceTimeout = newValue }
@@ -131,6 +140,7 @@ extension CKOperation {
         /// The usual values.
         public override init() { super.init() }
 
+        /// A copy of the object.
         public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
 
         func duplicate() -> Configuration {
@@ -178,8 +188,8 @@ extension CKError {
     }
 }
 
-/// Operations that belong together for the app, with one configuration for all that have none of their own.
 // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+/// Operations that belong together for the app, with one configuration for all that have none of their own.
 public class CKOperationGroup: NSObject, @unchecked Sendable {
     /// A name that no other group has.
     public let operationGroupID: String = UUID().uuidString
@@ -224,7 +234,15 @@ enum Callbacks {
         }
     }
 
-    /// Does work in a task of its own and hands its result to a completion handler.
+    /// Does work in a task of its own, and calls a completion handler with the value or the error.
+    static func complete<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value,
+        _ handler: @escaping @Sendable (Value?, (any Error)?) -> Void
+    ) {
+        complete(work) { (result: Result<Value, any Error>) in handler(try? result.get(), result.failure) }
+    }
+
+    /// Does work in a task of its own, and calls a completion handler with its result.
     static func complete<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value,
         _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void

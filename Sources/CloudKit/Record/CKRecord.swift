@@ -1,6 +1,7 @@
 public import Foundation
 import Synchronization
 
+// @unchecked: what changes is `state`, behind its lock; all else is immutable and Sendable. Not final for CKShare.
 /// A record: values under keys, in a zone, of a record type, as CloudKit has them.
 ///
 /// Any task may read and set it at any time: its state lies behind a lock. Two variables may hold the same record;
@@ -8,7 +9,6 @@ import Synchronization
 /// server's, edits made while it was under way are kept and stay in `changedKeys()`.
 ///
 /// What a field may hold is checked when the record is saved, by the SDK and the server, not when it is set.
-// @unchecked: what changes is `state`, behind its lock; all else is immutable and Sendable. Not final for CKShare.
 public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// The name of a record type.
     public typealias RecordType = String
@@ -108,10 +108,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
             + "keys=\(copy.values.keys.sorted())>"
     }
 
+    /// The text for logs.
     public override var debugDescription: String { description }
 
     // MARK: Coding
 
+    /// Always true.
     public class var supportsSecureCoding: Bool { true }
 
     /// Archives the whole record: values and unsaved edits too.
@@ -317,8 +319,8 @@ extension CKRecord {
         update { $0.saved(as: server, sent: sent.state, part: part) }
     }
 
-    /// The record as last known from the server, for a conflict; nil where it never came from there. A record
-    /// restored from its system fields has an ancestor without values: nobody kept them.
+    /// The record as last known from the server, for a conflict; nil where it never came from there. A record restored
+    /// from its system fields has an ancestor without values, because they were not stored.
     func ancestor() -> CKRecord? {
         guard let base = current.base else { return nil }
         return CKRecord(type: recordType, id: recordID, state: RecordState(base))

@@ -21,11 +21,13 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.zoneID = zoneID
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKRecordID else { return false }
         return recordName == other.recordName && zoneID == other.zoneID
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(recordName)
@@ -33,6 +35,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         return hasher.finalize()
     }
 
+    /// The text for logs.
     public override var description: String {
         "<CKRecordID: recordName=\(recordName), zoneID=\(zoneID.zoneName):\(zoneID.ownerName)>"
     }
@@ -40,8 +43,10 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(recordName, "RecordName")
         coder.write(zoneID, "ZoneID")
@@ -80,11 +85,13 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.init(recordID: record.recordID, action: action)
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKReference else { return false }
         return recordID == other.recordID && action == other.action
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(recordID)
@@ -92,6 +99,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         return hasher.finalize()
     }
 
+    /// The text for logs.
     public override var description: String {
         "<CKReference: recordID=\(recordID.recordName), action=\(action == .deleteSelf ? "deleteSelf" : "none")>"
     }
@@ -99,8 +107,10 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(recordID, "RecordID")
         coder.encode(Int64(action.rawValue), forKey: "Action")

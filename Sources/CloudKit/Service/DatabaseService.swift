@@ -7,7 +7,7 @@ struct DatabaseService: Sendable {
     var scope: CKDatabase.Scope
     /// How long it may go on.
     var times = CallTimes()
-    /// When all of it has to be over; nil where nobody said, or it has not begun.
+    /// The deadline of the whole call; nil if there is none, or it has not begun.
     private var end: ContinuousClock.Instant?
 
     init(account: ContainerAccount, scope: CKDatabase.Scope, times: CallTimes = CallTimes()) {

@@ -6,7 +6,7 @@ import ServiceClient
 struct ErrorMapping: Sendable {
     /// The container that was asked.
     var container: String?
-    /// Whether nobody is signed in: what is not permitted then needs a user.
+    /// Whether no user is signed in: an operation that is not permitted then needs a user.
     var isAnonymous = false
 
     /// The error of a request that failed as a whole.
@@ -72,7 +72,7 @@ struct ErrorMapping: Sendable {
         return isAnonymous && code == .permissionFailure ? .notAuthenticated : code
     }
 
-    /// CloudKit's code for one of the server's; nil for one that nobody knows.
+    /// CloudKit's code for one of the server's; nil for an unknown one.
     /// - Parameter reason: tells apart what has one code on the wire and several in the framework.
     static func code(_ serverCode: String, reason: String) -> CKError.Code? {
         switch ErrorCode(rawValue: serverCode) {
@@ -123,7 +123,7 @@ extension CKError {
         code == .limitExceeded && localizedDescription.contains(ErrorMapping.tooLongAnswer)
     }
 
-    /// An answer that is none of a node.
+    /// An answer that did not come from a node.
     static func unreadable(_ what: String) -> CKError {
         CKError(.internalError, reason: "the answer has no \(what) in it. Is this a Zonekeeper node?")
     }
@@ -140,7 +140,7 @@ struct CKErrorDetails {
     var serverMessage: String?
     /// The server's own code, such as `ACCESS_DENIED`.
     var serverCode: String?
-    /// The server's name for the request, for whoever looks it up in its log.
+    /// The server's name for the request, with which it can be found in the server's log.
     var requestUUID: String?
     /// The container that was asked.
     var containerID: String?

@@ -8,7 +8,7 @@ struct RecordReader: Sendable {
     var zone: CKRecordZone.ID
 
     /// A record as it came.
-    /// - Throws: `internalError` where this is none.
+    /// - Throws: `internalError` if the JSON is not a record.
     func record(_ json: JSONValue) throws(CKError) -> CKRecord {
         let id = try recordID(json)
         let state = try state(json, in: id.zoneID)

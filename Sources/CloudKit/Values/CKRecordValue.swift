@@ -82,6 +82,7 @@ public final class CKAsset: NSObject, Sendable {
     /// An asset of which this machine has no copy.
     init(unfetched: Void) { fileURL = nil }
 
+    /// What was wrong and what to do about it.
     public override var description: String { "<CKAsset: \(fileURL?.path ?? "not fetched")>" }
 }
 

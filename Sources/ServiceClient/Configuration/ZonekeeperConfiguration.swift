@@ -85,6 +85,7 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
             + "\(webAuthToken == nil && webAuthTokenFile == nil ? "no user" : "a user"))"
     }
 
+    /// The text for logs.
     public var debugDescription: String { description }
 
     /// Has no tokens in it either.

@@ -112,6 +112,7 @@ package struct ServerKeyFile: Sendable {
 
     private static let idLabel = "Key-ID:"
 
+    /// Creates a value from its parts.
     package init(id: String, key: P256.Signing.PrivateKey) {
         self.id = id
         self.key = key
@@ -179,10 +180,12 @@ extension ServerKeyFile {
 
 /// Where a server key is to be read from.
 package struct ServerKeySource: Sendable {
+    /// The path of the file.
     package var path: String
     /// Counts more than the file's own.
     package var id: String?
 
+    /// Creates a value from its parts.
     package init(path: String, id: String? = nil) {
         self.path = path
         self.id = id

@@ -41,7 +41,7 @@ enum WebAuthTokens {
         }
     }
 
-    /// The token of an account whose configuration has it.
+    /// The token of an account, given by its configuration.
     static func ofAccount(_ account: ZonekeeperConfiguration.Identity, _ text: String) -> WebAuthToken {
         state.withLock { state in
             if let known = state.known.object(of: .account(account)) { return known }
@@ -155,7 +155,7 @@ private struct FileMark: Equatable {
     private var size: Int?
     private var inode: Int?
 
-    /// Nil where there is no such file.
+    /// Nil if the file does not exist.
     init?(of path: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
         modified = attributes[.modificationDate] as? Date

@@ -22,6 +22,7 @@ package struct ServiceClient: Sendable {
     /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
 
+    /// Creates a value from its parts.
     package init(
         http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real
     ) {
@@ -48,14 +49,15 @@ package struct ServiceClient: Sendable {
                 throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
             }
         }
-        // Nodes send nobody elsewhere; who does is none, and must not get the tokens.
+        // Nodes never redirect; tokens must not be forwarded.
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls, redirectConfiguration: .disallow,
             timeout: .init(connect: .seconds(connectSeconds), read: silenceSeconds.map { .seconds($0) }))
         // Another node is the better second try.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .automatic
-        // Attributes for nobody cost as much as all of a save's own work. Where the program traces, spans are made.
+        // Attributes without a tracer cost as much as all of a save's own work. Spans are made only if the program
+        // traces.
         if let tracer = configuration.tracing.tracer, String(describing: type(of: tracer)) == "NoOpTracer" {
             configuration.tracing.tracer = nil
         }
@@ -214,7 +216,7 @@ package struct ServiceClient: Sendable {
 /// A request's time was over before a node had answered it.
 struct TimeIsUp: Error {}
 
-/// Another program's token was taken over since the request was made: it may be another user's.
+/// The token was replaced by another program's since the request was made, and may belong to another user.
 struct TokenTakenOver: Error {}
 
 extension ServiceResponse {
@@ -224,17 +226,17 @@ extension ServiceResponse {
     }
 }
 
-/// Which of a cluster's nodes to ask first: the one that answered last, and those that failed not before some seconds
-/// have passed.
+/// The order in which to try a cluster's nodes: the one that answered last comes first, and nodes that failed a few
+/// seconds ago come last.
 final class NodeOrder: Sendable {
     private struct State {
         var preferred = 0
-        /// Until when each node comes last; nil for one that did not fail.
+        /// Until when each node comes last; nil for a node that did not fail.
         var failedUntil: [Duration?]
     }
 
     private let state: Mutex<State>
-    /// How long a node that failed comes last.
+    /// How long a failed node comes last.
     private static let avoided = Duration.seconds(5)
 
     init(count: Int) { state = Mutex(State(failedUntil: Array(repeating: nil, count: count))) }
@@ -269,6 +271,7 @@ package struct Waiting: Sendable {
     /// Returns when the span has passed. Throws `CancellationError` if the task ends first.
     package var sleep: @Sendable (Duration) async throws -> Void
 
+    /// Creates a value from its parts.
     package init(
         now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
@@ -294,6 +297,7 @@ package struct RetryPauses: Hashable, Sendable {
     private var nextSeconds = 0.1
     private static let secondsMax = 2.0
 
+    /// Creates a value from its parts.
     package init(patienceSeconds: Double) { self.patienceSeconds = patienceSeconds }
 
     /// The pause before the next attempt, in seconds; nil to give up.

@@ -19,15 +19,17 @@ package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConver
     package enum Subject: Hashable, Sendable {
         /// A setting, or a file or key that one names.
         case configuration
-        /// The file of the user's session: nobody is signed in.
+        /// The file of the user's session is missing: no user is signed in.
         case session
     }
 
+    /// Creates a value from its parts.
     package init(_ message: String, about subject: Subject = .configuration) {
         self.message = message
         self.subject = subject
     }
 
+    /// What was wrong and what to do about it.
     package var description: String { message }
 }
 
@@ -35,7 +37,7 @@ package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConver
 package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     /// HTTP's.
     package var status: Int
-    /// The server's code, such as `THROTTLED`; empty where the answer is none of a node.
+    /// The server's code, such as `THROTTLED`; empty if the answer did not come from a node.
     package var code: String
     /// What was wrong, where, and what to do.
     package var reason: String
@@ -64,6 +66,7 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     /// Whether the session's token is not one that the server takes.
     package var isSignedOut: Bool { status == 421 || code == "AUTHENTICATION_REQUIRED" }
 
+    /// What was wrong and what to do about it.
     package var description: String { code.isEmpty ? reason : "\(code): \(reason)" }
 }
 
@@ -71,7 +74,7 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
 package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
     /// What happened at each URL that was tried, in order; never empty.
     package var problems: [(url: String, text: String)]
-    /// Whether nothing was sent anywhere, because nobody listens.
+    /// Whether nothing was sent, because no connection could be made.
     package var isRefused: Bool
     /// Whether a request went out at all, to a node that did not answer it.
     package var wasSent = false
@@ -85,6 +88,7 @@ package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
         isRefused = isRefused && earlier.isRefused
     }
 
+    /// What was wrong and what to do about it.
     package var description: String {
         // The same problem everywhere is said once.
         (Set(problems.map(\.text)).count == 1

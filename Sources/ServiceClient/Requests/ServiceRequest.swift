@@ -25,7 +25,7 @@ package struct ServiceRequest: Sendable {
     package var isRepeatable: Bool
     /// How long the request is tried again while the cluster says to try later, in seconds.
     package var patienceSeconds = Self.patienceSecondsStandard
-    /// Whether a cluster none of whose nodes can be connected to is waited for as well.
+    /// Whether to wait also while no node of the cluster accepts a connection.
     package var waitsForConnection = false
     /// How long one attempt may take, in seconds.
     package var timeoutSeconds: Int64 = 30
@@ -78,9 +78,13 @@ package struct ServiceRequest: Sendable {
 }
 
 extension HTTPMethod {
+    /// GET.
     package static let get = HTTPMethod.GET
+    /// POST.
     package static let post = HTTPMethod.POST
+    /// DELETE.
     package static let delete = HTTPMethod.DELETE
+    /// PATCH.
     package static let patch = HTTPMethod.PATCH
 }
 
@@ -133,6 +137,7 @@ package struct ServiceResponse: Sendable {
     /// Whether an earlier attempt of the same request may have been done. A refusal of this one knows nothing of that.
     package var followsUncertainty = false
 
+    /// Creates a value from its parts.
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
         self.status = status
         self.headers = headers

@@ -115,21 +115,15 @@ package struct ServerSentEvent: Hashable, Sendable {
     /// The newest id that the stream has named so far.
     package var id: String?
     /// `message` where the stream names none.
-    package var name: String
+    package var name = "message"
     /// The lines of the event's data, with line feeds between.
     package var data: String
-
-    package init(id: String? = nil, name: String = "message", data: String) {
-        self.id = id
-        self.name = name
-        self.data = data
-    }
 }
 
 /// Reads a stream of server-sent events from whatever pieces it comes in (WHATWG HTML, section 9.2).
 ///
-/// Comments and fields that nobody knows are skipped. What an event may hold is bounded, so that a broken stream cannot
-/// fill the memory.
+/// Comments and unknown fields are skipped. What an event may hold is bounded, so that a broken stream cannot fill the
+/// memory.
 package struct ServerSentEventParser: Sendable {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
@@ -181,7 +175,7 @@ package struct ServerSentEventParser: Sendable {
         return nil
     }
 
-    /// An empty line ends an event; one without data is none.
+    /// An empty line ends an event. An event without data is dropped.
     private mutating func dispatched() -> ServerSentEvent? {
         defer {
             data.removeAll(keepingCapacity: true)

@@ -132,7 +132,7 @@ package final class ServiceSession: Sendable {
 
 extension ServiceSession {
     /// The user's record name in the container; asked for once.
-    /// - Throws: as `send`; with `AUTHENTICATION_REQUIRED` where nobody is signed in.
+    /// - Throws: as `send`; with `AUTHENTICATION_REQUIRED` if no user is signed in.
     package func userRecordName() async throws -> String {
         if let name = state.withLock({ $0.isRefused ? nil : $0.user }) { return name }
         return try await askUserRecordName()
@@ -163,7 +163,7 @@ extension ServiceSession {
 
     /// Sends a request, once more where another program has renewed the session meanwhile, and keeps account of who is
     /// signed in.
-    /// - Parameter allowsOtherUser: whether it may go out as another user than the one of before.
+    /// - Parameter allowsOtherUser: whether the request may be sent although the user has changed since the last one.
     func answer(
         to request: ServiceRequest, _ patience: Duration? = nil, allowsOtherUser: Bool = false
     ) async throws -> JSONValue {
@@ -259,6 +259,7 @@ package final class ServiceAccount: Sendable {
     private let fault: ServiceClientError?
     private let held = Mutex<ServiceSession?>(nil)
 
+    /// Creates a value from its parts.
     package init(_ configuration: ZonekeeperConfiguration) {
         do throws(ServiceClientError) {
             self.configuration = try configuration.checked()
@@ -287,9 +288,11 @@ package final class ServiceAccount: Sendable {
 }
 
 extension ServiceAccount: Hashable {
+    /// Whether both belong to the same account.
     package static func == (left: ServiceAccount, right: ServiceAccount) -> Bool {
         left === right || left.configuration == right.configuration
     }
 
+    /// Hashes what identifies the account.
     package func hash(into hasher: inout Hasher) { hasher.combine(configuration) }
 }

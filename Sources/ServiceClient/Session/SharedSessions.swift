@@ -53,7 +53,7 @@ enum HTTPClients {
     }
 }
 
-/// Objects by a key, for as long as somebody else holds them.
+/// Objects by key, held weakly.
 struct WeakRegistry<Key: Hashable, Object: AnyObject> {
     private struct Entry {
         weak var object: Object?
@@ -65,14 +65,14 @@ struct WeakRegistry<Key: Hashable, Object: AnyObject> {
 
     init() {}
 
-    /// How many entries there are, those of objects that are gone among them until the next sweep.
+    /// The number of entries, including those of released objects until the next sweep.
     var count: Int { entries.count }
 
-    /// The object of a key; nil where there was none, or nobody holds it any more.
+    /// The object of a key; nil if there is none, or it was released.
     func object(of key: Key) -> Object? { entries[key]?.object }
 
-    /// Notes an object. Once in a while what is gone is swept out, so that the entries are at most twice as many as
-    /// there were objects at some moment.
+    /// Adds an object. Entries of released objects are swept out from time to time, so that there are at most twice as
+    /// many entries as there were live objects at the last sweep.
     mutating func set(_ object: Object, for key: Key) {
         if entries.count >= sweepCount {
             entries = entries.filter { $0.value.object != nil }
@@ -82,7 +82,7 @@ struct WeakRegistry<Key: Hashable, Object: AnyObject> {
     }
 }
 
-/// What goes wrong without any call failing: said on standard error, each text once in a process.
+/// Warnings about problems that make no call fail. Each text is written to standard error once a process.
 package enum Warnings {
     private struct State {
         var said: Set<String> = []
@@ -90,10 +90,10 @@ package enum Warnings {
     }
 
     private static let state = Mutex(State())
-    /// So that texts that are all different fill no memory.
+    /// Bounds the memory for distinct texts.
     private static let textsMax = 256
 
-    /// Says a text that has no secret in it: what is wrong, where, and what to do.
+    /// Writes a warning: what is wrong, where, and what to do. It must not contain a secret.
     package static func say(_ text: String) {
         let listener = state.withLock { state -> (@Sendable (String) -> Void)? in
             if let listener = state.listener { return listener }
@@ -104,6 +104,6 @@ package enum Warnings {
         FileHandle.standardError.write(Data("zonekeeper: warning: \(text)\n".utf8))
     }
 
-    /// Hands all texts to a listener instead, or to standard error again.
+    /// Sends all warnings to a listener instead, or to standard error again (nil).
     static func redirect(to listener: (@Sendable (String) -> Void)?) { state.withLock { $0.listener = listener } }
 }

@@ -6,6 +6,7 @@ import Glibc
 package final class DiskFile: Sendable {
     /// The path by which the file was opened; a later rename does not change it.
     package let path: String
+    /// The file descriptor.
     package let descriptor: Int32
 
     /// - Parameter flags: those of `open(2)`; `O_CLOEXEC` is added. A new file is the user's alone.
@@ -71,12 +72,14 @@ package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The value of `errno`.
     package var code: Int32
 
+    /// Creates a value from its parts.
     package init(operation: String, path: String, code: Int32) {
         self.operation = operation
         self.path = path
         self.code = code
     }
 
+    /// What was wrong and what to do about it.
     package var description: String { "\(operation) of \(path) failed with errno \(code)" }
 }
 
@@ -129,7 +132,7 @@ package func removeFile(at path: String) throws(DiskError) {
     guard unlink(path) == 0 || errno == ENOENT else { throw DiskError(operation: "unlink", path: path, code: errno) }
 }
 
-/// Whether there is something at a path that is no regular file: a terminal, a pipe, a folder.
+/// Whether a path names something other than a regular file: a terminal, a pipe, a folder.
 package func isSpecialFile(at path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -211,6 +214,7 @@ package struct SpaceReserve: Sendable {
     private let bytes: Int
     private let disk: any LogDisk
 
+    /// Creates a value from its parts.
     package init(folder: String, bytes: Int, disk: any LogDisk) {
         self.folder = folder
         path = folder + "/reserve.free"

@@ -196,7 +196,7 @@ struct BatchEncoder {
     private(set) var chunks: [Chunk]
     private(set) var operations: [LogOperation] = []
 
-    /// - Parameter buffer: an empty array whose room is used.
+    /// - Parameter buffer: an empty array, whose capacity is reused.
     init(logID: UInt64, tail: LogTail, supply: SegmentSupply, buffer: [UInt8]) {
         self.logID = logID
         seed = RecordHeader.seed(logID: logID)

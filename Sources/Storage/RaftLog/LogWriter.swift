@@ -182,7 +182,7 @@ final class LogWriter {
         return .diskFull
     }
 
-    /// A folder that cannot be changed any more: which segments are there is no longer known.
+    /// The folder cannot be changed any more, because it is unknown which segments are in it.
     func stop(_ error: DiskError) -> RaftLogError {
         let failure = RaftLogError.failed(errno: error.code, operation: "\(error.operation) \(error.path)")
         poison = poison ?? failure

@@ -141,6 +141,7 @@ package final class RaftLog: Sendable {
     /// The size of the segments that hold records, in bytes.
     package var sizeBytes: Int { shared.table.withLock { $0.sizeBytes } }
 
+    /// Counts since the log was opened.
     package var counters: RaftLogCounters { shared.counters.withLock { $0 } }
 
     /// Writes what waits, ends the threads, and unlocks the folder. Later submissions are refused with `.closed`.

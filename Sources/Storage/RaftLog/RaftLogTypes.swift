@@ -3,6 +3,7 @@ package import RaftCore
 
 /// One group's part of a submission, written in the order: mark, hard state, entries.
 package struct LogWrite: Sendable {
+    /// The group whose log it concerns.
     package var group: GroupID
     /// Replaces the group's term and vote.
     package var hardState: HardState?
@@ -19,6 +20,7 @@ package struct LogWrite: Sendable {
     /// entries may always.
     package var mayUseReserve: Bool
 
+    /// Creates a value from its parts.
     package init(
         group: GroupID, hardState: HardState? = nil, entries: [Entry] = [], snapshotMark: SnapshotMark? = nil,
         removeGroup: Bool = false
@@ -37,6 +39,7 @@ package struct LogWrite: Sendable {
 
 /// What the log held of a group when it was opened.
 package struct RecoveredGroup: Hashable, Sendable {
+    /// Term and vote.
     package var hardState: HardState
     /// Where the retained log begins: nil if it begins at index 1.
     package var snapshot: SnapshotMark?
@@ -49,6 +52,7 @@ package struct RecoveredGroup: Hashable, Sendable {
     /// The configuration entries in the retained log, ascending.
     package var configurations: [PlacedConfiguration]
 
+    /// Creates a value from its parts.
     package init(hardState: HardState = HardState(), snapshot: SnapshotMark? = nil) {
         self.hardState = hardState
         self.snapshot = snapshot
@@ -61,9 +65,12 @@ package struct RecoveredGroup: Hashable, Sendable {
 
 /// A configuration and the index of the entry that brought it.
 package struct PlacedConfiguration: Hashable, Sendable {
+    /// The index of the entry.
     package var index: LogIndex
+    /// The configuration in that entry.
     package var configuration: Configuration
 
+    /// Creates a value from its parts.
     package init(index: LogIndex, configuration: Configuration) {
         self.index = index
         self.configuration = configuration
@@ -93,6 +100,7 @@ package struct RaftLogOptions: Sendable {
     /// Where a new log's number comes from.
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
+    /// Creates the default value.
     package init() {}
 
     /// The most bytes of one record, header and padding included: an empty segment's room.
@@ -123,6 +131,7 @@ package struct RaftLogCounters: Hashable, Sendable {
     /// Segments collected.
     package var segmentsCollected = 0
 
+    /// Creates the default value.
     package init() {}
 }
 

@@ -57,7 +57,7 @@ final class SegmentSupply: Sendable {
     }
 
     private func makeReady(_ number: UInt64) {
-        // A failure is found again, and reported, by whoever takes the segment.
+        // Taking the segment meets the same failure again, and reports it.
         try? exclusively { () throws(DiskError) in
             if self.monitor.withLock({ $0.named < number }) { self.give(back: try self.make(number)) }
         }

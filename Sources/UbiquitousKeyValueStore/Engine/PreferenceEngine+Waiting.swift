@@ -3,15 +3,15 @@ import Synchronization
 extension PreferenceEngine {
     /// Returns when the server's values were read to their end, now or in an earlier run.
     /// - Throws: `PreferenceEngineProblem.notSignedIn`, `.closed`; `CancellationError`.
-    package func waitForInitialSync() async throws { try await wait(for: .initialSync) }
+    func waitForInitialSync() async throws { try await wait(for: .initialSync) }
 
     /// Sends and fetches everything, now.
     /// - Throws: `PreferenceEngineProblem`: why an attempt failed (it is repeated in the background), or which writes
     ///   were refused; `CancellationError`.
-    package func synchronizeNow() async throws { try await wait(for: .settled) }
+    func synchronizeNow() async throws { try await wait(for: .settled) }
 
     /// Returns when no transaction and no request is under way. Timers and the watch may still begin some.
-    package func idle() async { await work.idle() }
+    func idle() async { await work.idle() }
 
     private func wait(for goal: PreferenceWaiters.Goal) async throws {
         let (id, hasService) = state.withLock { ($0.waiters.nextID(), $0.service != nil) }

@@ -328,19 +328,19 @@ struct PreferenceFileError: Error, CustomStringConvertible {
 }
 
 /// Where the copies of one app's preferences are: a folder for a container and environment, with a file a user.
-package struct PreferencePlace: Hashable, Sendable {
+struct PreferencePlace: Hashable, Sendable {
     /// The folder, which need not exist.
-    package let folder: String
+    let folder: String
 
     /// Where this program's preferences were while it had no configuration, if that is known.
-    package var unconfiguredFolder: String?
+    var unconfiguredFolder: String?
 
-    package init(folder: String) { self.folder = folder }
+    init(folder: String) { self.folder = folder }
 
     /// The place of a container's preferences under the user's data folder.
     /// - Parameter variables: the process's environment: `ZONEKEEPER_DATA_HOME`, else `XDG_DATA_HOME/zonekeeper`, else
     ///   `~/.local/share/zonekeeper`.
-    package init(container: String, environment: String, variables: [String: String]) {
+    init(container: String, environment: String, variables: [String: String]) {
         let home = variables["HOME"] ?? NSHomeDirectory()
         let base: String
         if let own = variables["ZONEKEEPER_DATA_HOME"], !own.isEmpty {

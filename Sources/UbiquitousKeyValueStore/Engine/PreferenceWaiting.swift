@@ -1,4 +1,4 @@
-package import Dispatch
+import Dispatch
 import Synchronization
 
 /// The callers that wait for the store to reach a state.
@@ -145,7 +145,7 @@ struct WatchBackoff: Sendable {
 }
 
 /// The time, and calls at a later time.
-package protocol PreferenceClock: Sendable {
+protocol PreferenceClock: Sendable {
     /// Milliseconds of a clock that does not jump.
     var now: Int64 { get }
     /// Calls `body` on the queue when at least so many milliseconds have passed.
