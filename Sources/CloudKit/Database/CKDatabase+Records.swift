@@ -39,7 +39,7 @@ extension CKDatabase {
     // MARK: Single records
 
     /// A record.
-    /// - Throws: `unknownItem` where there is none.
+    /// - Throws: `unknownItem` if there is none.
     public func record(for recordID: CKRecord.ID) async throws -> CKRecord { try await service.record(recordID) }
 
     /// Saves a record: the instance itself takes the server's state over, and is returned.
@@ -119,7 +119,7 @@ extension CKDatabase {
     /// - Parameters:
     ///   - query: what to look for.
     ///   - zoneID: nil for every zone of the private database.
-    ///   - completionHandler: gets the records, or why there are none.
+    ///   - completionHandler: gets the records, or the error.
     @preconcurrency
     public func perform(
         _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,

@@ -1,6 +1,6 @@
 extension CKDatabase {
     /// A zone.
-    /// - Throws: `zoneNotFound` where there is none.
+    /// - Throws: `zoneNotFound` if there is none.
     public func recordZone(for recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone {
         guard let result = try await service.zones([recordZoneID]).first else { throw CKError.unreadable("zone") }
         return try result.1.get()
@@ -26,7 +26,7 @@ extension CKDatabase {
     }
 
     /// Deletes a zone with all that is in it.
-    /// - Throws: `zoneNotFound` where there is none.
+    /// - Throws: `zoneNotFound` if there is none.
     @discardableResult
     public func deleteRecordZone(withID recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
         let results = try await service.modifyZones(saving: [], deleting: [recordZoneID])

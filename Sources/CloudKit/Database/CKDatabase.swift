@@ -111,7 +111,7 @@ extension CKDatabase {
     /// - Parameters:
     ///   - changeToken: nil for the beginning.
     ///   - resultsLimit: the most zones; nil for the server's number.
-    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    /// - Throws: `changeTokenExpired` where the token is no longer valid: begin again without one.
     public func databaseChanges(
         since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
     ) async throws -> (
@@ -132,7 +132,7 @@ extension CKDatabase {
     ///   - changeToken: nil for the beginning.
     ///   - desiredKeys: the fields to fetch; nil for all.
     ///   - resultsLimit: the most records; nil for the server's number.
-    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    /// - Throws: `changeTokenExpired` where the token is no longer valid: begin again without one.
     public func recordZoneChanges(
         inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
         desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil

@@ -2,11 +2,12 @@ public import Foundation
 import Synchronization
 
 // @unchecked: what changes lies behind locks here and in all subclasses; Operation itself is Sendable.
-/// What all operations have: it runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added it.
+/// The base of all operations. It runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added
+/// it.
 ///
-/// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. Cancelling ends it with
-/// `operationCancelled`, also where it never began; what it had sent may have been done. Everything can be read and set
-/// from any thread.
+/// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. A cancelled operation
+/// ends with `operationCancelled`, even if it never began; requests already sent may have been done. All properties can
+/// be read and set from any thread.
 public class CKOperation: Operation, @unchecked Sendable {
     /// An operation's name in logs.
     public typealias ID = String
@@ -21,13 +22,13 @@ public class CKOperation: Operation, @unchecked Sendable {
 
     private let progress = Mutex(Progress())
     @CKGuarded private var chosenConfiguration: Configuration? = nil
-    /// The operations that it belongs to.
+    /// The group that it belongs to.
     @CKGuarded public var group: CKOperationGroup? = nil
     /// A name that no other operation has.
     public let operationID: CKOperation.ID = UUID().uuidString
 
-    /// How it is run: its own configuration, which begins as a copy of its group's and whose parts can be set. What is
-    /// set is copied; nil goes back to that of the group, or of the database.
+    /// Its own configuration, which begins as a copy of its group's. A configuration that is set is copied; nil returns
+    /// to that of the group or the database.
     public var configuration: Configuration! {
         get {
             let base = group?.defaultConfiguration
@@ -41,7 +42,7 @@ public class CKOperation: Operation, @unchecked Sendable {
         set { chosenConfiguration = newValue?.duplicate() }
     }
 
-    /// The configuration that counts, if any was made.
+    /// The configuration in effect; nil if none was set.
     var effectiveConfiguration: Configuration? { chosenConfiguration ?? group?.defaultConfiguration }
 
     // MARK: Running
@@ -74,7 +75,7 @@ public class CKOperation: Operation, @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
-    /// Ends it as soon as it can; the blocks that tell of its end get `operationCancelled`.
+    /// Ends it as soon as possible; its final blocks get `operationCancelled`.
     public final override func cancel() {
         super.cancel()
         progress.withLock { $0.task }?.cancel()
@@ -103,7 +104,7 @@ public class CKOperation: Operation, @unchecked Sendable {
     /// How long it may take, if that was set.
     var times: CallTimes { CallTimes(effectiveConfiguration) }
 
-    /// When it began; now where it did not.
+    /// When it began; now if it has not.
     final var startTime: ContinuousClock.Instant { progress.withLock { $0.start } ?? .now }
 }
 
@@ -130,7 +131,7 @@ extension CKOperation {
         }
 
         /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
-        /// back later, and a node is waited for. 60 where nobody says; then the configuration's `patience` says how
+        /// back later, and a node is waited for. The default is 60; then the configuration's `patience` says how
         /// long it is sent again, and each attempt may take 30.
         public var timeoutIntervalForRequest: TimeInterval {
             get { chosenTimeout ?? 60 }
@@ -161,7 +162,7 @@ public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
     @CKGuarded public var database: CKDatabase? = nil
 
-    /// What it asks, in the time that is left.
+    /// The database, with the time that is left.
     var service: DatabaseService {
         let container = effectiveConfiguration?.container ?? CKContainer.default()
         var service = (database ?? container.privateCloudDatabase).configured
@@ -178,7 +179,7 @@ extension Result where Failure == any Error {
 }
 
 extension CKError {
-    /// What the older blocks get where some items failed; nil where none did.
+    /// The error for the older blocks if some items failed; nil if none did.
     static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError? {
         guard !errors.isEmpty else { return nil }
         var details = CKErrorDetails()
@@ -189,11 +190,11 @@ extension CKError {
 }
 
 // @unchecked: its parts lie behind locks; not final, as Apple's is not.
-/// Operations that belong together for the app, with one configuration for all that have none of their own.
+/// A group of operations that belong together, with a configuration for those that have none of their own.
 public class CKOperationGroup: NSObject, @unchecked Sendable {
     /// A name that no other group has.
     public let operationGroupID: String = UUID().uuidString
-    /// What the app calls it.
+    /// The app's name for it.
     @CKGuarded public var name: String? = nil
     /// How many of something it is about, as the app counts.
     @CKGuarded public var quantity: Int = 0
@@ -220,7 +221,7 @@ public class CKOperationGroup: NSObject, @unchecked Sendable {
     }
 }
 
-/// Where the SDK calls an app's blocks: threads of its own, on which a block may wait for as long as it likes.
+/// Calls an app's blocks, on threads of the SDK that a block may hold for any time.
 enum Callbacks {
     private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
 
@@ -259,7 +260,7 @@ enum Callbacks {
     }
 }
 
-/// How operations keep their properties: any thread may read and set one, its value lies behind a lock.
+/// Keeps a property of an operation behind a lock, so that any thread may read and set it.
 ///
 /// Public because the properties are; an app has no use for it.
 @propertyWrapper

@@ -29,7 +29,7 @@ extension NSPredicate {
     /// A predicate that is known already; a fault makes one that no query takes.
     convenience init(_ result: Result<PredicateNode, FormatError>) {
         // Foundation's class has no room for the form, and a subclass cannot come out of `NSPredicate(format:)`. So the
-        // block keeps it, and gives it to whoever asks with a probe.
+        // block keeps it, and returns it to a probe.
         self.init { object, _ in
             guard let probe = object as? PredicateProbe else {
                 preconditionFailure(

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The name of a record within its database: `CKRecord.ID`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecord.ID` is the name to use. Immutable; equal when record name and zone are.
+/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
+/// Use the name `CKRecord.ID`. Immutable; equal if record name and zone are.
 public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Unique within the zone; at most 255 characters.
     public let recordName: String
@@ -52,7 +52,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         coder.write(zoneID, "ZoneID")
     }
 
-    /// Nil where the archive holds no record ID.
+    /// Nil if the archive holds no record ID.
     public convenience init?(coder: NSCoder) {
         guard let name = coder.text("RecordName"),
             let zone = coder.object(CKRecordZoneID.self, "ZoneID")
@@ -63,8 +63,8 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
 
 /// A pointer from a record to another of the same zone: `CKRecord.Reference`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecord.Reference` is the name to use. Immutable; equal when record ID and action are.
+/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
+/// Use the name `CKRecord.Reference`. Immutable; equal if record ID and action are.
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// What happens to the record that holds a reference when its target is deleted.
     public typealias Action = CKRecord.ReferenceAction
@@ -116,7 +116,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         coder.encode(Int64(action.rawValue), forKey: "Action")
     }
 
-    /// Nil where the archive holds no reference.
+    /// Nil if the archive holds no reference.
     public convenience init?(coder: NSCoder) {
         guard let recordID = coder.object(CKRecordID.self, "RecordID"),
             let action = CKRecord.ReferenceAction(

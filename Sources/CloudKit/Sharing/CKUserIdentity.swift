@@ -25,7 +25,7 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
         self.hasiCloudAccount = hasiCloudAccount
     }
 
-    /// Cards of an address book: there is none here.
+    /// Cards of an address book; always empty here.
     @available(*, deprecated, message: "There is no address book")
     public var contactIdentifiers: [String] { [] }
 

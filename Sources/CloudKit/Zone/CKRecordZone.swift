@@ -12,7 +12,7 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     public let zoneID: CKRecordZone.ID
     /// What the server offers in this zone; nothing before it was saved or fetched.
     public let capabilities: CKRecordZone.Capabilities
-    /// The share of the whole zone; nil where there is none.
+    /// The share of the whole zone; nil if there is none.
     public let share: CKRecord.Reference?
 
     /// A custom zone of the current user.

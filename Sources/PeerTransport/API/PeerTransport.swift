@@ -5,9 +5,9 @@ import Synchronization
 
 /// Connections of one node to its peers: framed TCP with mutual TLS.
 ///
-/// Every peer is dialled on every channel, for ever, with back-off; what peers dial is served. Raft messages of one
-/// sender arrive in order or not at all; requests have an answer or an error that says whether the outcome is known.
-/// A peer is who its certificate says, or is refused.
+/// Every peer is dialled on every channel, for ever, with back-off; connections of peers are accepted. Raft messages of
+/// one sender arrive in order or not at all; requests have an answer or an error that says whether the outcome is
+/// known. A peer is who its certificate says, or is refused.
 ///
 /// Everything happens on one event loop. Certificates are read when the transport is made, and again when their files
 /// change: new connections, incoming and outgoing, use the new ones, and connections that stand are left alone.

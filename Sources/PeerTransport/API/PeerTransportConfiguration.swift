@@ -34,7 +34,7 @@ package struct PeerTLS: Hashable, Sendable {
     }
 }
 
-/// What a `PeerTransport` needs to know, and its limits.
+/// The configuration of a `PeerTransport`, with its limits.
 package struct PeerTransportConfiguration: Sendable {
     /// This node.
     package var nodeID: NodeID
@@ -44,7 +44,7 @@ package struct PeerTransportConfiguration: Sendable {
     package var listenHost: String
     /// 0 takes a free port; `PeerTransport.port` tells which.
     package var listenPort: Int
-    /// Whom to dial. This node itself may be among them and is passed over.
+    /// The peers to dial. This node may be among them and is skipped.
     package var peers: [PeerAddress]
     /// The certificate files.
     package var tls: PeerTLS
@@ -113,7 +113,7 @@ package enum PeerChannel: UInt8, CaseIterable, Hashable, Sendable {
     case bulk = 3
 }
 
-/// Who a peer is, once its certificate and its hello agree.
+/// The identity of a peer, confirmed by its certificate and its hello.
 package struct PeerIdentity: Hashable, Sendable {
     /// The node.
     package var node: NodeID
@@ -130,7 +130,7 @@ package struct PeerIdentity: Hashable, Sendable {
     }
 }
 
-/// Why the transport could not do what it was asked.
+/// Why the transport failed.
 package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConvertible {
     /// There is no connection to the node. Nothing was sent: a retry is safe, and helps once the peer is back.
     case notConnected
@@ -138,7 +138,7 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
     case outboundFull
     /// The request is longer than a frame may be. Nothing was sent, and a retry does not help.
     case tooLarge(bytes: Int, bytesMax: Int)
-    /// The peer answered that it did not do what was asked.
+    /// The peer answered that it did not do the request.
     case refused(String)
     /// No response came in time. Whether the peer did what was asked is unknown.
     case timedOut

@@ -3,16 +3,16 @@ import Foundation
 import Synchronization
 
 extension ServiceSession {
-    /// The session of a configuration's account: the same one for as long as anybody holds it, whatever else differs.
+    /// The session of a configuration's account. While it is referenced, every configuration of that account gets the
+    /// same one.
     ///
-    /// What a session knows beside its token is asked for again when it is made anew; see `WebAuthTokens` for the
-    /// token.
+    /// A new session asks for everything but its token again; `WebAuthTokens` keeps that.
     /// - Throws: if the configuration, or the authority's file, cannot be used.
     package static func of(_ configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
         try of(checked: configuration.checked())
     }
 
-    /// The same for a configuration whose URLs have their usual form.
+    /// The same for a configuration with normalized URLs.
     static func of(checked configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
         let identity = configuration.identity
         return try sessions.withLock { sessions throws(ServiceClientError) in
@@ -32,8 +32,8 @@ extension ServiceSession {
     private static let sessions = Mutex(WeakRegistry<ZonekeeperConfiguration.Identity, ServiceSession>())
 }
 
-/// Clients by the authority that they trust; connections are shared by all sessions of a process, and close by
-/// themselves when they are idle.
+/// HTTP clients by the authority that they trust. All sessions of a process share their connections, which close when
+/// idle.
 enum HTTPClients {
     private struct Kind: Hashable {
         var authority: String?

@@ -138,7 +138,7 @@ package func isSpecialFile(at path: String) -> Bool {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
 }
 
-/// Keeps a folder to one owner, over processes and within one, until the last reference goes or the process ends.
+/// Locks a folder for one owner, across processes and within one, until it is released or the process ends.
 package final class FolderLock: Sendable {
     private let file: DiskFile
 
@@ -204,7 +204,7 @@ extension DiskFile {
     }
 }
 
-/// A file of zeros that is given back to a full disk, so that what was accepted can still be done, and something be
+/// A file of zeros that is removed when the disk is full, so that accepted work can still be done, and something be
 /// deleted.
 ///
 /// Room beside the raft log's reserve segment, for everything else in the data folder. Any thread may call any method.
@@ -225,9 +225,9 @@ package struct SpaceReserve: Sendable {
     /// Gives the room back to the disk; nothing happens if that was done before.
     package func release() { try? disk.remove(path) }
 
-    /// Makes the reserve, where it is not there and the disk has room for it and as much again.
-    /// - Returns: whether it is there now; false where the disk has no room.
-    /// - Throws: `DiskError` where something else is in the way.
+    /// Creates the reserve, if it does not exist and the disk has room for twice its size.
+    /// - Returns: whether it exists now; false if the disk has no room.
+    /// - Throws: `DiskError` for any other failure.
     package func restore() throws(DiskError) -> Bool {
         if (try? disk.open(path, creating: false).size()) == bytes { return true }
         guard try disk.canSpare(bytes, in: folder) else { return false }

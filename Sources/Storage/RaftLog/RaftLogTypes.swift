@@ -33,15 +33,15 @@ package struct LogWrite: Sendable {
         mayUseReserve = false
     }
 
-    /// What it counts for against `RaftLogOptions.queueBytesMax`.
+    /// Its size against `RaftLogOptions.queueBytesMax`, in bytes.
     package var sizeBytes: Int { 64 + entries.reduce(0) { $0 + $1.sizeBytes } }
 }
 
-/// What the log held of a group when it was opened.
+/// A group's part of the log when it was opened.
 package struct RecoveredGroup: Hashable, Sendable {
     /// Term and vote.
     package var hardState: HardState
-    /// Where the retained log begins: nil if it begins at index 1.
+    /// The position after which the retained log begins; nil if it begins at index 1.
     package var snapshot: SnapshotMark?
     /// The first index that is retained (one above the snapshot's), or would be if the log is empty.
     package var firstIndex: LogIndex
@@ -77,7 +77,7 @@ package struct PlacedConfiguration: Hashable, Sendable {
     }
 }
 
-/// What can be set about the log.
+/// The options of a log.
 package struct RaftLogOptions: Sendable {
     /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
@@ -95,9 +95,9 @@ package struct RaftLogOptions: Sendable {
     package var haltsAfterRefusal = false
     /// The disk's calls.
     package var disk: any LogDisk = PosixDisk()
-    /// Who does the log's work.
+    /// The thread that does the log's work.
     package var scheduling = LogScheduling.threads
-    /// Where a new log's number comes from.
+    /// The source of a new log's number.
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
     /// Creates the default value.
@@ -107,7 +107,7 @@ package struct RaftLogOptions: Sendable {
     package var recordBytesMax: Int { segmentBytes - SegmentHeader.sizeBytes }
 }
 
-/// Who does the work of a log.
+/// The thread that does the work of a log.
 package enum LogScheduling: Sendable {
     /// Two threads of the log's own.
     case threads
@@ -116,7 +116,7 @@ package enum LogScheduling: Sendable {
     case manual(wake: @Sendable (RaftLog) -> Void)
 }
 
-/// What the log has done since it was opened.
+/// Counts of the log's work since it was opened.
 package struct RaftLogCounters: Hashable, Sendable {
     /// Calls of fdatasync for writes.
     package var syncs = 0
@@ -135,7 +135,7 @@ package struct RaftLogCounters: Hashable, Sendable {
     package init() {}
 }
 
-/// Why the log did not do what it was asked.
+/// Why the log refused or failed a request.
 package enum RaftLogError: Error, Hashable, Sendable {
     /// Another process, or another part of this one, has the log open. A retry helps once it is closed.
     case locked(path: String)

@@ -161,45 +161,45 @@ extension PreferenceCopy {
     /// The copy as JSON; rows in byte order of their keys.
     func serialized() -> [UInt8] {
         var writer = JSONWriter(capacity: 4096)
-        writer.beginObject()
-        writer.member("format", integer: Self.format)
-        writer.member("device", device)
-        if let token { writer.member("token", token) }
-        writer.member("isInitialSyncDone", isInitialSyncDone)
-        if let batchID { writer.member("batch", batchID) }
-        if let claimant { writer.member("claimant", claimant) }
-        writer.member("edits", integer: Int64(bitPattern: edits))
-        writer.key("rows")
-        writer.beginArray()
-        for (key, row) in rows.sorted(by: { $0.key < $1.key }) {
-            writer.beginObject()
+        writer.object { writer in
+            writer.member("format", integer: Self.format)
+            writer.member("device", device)
+            if let token { writer.member("token", token) }
+            writer.member("isInitialSyncDone", isInitialSyncDone)
+            if let batchID { writer.member("batch", batchID) }
+            if let claimant { writer.member("claimant", claimant) }
+            writer.member("edits", integer: Int64(bitPattern: edits))
+            writer.key("rows")
+            writer.array { writer in
+                for (key, row) in rows.sorted(by: { $0.key < $1.key }) { Self.write(key, row, to: &writer) }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ key: PreferenceKey, _ row: Row, to writer: inout JSONWriter) {
+        writer.object { writer in
             writer.member("key", key.text)
             if let server = row.server {
                 writer.key("server")
-                writer.beginObject()
-                Self.write(server.value, to: &writer)
-                writer.member("version", server.version.description)
-                writer.endObject()
+                writer.object { writer in
+                    write(server.value, to: &writer)
+                    writer.member("version", server.version.description)
+                }
             }
             if let sent = row.sent {
                 writer.key("sent")
-                writer.beginObject()
-                Self.write(sent.edit, to: &writer)
-                writer.member("expected", sent.expected.description)
-                writer.member("isSuperseded", sent.isSuperseded)
-                writer.endObject()
+                writer.object { writer in
+                    write(sent.edit, to: &writer)
+                    writer.member("expected", sent.expected.description)
+                    writer.member("isSuperseded", sent.isSuperseded)
+                }
             }
             if let edit = row.edit {
                 writer.key("edit")
-                writer.beginObject()
-                Self.write(edit, to: &writer)
-                writer.endObject()
+                writer.object { writer in write(edit, to: &writer) }
             }
-            writer.endObject()
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
     }
 
     private static func write(_ value: PropertyValue?, to writer: inout JSONWriter) {

@@ -6,9 +6,9 @@ import Wire
 /// One account's copy on disk, which several processes may share.
 ///
 /// The file is replaced whole: a draft is written, synced and renamed over it, then the folder is synced; so whatever
-/// happens, the file is the old copy or the new one. Its first line has the checksum of the rest. Whoever changes it
-/// holds the lock on the file beside it. The file last read or written stays open, so its inode is not given to another
-/// one, and a look at the inode tells whether another process wrote since.
+/// happens, the file is the old copy or the new one. Its first line has the checksum of the rest. A process that
+/// changes it holds the lock on the file beside it. The file last read or written stays open, so its inode is not given
+/// to another one, and a look at the inode tells whether another process wrote since.
 ///
 /// Not for use from two threads at once.
 final class PreferenceFile {
