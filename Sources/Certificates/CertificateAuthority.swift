@@ -5,8 +5,8 @@ package import X509
 
 /// A certificate authority: its self-signed certificate and its ECDSA P-256 key.
 ///
-/// Whoever holds the key of the peer authority can act as any node, so it belongs on the operator's machine and not
-/// on nodes.
+/// The holder of the peer authority's key can act as any node, so it belongs on the operator's machine and not on
+/// nodes.
 package struct CertificateAuthority: Sendable {
     /// The self-signed certificate; leafs are verified against it.
     package let certificate: Certificate
@@ -192,11 +192,6 @@ package struct CertificatesError: Error, Hashable, Sendable, CustomStringConvert
     /// What the operator can do.
     package var remedy: String
 
-    package init(file: String, problem: String, remedy: String) {
-        self.file = file
-        self.problem = problem
-        self.remedy = remedy
-    }
-
+    /// What was wrong and what to do about it.
     package var description: String { "\(file): \(problem). \(remedy)." }
 }

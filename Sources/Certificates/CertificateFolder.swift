@@ -75,9 +75,11 @@ package struct CertificateFolder: Sendable {
 package struct NodeCertificates: Hashable, Sendable {
     /// Shown to peers, and its key.
     package var peerCertificatePath: String
+    /// The path of the private key for peers.
     package var peerKeyPath: String
     /// Shown to clients, and its key.
     package var serverCertificatePath: String
+    /// The path of the private key for clients.
     package var serverKeyPath: String
 
     /// The four files of a node's folder.

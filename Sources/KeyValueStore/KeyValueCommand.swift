@@ -3,6 +3,7 @@ package import Wire
 
 /// One batch of writes to one store: all of it happens or nothing.
 package struct KeyValueCommand: Hashable, Sendable {
+    /// The store that the batch changes.
     package var store: StoreKey
     /// When the leader made the command, in milliseconds since 1970. Apply has no other clock.
     package var time: Int64
@@ -13,6 +14,7 @@ package struct KeyValueCommand: Hashable, Sendable {
     /// Which device wrote, in the client's words; returned in the feed so that a device knows its own changes.
     package var device: String?
 
+    /// Creates a value from its parts.
     package init(
         store: StoreKey, time: Int64, writes: [Write], idempotencyKey: [UInt8]? = nil, device: String? = nil
     ) {
@@ -25,13 +27,15 @@ package struct KeyValueCommand: Hashable, Sendable {
 
     /// What becomes of one key.
     package struct Write: Hashable, Sendable {
+        /// The key to write.
         package var key: String
         /// Nil deletes the key; a key that is not there stays so.
         package var value: PropertyValue?
-        /// The version last seen: the batch yields if the key has another by now. Nil overwrites whatever is there.
+        /// The version last seen: the batch is refused if the key has another one now. Nil overwrites any version.
         /// `KeyValueTables.absent` expects that the key has no value.
         package var expectedVersion: ChangeTag?
 
+        /// Creates a value from its parts.
         package init(key: String, value: PropertyValue?, expectedVersion: ChangeTag? = nil) {
             self.key = key
             self.value = value
@@ -41,6 +45,7 @@ package struct KeyValueCommand: Hashable, Sendable {
 }
 
 extension KeyValueCommand: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { store.encode(to: &$0) }
         writer.field(2, signed: time)
@@ -49,6 +54,7 @@ extension KeyValueCommand: WireCodable {
         if let device { writer.field(5, device) }
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         var store: StoreKey?
         self.init(store: StoreKey(container: "", environment: .development, user: ""), time: 0, writes: [])
@@ -68,12 +74,14 @@ extension KeyValueCommand: WireCodable {
 }
 
 extension KeyValueCommand.Write: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, key)
         if let value { writer.field(2) { value.encode(to: &$0) } }
         if let expectedVersion { writer.field(3) { expectedVersion.encodeFields(to: &$0) } }
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(key: "", value: nil)
         while let field = try reader.nextField() {
@@ -134,6 +142,7 @@ package struct KeyValueLimits: Hashable, Sendable {
     /// average, so that none stays for long.
     package var forgottenMax = 4
 
+    /// Creates the default value.
     package init() {}
 
     /// The ones in force. They are part of the state machine: replicas that apply one log must have the same.
@@ -142,11 +151,14 @@ package struct KeyValueLimits: Hashable, Sendable {
 
 /// Names one key-value store: there is one for each user of a container's environment.
 package struct StoreKey: Hashable, Sendable {
+    /// The container.
+    /// The environment of the container.
     @Bytewise package var container: String
     package var environment: Environment
     /// The user record name.
     @Bytewise package var user: String
 
+    /// Creates a value from its parts.
     package init(container: String, environment: Environment, user: String) {
         self.container = container
         self.environment = environment
@@ -155,12 +167,14 @@ package struct StoreKey: Hashable, Sendable {
 }
 
 extension StoreKey: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, container)
         writer.field(2, environment == .production)
         writer.field(3, user)
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(container: "", environment: .development, user: "")
         while let field = try reader.nextField() {

@@ -14,29 +14,20 @@ package enum KeyValueOutcome: Hashable, Sendable {
 
 /// What a store holds.
 package struct KeyValueUsage: Hashable, Sendable {
-    package var keys: Int
+    /// The number of keys that have a value.
+    package var keys = 0
     /// The sum of all values' `sizeBytes`.
-    package var bytes: Int
-
-    package init(keys: Int = 0, bytes: Int = 0) {
-        self.keys = keys
-        self.bytes = bytes
-    }
+    package var bytes = 0
 }
 
 /// A key that another write changed first.
 package struct KeyValueConflict: Hashable, Sendable {
+    /// The key.
     package var key: String
     /// What it holds now; nil if it was deleted, or never set.
     package var value: PropertyValue?
     /// Its version now; nil if the store does not remember the key.
     package var version: ChangeTag?
-
-    package init(key: String, value: PropertyValue?, version: ChangeTag?) {
-        self.key = key
-        self.value = value
-        self.version = version
-    }
 }
 
 /// The rule that a batch breaks.
@@ -87,6 +78,7 @@ package struct KeyValueRefusal: Hashable, Sendable {
         package var isLimit: Bool { self != .idempotencyKeyReused && self != .idempotencyKeyTooOld }
     }
 
+    /// The rule that the batch breaks.
     package var rule: Rule
     /// The key at fault, where it is one key's fault.
     package var key: String?
@@ -95,6 +87,7 @@ package struct KeyValueRefusal: Hashable, Sendable {
     /// What is allowed.
     package var max: Int64
 
+    /// Creates a value from its parts.
     package init(_ rule: Rule, key: String? = nil, actual: Int = 0, max: Int = 0) {
         self.rule = rule
         self.key = key
@@ -112,6 +105,7 @@ package struct KeyValueRefusal: Hashable, Sendable {
 }
 
 extension KeyValueRefusal: CustomStringConvertible {
+    /// What was wrong and what to do about it.
     package var description: String {
         let shown = key.map { "key '\($0.prefix(64))'" } ?? "the batch"
         return switch rule {
@@ -132,6 +126,7 @@ extension KeyValueRefusal: CustomStringConvertible {
 }
 
 extension KeyValueOutcome: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .applied(let versions, let usage):
@@ -152,6 +147,7 @@ extension KeyValueOutcome: WireCodable {
         }
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         var outcome: KeyValueOutcome?
         while let field = try reader.nextField() {
@@ -192,12 +188,14 @@ extension KeyValueOutcome: WireCodable {
 }
 
 extension KeyValueConflict: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, key)
         if let value { writer.field(2) { value.encode(to: &$0) } }
         if let version { writer.field(3) { version.encodeFields(to: &$0) } }
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(key: "", value: nil, version: nil)
         while let field = try reader.nextField() {
@@ -214,6 +212,7 @@ extension KeyValueConflict: WireCodable {
 }
 
 extension KeyValueRefusal: WireCodable {
+    /// Writes the fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, UInt64(rule.rawValue))
         if let key { writer.field(2, key) }
@@ -221,6 +220,7 @@ extension KeyValueRefusal: WireCodable {
         writer.field(4, signed: max)
     }
 
+    /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
         var rule: Rule?
         self.init(.keys)

@@ -129,8 +129,11 @@ extension KeyValueEntry {
 
 /// A key with its value.
 package struct KeyValueEntry: Hashable, Sendable {
+    /// The key.
     package var key: String
+    /// The value.
     package var value: PropertyValue
+    /// The version of the value.
     package var version: ChangeTag
     /// When it was set, in milliseconds since 1970; never before an earlier change of the store, unless a node's clock
     /// was more than a minute ahead then.
@@ -141,9 +144,11 @@ package struct KeyValueEntry: Hashable, Sendable {
 
 /// A key that changed after a token: set to a value, or deleted.
 package struct KeyValueChange: Hashable, Sendable {
+    /// The key.
     package var key: String
     /// Nil if the key was deleted.
     package var value: PropertyValue?
+    /// The version of the value.
     package var version: ChangeTag
     /// As in `KeyValueEntry`.
     package var modified: Int64
@@ -153,6 +158,7 @@ package struct KeyValueChange: Hashable, Sendable {
 
 /// Entries in byte order of their keys.
 package struct KeyValueList: Hashable, Sendable {
+    /// The entries of the page, in byte order of their keys.
     package var entries: [KeyValueEntry]
     /// The key to go on after; nil if this was the last page.
     package var next: String?
@@ -163,7 +169,7 @@ package enum KeyValueFeed: Hashable, Sendable {
     case page(KeyValuePage)
     /// The token cannot be followed: read the store from the beginning, and delete what it no longer has.
     case expired(KeyValueTokenExpiry)
-    /// The text is no token of this store, which is the client's mistake.
+    /// The text is not a token of this store, which is the client's mistake.
     case invalidToken
 }
 
@@ -186,6 +192,7 @@ package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, Cust
     /// The token is from a future that this store does not have.
     case ahead
 
+    /// The text for logs.
     package var description: String {
         switch self {
         case .restored: "the store was restored from a backup since this token was given"

@@ -1,6 +1,6 @@
 private import Foundation
 
-/// A message as a string literal, whose values may say who reads them: `"saved \(count) for \(name, privacy:
+/// A message as a string literal. Each value may say who can read it: `"saved \(count) for \(name, privacy:
 /// .private)"`.
 public struct OSLogMessage: ExpressibleByStringInterpolation {
     private let interpolation: OSLogInterpolation

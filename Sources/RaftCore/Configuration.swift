@@ -83,7 +83,7 @@ public enum Quorum {
     ) -> Value? {
         if voters.isEmpty { return nil }
         let ascending = voters.map(value).sorted()
-        // With n values, those from this place to the end are a majority, and one fewer would be none.
+        // With n values, those from this place to the end are the smallest majority.
         return ascending[(ascending.count - 1) / 2]
     }
 }

@@ -149,8 +149,8 @@ struct Inflights: Hashable, Sendable {
 
 /// Whether a follower keeps up with a log that grows meanwhile (dissertation section 4.2.1).
 ///
-/// Catching up goes in rounds: each brings the follower to where the log ended when the round began. One that took less
-/// than an election timeout leaves so little that making the follower a voter holds nobody up for longer than that.
+/// Catching up goes in rounds: each brings the follower to where the log ended when the round began. After one that
+/// took less than an election timeout, making the follower a voter delays commits by no more than that.
 struct CatchUp: Hashable, Sendable {
     /// Where the log ended when the round began.
     private var target: LogIndex

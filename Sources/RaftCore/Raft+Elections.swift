@@ -1,5 +1,5 @@
 extension Raft {
-    /// Time went by. To be called at or after the `wakeAt` of the latest effects; calling it more often does no harm.
+    /// Time has passed. Call it at or after the `wakeAt` of the latest effects; calling it more often does no harm.
     public mutating func tick(now: MonotonicTime) -> Effects {
         begin(now)
         if role == .leader {
@@ -19,8 +19,8 @@ extension Raft {
         return finish()
     }
 
-    /// When a leader that hears nothing more gives up (dissertation section 6.2): when the promises of the majority
-    /// that was last heard are over, and another may lead.
+    /// When a leader that hears nothing more steps down (dissertation section 6.2): when the promises of the majority
+    /// heard last have expired, and another replica may be elected.
     var quorumDeadline: MonotonicTime {
         let heard = Quorum.reached(configuration) { voter in
             voter == id ? now : followers.first { $0.id == voter }?.lastHeard ?? .zero
@@ -46,14 +46,14 @@ extension Raft {
         return configurations[committed...].contains { $0.configuration.isVoter(id) }
     }
 
-    /// Whether a leader was heard so short a time ago that no other may be elected.
+    /// Whether a leader was heard so recently that no other may be elected.
     var hasLiveLeader: Bool {
         if role == .leader { return true }
         guard let contact = lastLeaderContact else { return false }
         return now < contact.adding(milliseconds: settings.patienceMilliseconds)
     }
 
-    /// Campaigns: first asks whether it would win, which disturbs nobody (dissertation section 9.6).
+    /// Starts a pre-vote: asks whether a campaign would win, which disturbs no leader (dissertation section 9.6).
     mutating func startElection() {
         precondition(isPromotable && role != .leader, "replica \(id) may not campaign as \(role)")
         if isOnlyVoter {
@@ -66,7 +66,7 @@ extension Raft {
         resetElectionTimer()
         for voter in otherVoters {
             let body = Message.Body.preVoteRequest(lastLog: log.last)
-            // Binds nobody, so it does not wait for a persist.
+            // A pre-vote is not binding, so it does not wait for a persist.
             output.sendNow.append(Message(from: id, to: voter, term: term.next, body: body))
         }
         countPreVotes()
@@ -120,31 +120,30 @@ extension Raft {
         configuration.all.filter { $0 != id && configuration.isVoter($0) }
     }
 
-    /// Whether this replica may vote for anyone at all now. It need not be a voter by its own configuration: an entry
-    /// that it lacks may have made it one, and whose votes count is for the candidate to know (dissertation section
-    /// 4.1).
+    /// Whether this replica may vote at all now. It need not be a voter by its own configuration: an entry that it
+    /// lacks may have made it one. The candidate decides which votes count (dissertation section 4.1).
     var mayVote: Bool { now >= votesFrom }
 
-    /// Someone asks whether this replica would vote for it (dissertation section 9.6). Answering changes nothing here.
+    /// A replica asks whether this one would vote for it (dissertation section 9.6). Answering changes no state.
     mutating func receivePreVoteRequest(lastLog: LogPosition, _ message: Message) {
         if !mayVote || hasLiveLeader { return }
         guard message.term > term, lastLog.isAtLeastAsUpToDate(as: log.last) else {
             send(.preVoteResponse(granted: false), to: message.from)
             return
         }
-        // In the term that the sender would campaign in, so that it can tell which campaign is meant.
+        // In the term of the sender's campaign, so that the sender can match the answer to it.
         let answer = Message(from: id, to: message.from, term: message.term, body: .preVoteResponse(granted: true))
         output.sendNow.append(answer)
     }
 
-    /// Someone says whether it would vote for this replica. A yes is in the next term, a no in the voter's own.
+    /// A response to a pre-vote. A yes carries the next term, a no the voter's own.
     mutating func receivePreVoteResponse(granted: Bool, _ message: Message) {
         guard role == .preCandidate, message.term == (granted ? term.next : term) else { return }
         addBallot(message.from, granted: granted)
         countPreVotes()
     }
 
-    /// Someone wants to lead this term (dissertation sections 3.4 and 3.6.1). The vote is durable before it is told.
+    /// A candidate asks for a vote (dissertation sections 3.4 and 3.6.1). The vote is durable before it is sent.
     mutating func receiveVoteRequest(lastLog: LogPosition, isTransfer: Bool, _ message: Message) {
         if !mayVote || hasLiveLeader && !isTransfer { return }
         let isFree = hardState.vote == message.from || hardState.vote == nil && leader == nil
@@ -159,14 +158,14 @@ extension Raft {
         send(.voteResponse(granted: true), to: message.from)
     }
 
-    /// Someone voted. The answer is of this term, so it is to this campaign.
+    /// A response to a vote request. It is of this term, so it belongs to this campaign.
     mutating func receiveVoteResponse(granted: Bool, _ message: Message) {
         guard role == .candidate else { return }
         addBallot(message.from, granted: granted)
         countVotes()
     }
 
-    /// Follows `leader`, or nobody yet, in this term or a later one.
+    /// Becomes a follower, in this term or a later one. The leader is nil while it is unknown.
     mutating func becomeFollower(term newTerm: Term, leader newLeader: ReplicaID?) {
         precondition(newTerm >= term, "back from term \(term) to \(newTerm)")
         precondition(newLeader != id, "replica \(id) follows itself")
@@ -192,7 +191,8 @@ extension Raft {
         resetElectionTimer()
     }
 
-    /// Leads: appends an empty entry, by whose commit it learns what is committed (dissertation section 6.4).
+    /// Becomes leader and appends an empty entry. When that is committed, the leader knows what is committed
+    /// (dissertation section 6.4).
     mutating func becomeLeader() {
         precondition(role == .candidate, "a \(role) cannot become leader")
         precondition(hardState == durableHardState, "leader in term \(term), which is not durable")
@@ -203,7 +203,7 @@ extension Raft {
         owedMatch = nil
         lastLeaderContact = nil
         round = 0
-        // What earlier leaders left counts, too: it stays in memory until it is committed.
+        // Entries of earlier leaders count, too: they stay in memory until they are committed.
         uncommittedBytes = log.cachedBytes(after: commitIndex, through: log.last.index)
         precondition(followers.isEmpty && reads.count == 0, "a candidate with a leader's state")
         updateFollowers()
@@ -218,8 +218,7 @@ extension Raft {
             leader == nil || leader == sender, "two leaders of term \(term): \(sender), \(leader?.rawValue ?? 0)")
         if role != .follower || leader != sender { becomeFollower(term: term, leader: sender) }
         lastLeaderContact = now
-        // What a dead leader sent may be read after its end was noticed, so only a connection that is back ends the
-        // turns.
+        // A dead leader's last messages may be read after its end was noticed, so only a new connection ends the turns.
         let isStillLost = lostLeader.map { $0.id == sender && $0.term == term && !$0.isBack } ?? false
         lostLeader = nil
         resetElectionTimer()
@@ -247,24 +246,24 @@ extension Raft {
     }
 }
 
-/// Elections after the connection to a leader broke, which a killed process's does at once.
+/// Elections after the connection to a leader broke. The connections of a killed process break at once.
 ///
-/// Election timeouts are long because silence may have many reasons, and random because nobody knows who else heard
-/// nothing. A broken connection says more: those who follow the same leader most likely lost it too. So they take
-/// turns, in an order that all know, and the first begins as soon as the promise to that leader is over. Turns only say
-/// when a replica campaigns; votes are given as ever.
+/// Election timeouts are long because silence may have many reasons, and random because a replica does not know which
+/// others heard nothing either. A broken connection says more: the other followers of that leader most likely lost it,
+/// too. So they campaign in turns, in an order that all know, and the first begins as soon as the promise to that
+/// leader has expired. Turns only decide when a replica campaigns; the rules of voting stay the same.
 extension Raft {
     /// A leader whose connection broke, in the term in which it led.
     struct LostLeader: Hashable, Sendable {
         var id: ReplicaID
         var term: Term
-        /// Who has won nothing by then waits as if there had been no connection.
+        /// After this time, replicas wait as if the connection had not told them anything.
         var until: MonotonicTime
-        /// There is a connection again. It may be to a process that knows nothing of having led.
+        /// Whether there is a connection again. It may be to a restarted process that no longer leads.
         var isBack = false
     }
 
-    /// Who campaigns when: `count` replicas, each for `nanoseconds`, this one at `place`.
+    /// The order of campaigns: `count` replicas have `nanoseconds` each, and this one's turn is number `place`.
     struct Turns: Hashable, Sendable {
         var count: UInt64
         var place: UInt64
@@ -289,8 +288,7 @@ extension Raft {
             electionDeadline, promised.adding(nanoseconds: turns.place * turns.nanoseconds + dither(turns)))
     }
 
-    /// Nil where no leader was lost in this term, or a while ago, and for who is no voter of the configuration in
-    /// force.
+    /// Nil if no leader was lost recently in this term, or this replica is not a voter of the configuration in force.
     var turns: Turns? {
         guard let lost = lostLeader, lost.term == term, now < lost.until else { return nil }
         let voters = configuration.all.filter { configuration.isVoter($0) && $0 != lost.id }
@@ -301,7 +299,7 @@ extension Raft {
         return Turns(count: count, place: turn, nanoseconds: settings.heartbeatIntervalMilliseconds * 1_000_000)
     }
 
-    /// At most half a turn, so that two whose turns began at different times do not meet each time.
+    /// At most half a turn, so that two replicas whose turns began at different times do not always collide.
     mutating func dither(_ turns: Turns) -> UInt64 {
         UInt64.random(in: 0...turns.nanoseconds / 2, using: &generator)
     }

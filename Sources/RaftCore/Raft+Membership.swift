@@ -62,8 +62,8 @@ extension Raft {
         now < follower.lastHeard.adding(milliseconds: settings.electionTimeoutMilliseconds)
     }
 
-    /// Goes on with a change whose latest entry is committed: leaves a joint configuration, or ceases to lead a group
-    /// that this replica is no member of (dissertation sections 4.2.2 and 4.3).
+    /// Continues a change whose latest entry is committed: leaves a joint configuration, or steps down if this replica
+    /// is no longer a voter (dissertation sections 4.2.2 and 4.3).
     mutating func advanceMembership() {
         guard role == .leader, isConfigurationCommitted, canServeReads, transfer == nil else { return }
         if configuration.isJoint {
@@ -76,9 +76,8 @@ extension Raft {
         }
     }
 
-    /// Tells those who were removed that it is committed, so that they cease to campaign. They got the entry when it
-    /// was appended, if they were up to date; who was not may ask for votes in vain, which disturbs nobody (section
-    /// 4.2.3).
+    /// Tells removed replicas that their removal is committed, so that they stop campaigning. Those that were up to
+    /// date have the entry. Any other may still ask for votes, which disturbs no leader (section 4.2.3).
     private mutating func dismissLeaving() {
         let index = configurations[configurations.count - 1].index
         guard !leaving.isEmpty, let indexTerm = log.term(at: index) else { return }
@@ -88,7 +87,7 @@ extension Raft {
         leaving = []
     }
 
-    /// Ceases to lead, and has a voter that has the whole log campaign at once.
+    /// Steps down, and asks a voter that has the whole log to campaign at once.
     private mutating func resign() {
         let heir = followers.first { follower in
             configuration.voters.contains(follower.id) && follower.state == .replicate && wasHeardLately(follower)
@@ -98,7 +97,7 @@ extension Raft {
         becomeFollower(term: term, leader: nil)
     }
 
-    /// Feeds all members of the configuration in force and nobody else; those who stay keep their progress.
+    /// Makes the members of the configuration in force the followers. Members that stay keep their progress.
     mutating func updateFollowers() {
         precondition(role == .leader, "a \(role) has no followers")
         let known = followers
@@ -120,7 +119,7 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable {
     case changeUnderway(at: LogIndex)
     /// Leadership is being handed over. A retry helps, at the next leader.
     case transferUnderway(to: ReplicaID)
-    /// The configuration to be replaced is not the one in force: someone else changed it. A retry helps if it begins
+    /// The configuration to be replaced is not the one in force: it was changed meanwhile. A retry helps if it begins
     /// with this one.
     case unknownBase(inForce: Configuration)
     /// The group would have no voters. A retry does not help.
@@ -130,12 +129,12 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable {
     case jointTarget
     /// The group has these members already.
     case unchanged
-    /// A new voter is no learner yet. A retry helps after it was made one and has caught up.
+    /// A new voter is not a learner yet. A retry helps after it was made one and has caught up.
     case notLearner(ReplicaID)
     /// A new voter lacks more than it could be sent in an election timeout, or does not answer. A retry helps later.
     case notCaughtUp(ReplicaID, missingEntries: UInt64)
-    /// So many of the new voters were not heard for an election timeout that the rest is no majority. A retry helps
-    /// when they are back.
+    /// Too many of the new voters were silent for an election timeout: the rest is not a majority. A retry helps when
+    /// they are back.
     case majoritySilent([ReplicaID])
 }
 

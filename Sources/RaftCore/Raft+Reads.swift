@@ -3,8 +3,8 @@ extension Raft {
     /// (ReadIndex), or at once while `RaftSettings.lease` gives a lease.
     ///
     /// These or later effects hold a `ReadReady` or a `FailedRead` with this id, exactly one.
-    /// - Parameter now: with a lease, the clock as read *after* the request came in; an earlier reading could fall in a
-    ///   lease that is over by now.
+    /// - Parameter now: with a lease, the clock as read *after* the request arrived; an earlier reading could fall in a
+    ///   lease that has expired since.
     public mutating func read(_ id: UInt64, now: MonotonicTime) -> Effects {
         begin(now)
         guard role == .leader else {
@@ -27,7 +27,7 @@ extension Raft {
     /// Whether the leader knows what is committed: not before an entry of its own term is.
     var canServeReads: Bool { log.term(at: commitIndex) == term }
 
-    /// Sends everyone a heartbeat; the reads that wait ride on it.
+    /// Sends all followers a heartbeat. Waiting reads are confirmed by its answers.
     mutating func startRound() {
         precondition(role == .leader, "a \(role) sends heartbeats")
         round += 1
@@ -48,7 +48,7 @@ extension Raft {
         return MonotonicTime(nanoseconds: now.nanoseconds - now.nanoseconds % interval).adding(nanoseconds: interval)
     }
 
-    /// Releases the reads whose round a majority has answered, and starts a round for those that came since.
+    /// Releases the reads whose round a majority has answered, and starts a round for those that arrived since.
     mutating func advanceReads() {
         let confirmed = Quorum.reached(configuration) { voter in
             voter == id ? round : followers.first { $0.id == voter }?.confirmedRound ?? 0
@@ -88,8 +88,8 @@ extension Raft {
         return now >= follower.lastProgress.adding(milliseconds: 2 * settings.heartbeatIntervalMilliseconds)
     }
 
-    /// When the lease ends (dissertation section 6.4.1): nobody else leads, and nothing is committed but by this
-    /// replica, before that. Nil if this replica does not lead, has no lease, or gave it up.
+    /// When the lease ends (dissertation section 6.4.1). Until then no other replica leads or commits anything. Nil if
+    /// this replica does not lead, has no lease, or gave it up.
     ///
     /// It is counted from the *sending* of the latest round that a majority of the configuration in force has answered;
     /// each member's answer stands for itself, so the count holds across changes of members. `DESIGN.md` has the proof.
@@ -104,7 +104,7 @@ extension Raft {
         return MonotonicTime(nanoseconds: since - 1).adding(nanoseconds: lease.nanoseconds)
     }
 
-    /// Whether a read may be served without asking anyone.
+    /// Whether a read may be served without a round of heartbeats.
     var isLeaseHeld: Bool { leaseEnd.map { now < $0 } ?? false }
 }
 
@@ -127,7 +127,7 @@ struct PendingReads: Hashable, Sendable {
         count += 1
     }
 
-    /// Lets the waiting reads ride on a round that begins now.
+    /// Attaches the waiting reads to a round that begins now.
     mutating func begin(round: UInt64, index: LogIndex) {
         if let latest = batches.last { precondition(latest.round < round, "round \(round) after \(latest.round)") }
         if waiting.isEmpty { return }

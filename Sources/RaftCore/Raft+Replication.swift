@@ -41,7 +41,7 @@ extension Raft {
         for entry in entries { uncommittedBytes += entry.sizeBytes }
         log.append(entries)
         output.append += entries
-        // Those who are no longer members after these entries get them, too, as far as they are ready for it.
+        // Replicas that these entries remove get them, too, if their window allows it.
         for offset in followers.indices { replicate(to: offset) }
         if adoptConfigurations(of: entries) {
             updateFollowers()

@@ -16,8 +16,7 @@ extension Raft {
 
     /// A whole snapshot has come from the leader and lies ready. It is wanted if these effects say `install`;
     /// otherwise the shell throws it away.
-    /// - Parameter term: the leader's when it sent the snapshot, which is none before that of the snapshot's last
-    ///   entry.
+    /// - Parameter term: the leader's when it sent the snapshot; not less than that of the snapshot's last entry.
     public mutating func snapshotReceived(
         _ mark: SnapshotMark, from sender: ReplicaID, term senderTerm: Term, now: MonotonicTime
     ) -> Effects {
@@ -76,7 +75,7 @@ extension Raft {
         let held = max(through ?? .zero, match)
         precondition(held <= log.last.index, "a snapshot at \(held), but the log ends at \(log.last)")
         followers[offset].becomeProbe(next: held.next)
-        // Whether there is someone to send to, the next heartbeat's answer tells.
+        // The answer to the next heartbeat tells whether the follower can be reached.
         followers[offset].pause()
         return finish()
     }

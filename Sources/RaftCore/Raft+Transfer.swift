@@ -1,10 +1,10 @@
 extension Raft {
     /// Hands over to another voter (dissertation section 3.10): proposals are refused, the target gets what it lacks,
     /// and is then asked to campaign at once. `Effects.roleChange` tells when it is done. After `milliseconds` the
-    /// leader gives up and takes proposals again; an election timeout is long enough, and short enough for those who
-    /// wait.
+    /// leader gives up and takes proposals again; an election timeout is a good choice.
     ///
-    /// Safety does not depend on the target: it is elected as anyone else is. Only one request is under way at a time.
+    /// Safety does not depend on the target: it is elected like any other replica. Only one transfer is under way at a
+    /// time.
     /// - Throws: `TransferError`, and then nothing has changed.
     public mutating func transferLeadership(
         to target: ReplicaID, within milliseconds: UInt64, now: MonotonicTime
@@ -24,13 +24,13 @@ extension Raft {
         return finish()
     }
 
-    /// Asks a follower to take over at once, or nobody: nothing is sent unless this replica leads and the follower is a
-    /// voter that has the whole log. Try again later then.
+    /// Asks a follower to take over at once. Nothing is sent unless this replica leads and the follower is a voter that
+    /// has the whole log; try again later then.
     ///
-    /// Other than `transferLeadership(to:within:now:)` it refuses no proposals. The caller should hold them back for an
+    /// Unlike `transferLeadership(to:within:now:)` it refuses no proposals. The caller should hold them back for an
     /// election timeout, or until another leads: with entries that the target lacks it would lose its election, and the
-    /// group would wait for another. Safety does not depend on it. The leader goes on until a greater term ends its
-    /// reign, but without a lease.
+    /// group would wait for another. Safety does not depend on it. The leader continues until it sees a greater term,
+    /// but without a lease.
     public mutating func transferLeadership(to target: ReplicaID, now: MonotonicTime) -> Effects {
         begin(now)
         if role == .leader, configuration.voters.contains(target), hasWholeLog(target) { askToTakeOver(target) }
@@ -74,8 +74,7 @@ extension Raft {
         followers.contains { $0.id == target && $0.state == .replicate && $0.match == log.last.index }
     }
 
-    /// The leader hands over: campaigns at once, without asking whether others still hear the leader (dissertation
-    /// section 3.10).
+    /// The leader hands over: campaigns at once, without a pre-vote (dissertation section 3.10).
     mutating func receiveTimeoutNow(_ message: Message) {
         guard role == .follower, leader == message.from, isPromotable else { return }
         campaign(isTransfer: true)
@@ -95,8 +94,8 @@ public enum TransferError: Error, Hashable, Sendable {
     case notLeader(hint: ReplicaID?)
     /// The target leads already.
     case alreadyLeads
-    /// The target is no voter, or will not be one when the change of members under way is done. A retry helps after it
-    /// was made one.
+    /// The target is not a voter, or will not be one after the change of members under way. A retry helps after it was
+    /// made one.
     case notVoter(ReplicaID)
     /// The target was not heard, or lacks more than it could be sent in an election timeout. A retry helps later.
     case notCaughtUp(ReplicaID, missingEntries: UInt64)

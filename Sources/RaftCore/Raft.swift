@@ -22,7 +22,7 @@ public struct Raft: Hashable, Sendable {
     public internal(set) var leader: ReplicaID?
     /// Everything up to here is committed. `Effects.commitIndex` may lag behind it until this replica's log is durable.
     public internal(set) var commitIndex: LogIndex
-    /// The furthest that the last leader heard said is committed; not kept over a restart.
+    /// What the last leader that was heard said is committed. It is not kept over a restart.
     public internal(set) var leaderCommit: LeaderCommit?
 
     // Fields are internal because the handlers live in files of their own; nothing outside of this module can touch
@@ -67,8 +67,8 @@ public struct Raft: Hashable, Sendable {
     var transfer: Transfer?
     /// Replicas that the change under way removes. They are told when it is committed.
     var leaving: [ReplicaID] = []
-    /// Whether another replica was asked to take over in this term. It may do so at any time from then on, and voters
-    /// will not wait out this leader, so there is no lease until the next term.
+    /// Whether another replica was asked to take over in this term. It may do so at any later time, and voters then do
+    /// not wait for this leader, so there is no lease until the next term.
     var isLeaseGivenUp = false
 
     var output = Effects()
@@ -111,7 +111,7 @@ public struct Raft: Hashable, Sendable {
         reportedRole = RoleChange(role: .follower, term: restored.hardState.term, leader: nil)
         let isNew = log.last == .zero && hardState == HardState()
         if !isNew && !isOnlyVoter { votesFrom = now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds) }
-        // Nobody else can lead a group of one, so there is nothing to wait for.
+        // A group of one has no other candidate, so there is nothing to wait for.
         if !isOnlyVoter { resetElectionTimer() }
     }
 
@@ -219,8 +219,8 @@ extension Raft {
             "\(followers.count) followers in \(members)")
     }
 
-    /// A message came from another replica. One meant for another replica is ignored, and so is one that no replica
-    /// could have sent, or an answer of a replica outside of the configuration in force.
+    /// A message arrived. It is ignored if it is addressed to another replica, if it is malformed, or if it is a
+    /// response of a replica outside of the configuration in force.
     public mutating func receive(_ message: Message, now: MonotonicTime) -> Effects {
         begin(now)
         if message.to == id, message.from != id, counts(message), message.term > .zero {
@@ -235,9 +235,9 @@ extension Raft {
         return finish()
     }
 
-    /// Whether the message counts here. What others ask does whoever they are: this replica may lack the entry that
-    /// made them members, and must accept their lead and vote for them all the same (dissertation section 4.1). Answers
-    /// of those who are no members do not: a replica that was removed may have gone on to a later term.
+    /// Whether the message counts. Requests count from any sender: this replica may lack the entry that made the sender
+    /// a member, and must follow it and vote for it all the same (dissertation section 4.1). Responses count only from
+    /// members: a removed replica may have gone on to a later term.
     private func counts(_ message: Message) -> Bool {
         switch message.body {
         case .preVoteRequest, .voteRequest, .appendRequest, .heartbeatRequest, .timeoutNow:
@@ -270,7 +270,7 @@ extension Raft {
         receiveCurrent(message)
     }
 
-    /// A message of an earlier term: whoever asks for something learns of this term by the answer.
+    /// A message of an earlier term. The response to a request tells the sender the current term.
     private mutating func receiveEarlier(_ message: Message) {
         switch message.body {
         case .preVoteRequest: send(.preVoteResponse(granted: false), to: message.from)

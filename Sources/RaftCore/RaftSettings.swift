@@ -3,7 +3,7 @@ public struct RaftSettings: Hashable, Sendable {
     /// The least time of silence after which a replica campaigns; each wait is drawn from `[t, 2t)`. A leader whose
     /// connection broke is waited for no longer than it was promised.
     public var electionTimeoutMilliseconds: UInt64 = 1000
-    /// How often a leader that has nothing to say says so, at multiples of it. At most half of the election timeout.
+    /// How often an idle leader sends heartbeats, at multiples of the interval. At most half of the election timeout.
     public var heartbeatIntervalMilliseconds: UInt64 = 100
     /// The most bytes of entries in one append; one entry always fits.
     public var appendBytesMax = 1 << 20
@@ -31,7 +31,8 @@ public struct RaftSettings: Hashable, Sendable {
     /// Creates the default settings.
     public init() {}
 
-    /// How long a replica lets nobody else be elected after it heard a leader, and a leader goes on without a majority.
+    /// How long a replica votes for no other candidate after it heard a leader, and a leader continues without a
+    /// majority.
     var patienceMilliseconds: UInt64 { lease?.promiseMilliseconds ?? electionTimeoutMilliseconds }
 
     /// The least election timeout, in nanoseconds.

@@ -151,8 +151,8 @@ public struct RaftStatus: Hashable, Sendable {
     }
 }
 
-/// What a leader said is committed. It had that much on its own disk, whoever else has it; so whoever heard it can tell
-/// an old copy of the leader's log from the log.
+/// What a leader said is committed. The leader had that much on its own disk, so a replica that heard it can recognize
+/// an old image of the leader's log.
 public struct LeaderCommit: Hashable, Sendable {
     /// The leader that said so.
     public var leader: ReplicaID

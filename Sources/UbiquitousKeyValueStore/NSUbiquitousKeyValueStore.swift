@@ -6,6 +6,7 @@ public import Foundation
 import RecordModel
 import Synchronization
 
+// Unchecked because its base class promises nothing; it adds one constant, which is Sendable.
 /// A user's preferences, the same on all the user's devices: at most 1,024 keys of at most 64 bytes each, 1 MB in all.
 ///
 /// Values are property lists. They are read and set in memory and kept in a file; a background task uploads what was
@@ -13,7 +14,6 @@ import Synchronization
 /// or a session everything works on this device and is reconciled later. From any thread.
 ///
 /// There is one store: `default` and whatever `init` gives are the same object.
-// Unchecked because its base class promises nothing; it adds one constant, which is Sendable.
 public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked Sendable {
     /// The store of the current configuration.
     public class var `default`: NSUbiquitousKeyValueStore { shared }
@@ -31,7 +31,7 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
     public override convenience init() { self.init(being: { .shared }) }
 
     /// A store of its own, for tests: it does not look at the configuration.
-    package init(engine: PreferenceEngine, queue: DispatchQueue = .main) {
+    init(engine: PreferenceEngine, queue: DispatchQueue = .main) {
         self.engine = engine
         notificationQueueBox = NotificationQueue(queue)
         super.init()
@@ -215,12 +215,12 @@ public var NSUbiquitousKeyValueStoreInitialSyncChange: Int { PreferenceNotificat
 /// The keys' last writes were refused, and they are what they were before: the store is full.
 public var NSUbiquitousKeyValueStoreQuotaViolationChange: Int { PreferenceNotification.Reason.quotaViolation.rawValue }
 
-/// Another user signed in, or nobody is signed in any more: the store is another's.
+/// Another user signed in, or the user signed out: the store has other values now.
 public var NSUbiquitousKeyValueStoreAccountChange: Int { PreferenceNotification.Reason.accountChange.rawValue }
 
-/// What Apple's store does not tell.
+/// What Apple's store does not report.
 extension NSUbiquitousKeyValueStore {
-    /// How a key stands between this device and the server.
+    /// The state of a key between this device and the server.
     public enum KeyStatus: Hashable, Sendable {
         /// It has no value.
         case absent
@@ -228,20 +228,23 @@ extension NSUbiquitousKeyValueStore {
         case synced
         /// The value, or its removal, is on its way, or goes as soon as the server can be reached.
         case pending
-        /// It was set before the server's values were read for the first time, and loses to any that the server has.
+        /// It was set before the server's values were read for the first time, and yields to any value that the server
+        /// has.
         case provisional
         /// The last write was refused; the key is what it was before.
         case refused(Refusal)
     }
 
-    /// A write that did not happen.
+    /// A write that was refused.
     public struct Refusal: Hashable, Sendable, CustomStringConvertible {
+        /// The key that was written.
         public var key: String
         /// Whether the store is too full; other writes break a rule whatever else there is.
         public var isQuotaViolation: Bool
         /// What was wrong, and what to do.
         public var reason: String
 
+        /// What was wrong and what to do about it.
         public var description: String { reason }
 
         init(_ refusal: PreferenceRefusal) {
@@ -294,17 +297,17 @@ extension NSUbiquitousKeyValueStore {
         }
     }
 
-    /// The writes that were refused, latest last, at most one a key and 64 in all; a later write of the key takes it
-    /// away.
+    /// The writes that were refused, latest last, at most one a key and 64 in all. A later write of the key removes its
+    /// refusal.
     public var refusals: [Refusal] { engine.state.withLock { $0.core.refusals.map { Refusal($0) } } }
 
-    /// Returns when the server's values were read to their end, in this run or an earlier one. Set defaults after that.
-    /// - Throws: `SyncError.notSignedIn` where there is nobody to wait for; `CancellationError`.
+    /// Returns once all of the server's values were read, in this run or an earlier one. Set defaults after that.
+    /// - Throws: `SyncError.notSignedIn` if no user is signed in; `CancellationError`.
     public func waitForInitialSync() async throws {
         do { try await engine.waitForInitialSync() } catch { throw Self.public(error) }
     }
 
-    /// Sends what was set and fetches what others set, now; when it returns, both are done.
+    /// Sends what was set here and fetches what was set elsewhere. When it returns, both are done.
     /// - Throws: `SyncError` that says why not, or which writes were refused. What could not be sent is sent later, by
     ///   itself.
     public func synchronizeNow() async throws {
@@ -323,7 +326,7 @@ extension NSUbiquitousKeyValueStore {
         /// What kind of failure it is.
         public struct Code: Hashable, Sendable {
             private var name: String
-            /// Nobody is signed in, no server is configured, or the session was refused.
+            /// No user is signed in, no server is configured, or the session was refused.
             public static let notSignedIn = Code(name: "notSignedIn")
             /// The server cannot be reached, or says to come back later.
             public static let unavailable = Code(name: "unavailable")
@@ -333,9 +336,11 @@ extension NSUbiquitousKeyValueStore {
             public static let closed = Code(name: "closed")
         }
 
+        /// The kind of failure.
         public var code: Code
         /// What was wrong, and what to do.
         public var description: String
+        /// The refused writes, for `refused`.
         public var refusals: [Refusal] = []
     }
 

@@ -1,12 +1,12 @@
 public import Foundation
 import ServiceClient
 
+// @unchecked: immutable; what it is made of is Sendable.
 /// A container: an app's databases, and the account that reaches them.
 ///
 /// Which cluster it is on, and who speaks, is a `ZonekeeperConfiguration`'s: the one in force for `default()` and
 /// `init(identifier:)`, whenever something is asked. Where nothing is configured, everything that asks fails with
 /// `badContainer`, which says what to set.
-// @unchecked: immutable; what it is made of is Sendable.
 public final class CKContainer: NSObject, @unchecked Sendable {
     let account: ContainerAccount
     /// Everybody's data.
@@ -64,6 +64,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
         CKDatabase.queue.addOperation(operation)
     }
 
+    /// The text for logs.
     public override var description: String { "<CKContainer: \(containerIdentifier ?? "not configured")>" }
 }
 
@@ -97,7 +98,7 @@ extension CKContainer {
         let (session, configuration) = try account.session()
         guard session.hasUser || configuration.serverKeyFile != nil else { return .noAccount }
         do {
-            // Asked anew each time: a session that ended is not known by any other way.
+            // Asked each time: there is no other way to learn that a session has ended.
             _ = try await session.askUserRecordName()
             return .available
         } catch {
@@ -117,7 +118,7 @@ extension CKContainer {
     }
 
     /// The ID of the user's record, the same on all devices of the user, another in other containers.
-    /// - Throws: `notAuthenticated` where nobody is signed in.
+    /// - Throws: `notAuthenticated` if no user is signed in.
     public func userRecordID() async throws -> CKRecord.ID {
         try await publicCloudDatabase.service.userRecordID()
     }
@@ -131,7 +132,7 @@ extension CKContainer {
     }
 }
 
-/// Which container is meant, and with whose account it is reached.
+/// The container, and the account with which it is reached.
 ///
 /// The default container, and those known by their name, follow the configuration in force: when the app puts another
 /// user's in force, they speak for that user from then on, as on a device whose account changes.
@@ -218,7 +219,7 @@ public enum CKDatabaseScope: Int, Hashable, Sendable {
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// The owner name that stands for the user who asks.
+/// The owner name that stands for the current user.
 public let CKCurrentUserDefaultName = "__defaultOwner__"
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
@@ -232,6 +233,7 @@ public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 
 extension Notification.Name {
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// Posted when another user is signed in, or none: whoever keeps the user's data reads it anew. Its object is nil.
+    /// Posted when another user signs in, or the user signs out. Programs that keep the user's data must reload it. Its
+    /// object is nil.
     public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")
 }

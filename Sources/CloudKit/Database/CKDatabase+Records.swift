@@ -39,7 +39,7 @@ extension CKDatabase {
     // MARK: Single records
 
     /// A record.
-    /// - Throws: `unknownItem` where there is none.
+    /// - Throws: `unknownItem` if there is none.
     public func record(for recordID: CKRecord.ID) async throws -> CKRecord { try await service.record(recordID) }
 
     /// Saves a record: the instance itself takes the server's state over, and is returned.
@@ -119,15 +119,13 @@ extension CKDatabase {
     /// - Parameters:
     ///   - query: what to look for.
     ///   - zoneID: nil for every zone of the private database.
-    ///   - completionHandler: gets the records, or why there are none.
+    ///   - completionHandler: gets the records, or the error.
     @preconcurrency
     public func perform(
         _ query: CKQuery, inZoneWith zoneID: CKRecordZone.ID?,
         completionHandler: @escaping @Sendable ([CKRecord]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.perform(query, inZoneWith: zoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.perform(query, inZoneWith: zoneID) }, completionHandler)
     }
 
     /// The records that match a query, a page of them; the older form of `records(matching:inZoneWith:...)`.
@@ -184,7 +182,7 @@ extension CKDatabase {
     public func fetch(
         withRecordID recordID: CKRecord.ID, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.record(for: recordID) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.record(for: recordID) }, completionHandler)
     }
 
     /// Fetches records by their IDs.
@@ -199,7 +197,7 @@ extension CKDatabase {
     /// Saves a record.
     @preconcurrency
     public func save(_ record: CKRecord, completionHandler: @escaping @Sendable (CKRecord?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.save(record) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.save(record) }, completionHandler)
     }
 
     /// Deletes a record, whatever its version.
@@ -208,9 +206,7 @@ extension CKDatabase {
         withRecordID recordID: CKRecord.ID,
         completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecord(withID: recordID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.deleteRecord(withID: recordID) }, completionHandler)
     }
 
     /// Saves and deletes records.

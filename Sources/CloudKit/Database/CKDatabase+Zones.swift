@@ -1,6 +1,6 @@
 extension CKDatabase {
     /// A zone.
-    /// - Throws: `zoneNotFound` where there is none.
+    /// - Throws: `zoneNotFound` if there is none.
     public func recordZone(for recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone {
         guard let result = try await service.zones([recordZoneID]).first else { throw CKError.unreadable("zone") }
         return try result.1.get()
@@ -26,7 +26,7 @@ extension CKDatabase {
     }
 
     /// Deletes a zone with all that is in it.
-    /// - Throws: `zoneNotFound` where there is none.
+    /// - Throws: `zoneNotFound` if there is none.
     @discardableResult
     public func deleteRecordZone(withID recordZoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
         let results = try await service.modifyZones(saving: [], deleting: [recordZoneID])
@@ -64,9 +64,7 @@ extension CKDatabase {
         withRecordZoneID recordZoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.recordZone(for: recordZoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.recordZone(for: recordZoneID) }, completionHandler)
     }
 
     /// Fetches zones by their IDs.
@@ -82,7 +80,7 @@ extension CKDatabase {
     /// Fetches all zones of the database.
     @preconcurrency
     public func fetchAllRecordZones(completionHandler: @escaping @Sendable ([CKRecordZone]?, (any Error)?) -> Void) {
-        Callbacks.complete({ try await self.allRecordZones() }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.allRecordZones() }, completionHandler)
     }
 
     /// Makes a zone; one that is there stays as it is.
@@ -90,7 +88,7 @@ extension CKDatabase {
     public func save(
         _ zone: CKRecordZone, completionHandler: @escaping @Sendable (CKRecordZone?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(zone) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.save(zone) }, completionHandler)
     }
 
     /// Deletes a zone with all that is in it.
@@ -99,9 +97,7 @@ extension CKDatabase {
         withRecordZoneID zoneID: CKRecordZone.ID,
         completionHandler: @escaping @Sendable (CKRecordZone.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteRecordZone(withID: zoneID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.deleteRecordZone(withID: zoneID) }, completionHandler)
     }
 
     /// Makes and deletes zones.

@@ -1,5 +1,6 @@
 public import Foundation
 
+// @unchecked: immutable; what it is made of is Sendable.
 /// One of a container's databases.
 ///
 /// Calls may be made from any thread, any number at once. An async call ends with `operationCancelled` when its task is
@@ -7,7 +8,6 @@ public import Foundation
 ///
 /// What the server asks to be sent later, and what gets lost on the way, is sent again for as long as the
 /// configuration's `patience` says; a change is done once however often it is sent.
-// @unchecked: immutable; what it is made of is Sendable.
 public final class CKDatabase: NSObject, @unchecked Sendable {
     /// Which database of a container.
     public typealias Scope = CKDatabaseScope
@@ -58,6 +58,7 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
         return CKDatabase(service)
     }
 
+    /// The text for logs.
     public override var description: String { "<CKDatabase: \(databaseScope)>" }
 }
 
@@ -110,7 +111,7 @@ extension CKDatabase {
     /// - Parameters:
     ///   - changeToken: nil for the beginning.
     ///   - resultsLimit: the most zones; nil for the server's number.
-    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    /// - Throws: `changeTokenExpired` where the token is no longer valid: begin again without one.
     public func databaseChanges(
         since changeToken: CKServerChangeToken?, resultsLimit: Int? = nil
     ) async throws -> (
@@ -131,7 +132,7 @@ extension CKDatabase {
     ///   - changeToken: nil for the beginning.
     ///   - desiredKeys: the fields to fetch; nil for all.
     ///   - resultsLimit: the most records; nil for the server's number.
-    /// - Throws: `changeTokenExpired` where the token is of no use any more: begin anew, without one.
+    /// - Throws: `changeTokenExpired` where the token is no longer valid: begin again without one.
     public func recordZoneChanges(
         inZoneWith zoneID: CKRecordZone.ID, since changeToken: CKServerChangeToken?,
         desiredKeys: [CKRecord.FieldKey]? = nil, resultsLimit: Int? = nil

@@ -17,6 +17,7 @@ public struct CKError: _BridgedStoredNSError {
 
     /// `CKErrorDomain`.
     public static var errorDomain: String { CKErrorDomain }
+    /// The domain of the NSError.
     public static var _nsErrorDomain: String { CKErrorDomain }
 
     /// What went wrong.
@@ -49,6 +50,7 @@ public struct CKError: _BridgedStoredNSError {
 }
 
 extension CKError: CustomStringConvertible, CustomDebugStringConvertible {
+    /// What was wrong and what to do about it.
     public var description: String { debugDescription }
 
     /// `<CKError 0x…: "Permission Failure" (10/ACCESS_DENIED); server message = "…"; uuid = …; container ID = "…">`:
@@ -77,6 +79,7 @@ extension CKError: CustomStringConvertible, CustomDebugStringConvertible {
 extension CKError {
     /// What went wrong, with Apple's numbers.
     public enum Code: Int, Hashable, Sendable, _ErrorCodeProtocol {
+        /// The error whose code it is.
         public typealias _ErrorType = CKError
 
         /// The service failed in a way that no other code names.
@@ -120,7 +123,7 @@ extension CKError {
         case constraintViolation = 19
         /// The operation or task was cancelled.
         case operationCancelled = 20
-        /// The change token is too old: fetch everything anew, without a token.
+        /// The change token is too old: fetch everything again, without a token.
         case changeTokenExpired = 21
         /// Another item of the atomic batch failed.
         case batchRequestFailed = 22

@@ -1,12 +1,13 @@
 public import Foundation
 import Synchronization
 
-/// What all operations have: it runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added it.
-///
-/// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. Cancelling ends it with
-/// `operationCancelled`, also where it never began; what it had sent may have been done. Everything can be read and set
-/// from any thread.
 // @unchecked: what changes lies behind locks here and in all subclasses; Operation itself is Sendable.
+/// The base of all operations. It runs in any `OperationQueue`, or by `CKDatabase.add(_:)`, off the thread that added
+/// it.
+///
+/// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. A cancelled operation
+/// ends with `operationCancelled`, even if it never began; requests already sent may have been done. All properties can
+/// be read and set from any thread.
 public class CKOperation: Operation, @unchecked Sendable {
     /// An operation's name in logs.
     public typealias ID = String
@@ -21,13 +22,13 @@ public class CKOperation: Operation, @unchecked Sendable {
 
     private let progress = Mutex(Progress())
     @CKGuarded private var chosenConfiguration: Configuration? = nil
-    /// The operations that it belongs to.
+    /// The group that it belongs to.
     @CKGuarded public var group: CKOperationGroup? = nil
     /// A name that no other operation has.
     public let operationID: CKOperation.ID = UUID().uuidString
 
-    /// How it is run: its own configuration, which begins as a copy of its group's and whose parts can be set. What is
-    /// set is copied; nil goes back to that of the group, or of the database.
+    /// Its own configuration, which begins as a copy of its group's. A configuration that is set is copied; nil returns
+    /// to that of the group or the database.
     public var configuration: Configuration! {
         get {
             let base = group?.defaultConfiguration
@@ -41,13 +42,16 @@ public class CKOperation: Operation, @unchecked Sendable {
         set { chosenConfiguration = newValue?.duplicate() }
     }
 
-    /// The configuration that counts, if any was made.
+    /// The configuration in effect; nil if none was set.
     var effectiveConfiguration: Configuration? { chosenConfiguration ?? group?.defaultConfiguration }
 
     // MARK: Running
 
+    /// Always true.
     public final override var isAsynchronous: Bool { true }
+    /// Whether it runs now.
     public final override var isExecuting: Bool { progress.withLock { $0.phase == .running } }
+    /// Whether it has ended.
     public final override var isFinished: Bool { progress.withLock { $0.phase == .ended } }
 
     /// Begins; the queue calls it. A second call does nothing.
@@ -71,7 +75,7 @@ public class CKOperation: Operation, @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
-    /// Ends it as soon as it can; the blocks that tell of its end get `operationCancelled`.
+    /// Ends it as soon as possible; its final blocks get `operationCancelled`.
     public final override func cancel() {
         super.cancel()
         progress.withLock { $0.task }?.cancel()
@@ -91,16 +95,22 @@ public class CKOperation: Operation, @unchecked Sendable {
     /// Does what the operation is for, and calls its blocks.
     func execute() async { preconditionFailure("\(type(of: self)) does nothing") }
 
-    /// How long it may go on, as far as somebody said.
+    /// Ends an operation for which the server has nothing yet.
+    func refuse(_ feature: String, _ blocks: @escaping @Sendable (CKError) -> Void) async {
+        let error = isCancelled ? ErrorMapping.cancelled : .notBuilt(feature)
+        await Callbacks.run { blocks(error) }
+    }
+
+    /// How long it may take, if that was set.
     var times: CallTimes { CallTimes(effectiveConfiguration) }
 
-    /// When it began; now where it did not.
+    /// When it began; now if it has not.
     final var startTime: ContinuousClock.Instant { progress.withLock { $0.start } ?? .now }
 }
 
 extension CKOperation {
-    /// How operations are run.
     // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+    /// How operations are run.
     public class Configuration: NSObject, NSCopying, @unchecked Sendable {
         /// The container of operations that have no database; nil for the default one.
         @CKGuarded public var container: CKContainer? = nil
@@ -114,14 +124,14 @@ extension CKOperation {
         @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
 
         /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
-        /// fails with `networkFailure`. A week where nobody says, which is not measured.
+        /// fails with `networkFailure`. The default is a week, which is not measured.
         public var timeoutIntervalForResource: TimeInterval {
             get { chosenResourceTimeout ?? 604_800 }
             set { chosenResourceTimeout = newValue }
         }
 
         /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
-        /// back later, and a node is waited for. 60 where nobody says; then the configuration's `patience` says how
+        /// back later, and a node is waited for. The default is 60; then the configuration's `patience` says how
         /// long it is sent again, and each attempt may take 30.
         public var timeoutIntervalForRequest: TimeInterval {
             get { chosenTimeout ?? 60 }
@@ -131,6 +141,7 @@ extension CKOperation {
         /// The usual values.
         public override init() { super.init() }
 
+        /// A copy of the object.
         public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
 
         func duplicate() -> Configuration {
@@ -151,7 +162,7 @@ public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
     @CKGuarded public var database: CKDatabase? = nil
 
-    /// What it asks, in the time that is left.
+    /// The database, with the time that is left.
     var service: DatabaseService {
         let container = effectiveConfiguration?.container ?? CKContainer.default()
         var service = (database ?? container.privateCloudDatabase).configured
@@ -168,7 +179,7 @@ extension Result where Failure == any Error {
 }
 
 extension CKError {
-    /// What the older blocks get where some items failed; nil where none did.
+    /// The error for the older blocks if some items failed; nil if none did.
     static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError? {
         guard !errors.isEmpty else { return nil }
         var details = CKErrorDetails()
@@ -178,12 +189,12 @@ extension CKError {
     }
 }
 
-/// Operations that belong together for the app, with one configuration for all that have none of their own.
 // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+/// A group of operations that belong together, with a configuration for those that have none of their own.
 public class CKOperationGroup: NSObject, @unchecked Sendable {
     /// A name that no other group has.
     public let operationGroupID: String = UUID().uuidString
-    /// What the app calls it.
+    /// The app's name for it.
     @CKGuarded public var name: String? = nil
     /// How many of something it is about, as the app counts.
     @CKGuarded public var quantity: Int = 0
@@ -210,7 +221,7 @@ public class CKOperationGroup: NSObject, @unchecked Sendable {
     }
 }
 
-/// Where the SDK calls an app's blocks: threads of its own, on which a block may wait for as long as it likes.
+/// Calls an app's blocks, on threads of the SDK that a block may hold for any time.
 enum Callbacks {
     private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
 
@@ -224,7 +235,15 @@ enum Callbacks {
         }
     }
 
-    /// Does work in a task of its own and hands its result to a completion handler.
+    /// Does work in a task of its own, and calls a completion handler with the value or the error.
+    static func complete<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Value,
+        _ handler: @escaping @Sendable (Value?, (any Error)?) -> Void
+    ) {
+        complete(work) { (result: Result<Value, any Error>) in handler(try? result.get(), result.failure) }
+    }
+
+    /// Does work in a task of its own, and calls a completion handler with its result.
     static func complete<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value,
         _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
@@ -241,7 +260,7 @@ enum Callbacks {
     }
 }
 
-/// How operations keep their properties: any thread may read and set one, its value lies behind a lock.
+/// Keeps a property of an operation behind a lock, so that any thread may read and set it.
 ///
 /// Public because the properties are; an app has no use for it.
 @propertyWrapper

@@ -90,15 +90,20 @@ public final class CKQueryCursor: NSObject, NSSecureCoding, NSCopying, Sendable 
 
     init(_ call: QueryCall) { self.call = call }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool { (object as? CKQueryCursor)?.call == call }
+    /// Equal for equal objects.
     public override var hash: Int { call.hashValue }
+    /// What was wrong and what to do about it.
     public override var description: String { "<CKQueryCursor>" }
 
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         var writer = JSONWriter()
         writer.object { writer in

@@ -129,8 +129,8 @@ public class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked 
         self.configurationsByRecordZoneID = configurationsByRecordZoneID
     }
 
-    /// From where on a zone's changes are fetched, and how.
     // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+    /// From where on a zone's changes are fetched, and how.
     public class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
         /// What is known; nil for the beginning.
         @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
@@ -153,6 +153,7 @@ public class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked 
             self.desiredKeys = desiredKeys
         }
 
+        /// A copy of the object.
         public func copy(with zone: NSZone? = nil) -> Any {
             ZoneConfiguration(
                 previousServerChangeToken: previousServerChangeToken, resultsLimit: resultsLimit,
@@ -308,14 +309,19 @@ public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sen
     /// A token that the server gave.
     init(_ value: String) { self.value = value }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool { (object as? CKServerChangeToken)?.value == value }
+    /// Equal for equal objects.
     public override var hash: Int { value.hashValue }
+    /// What was wrong and what to do about it.
     public override var description: String { "<CKServerChangeToken: \(value)>" }
 
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(value, "Token") }
 
     /// Nil where the archive holds no token.

@@ -49,6 +49,7 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
         return "<CKQuery: \(recordType); \(format)\(order)>"
     }
 
+    /// A copy of the object.
     public func copy(with zone: NSZone? = nil) -> Any {
         let copy = CKQuery(recordType: recordType, predicate: predicate)
         copy.sortDescriptors = sortDescriptors
@@ -57,14 +58,17 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
 
     // Coding.
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(recordType, "recordType")
         coder.write(PredicateArchive.text(of: reading), "predicate")
         coder.write(sortDescriptors.map(SortArchive.text), "sortDescriptors")
     }
 
+    /// Restores an archived object; nil if the archive holds something else.
     public init?(coder: NSCoder) {
         guard let recordType = coder.text("recordType"), let text = coder.text("predicate"),
             let predicate = PredicateArchive.predicate(from: text)
@@ -94,14 +98,17 @@ public final class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
         super.init(keyPath: \SortKeyProbe[key], ascending: true)
     }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(key ?? "", "key")
         coder.encode(relativeLocation.coordinate.latitude, forKey: "latitude")
         coder.encode(relativeLocation.coordinate.longitude, forKey: "longitude")
     }
 
+    /// Restores an archived object; nil if the archive holds something else.
     public init?(coder: NSCoder) {
         guard let key = coder.text("key") else { return nil }
         relativeLocation = CLLocation(
@@ -109,6 +116,7 @@ public final class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
         super.init(keyPath: \SortKeyProbe[key], ascending: true)
     }
 
+    /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any { self }
 }
 

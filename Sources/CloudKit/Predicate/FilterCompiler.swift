@@ -33,7 +33,7 @@ struct FilterCompiler {
             }
             try add(inner, isNegated: !isNegated)
         case .and(let members):
-            // Never negated: a NOT right around it is refused above, two of them are none.
+            // Never negated: a NOT right around it is refused above, and two of them cancel out.
             for member in members { try add(member) }
         case .or(_, let mark):
             throw PredicateRefusal(

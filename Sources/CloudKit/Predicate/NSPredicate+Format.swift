@@ -29,7 +29,7 @@ extension NSPredicate {
     /// A predicate that is known already; a fault makes one that no query takes.
     convenience init(_ result: Result<PredicateNode, FormatError>) {
         // Foundation's class has no room for the form, and a subclass cannot come out of `NSPredicate(format:)`. So the
-        // block keeps it, and gives it to whoever asks with a probe.
+        // block keeps it, and returns it to a probe.
         self.init { object, _ in
             guard let probe = object as? PredicateProbe else {
                 preconditionFailure(
@@ -106,7 +106,7 @@ enum PredicateReading {
 }
 
 extension NSPredicate {
-    /// Why a predicate format is none. The format is at fault, so a retry does not help.
+    /// Why a predicate format cannot be parsed. The format is at fault, so a retry does not help.
     ///
     /// Apple's systems raise an exception in the initialiser. Here the predicate keeps the error, `formatError` shows
     /// it, and a query with the predicate fails with `CKError.invalidArguments`.
@@ -162,53 +162,24 @@ enum PredicateExcerpt {
 // Swift's arrays are left out: of two overloads, `f(_: CVarArg...)` and `f(_: [CVarArg])`, a `[Int]` would choose the
 // other one than without this module. They need no cast here, and `names as NSArray` is one that compiles everywhere.
 
-extension NSDate: @retroactive CVarArg, @retroactive _CVarArgObject {
+extension NSDate: @retroactive CVarArg, @retroactive _CVarArgObject {}
+extension NSNumber: @retroactive CVarArg, @retroactive _CVarArgObject {}
+extension NSArray: @retroactive CVarArg, @retroactive _CVarArgObject {}
+extension NSData: @retroactive CVarArg, @retroactive _CVarArgObject {}
+extension Date: @retroactive CVarArg, @retroactive _CVarArgObject {}
+extension CLLocation: CVarArg, _CVarArgObject {}
+extension CKRecord: CVarArg, _CVarArgObject {}
+extension CKRecord.ID: CVarArg, _CVarArgObject {}
+extension CKRecord.Reference: CVarArg, _CVarArgObject {}
+
+extension _CVarArgObject where Self: CustomStringConvertible {
+    /// The description, which a format of C prints.
     public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
 
-extension NSNumber: @retroactive CVarArg, @retroactive _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { stringValue as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension NSArray: @retroactive CVarArg, @retroactive _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension NSData: @retroactive CVarArg, @retroactive _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension Date: @retroactive CVarArg, @retroactive _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension CLLocation: CVarArg, _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension CKRecord: CVarArg, _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension CKRecord.ID: CVarArg, _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-extension CKRecord.Reference: CVarArg, _CVarArgObject {
-    public var _cVarArgObject: any CVarArg { description as NSString }
-    public var _cVarArgEncoding: [Int] { describedOnly() }
-}
-
-private func describedOnly() -> Never {
-    preconditionFailure("A list of C's arguments takes the object in _cVarArgObject, and does not ask for this.")
+    /// Traps: a list of C's arguments takes the object above.
+    public var _cVarArgEncoding: [Int] {
+        preconditionFailure("A list of C's arguments takes the object in _cVarArgObject, and does not ask for this.")
+    }
 }
 
 /// Predicates as text, for archives: JSON with the format and its arguments. Foundation's own class does not archive

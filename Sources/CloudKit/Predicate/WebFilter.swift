@@ -22,7 +22,7 @@ struct WebFilter: Sendable, Equatable {
 }
 
 extension RecordModel.Comparator {
-    /// The comparator that holds where this one does not; nil where there is none.
+    /// The comparator that holds where this one does not; nil if there is none.
     var negated: RecordModel.Comparator? {
         switch self {
         case .equals: .notEquals
@@ -55,7 +55,8 @@ extension PredicateValue {
     /// does it for an empty list.
     ///
     /// A reference states its zone where that is not the one searched, which the server refuses. In a search of all
-    /// zones it goes by its record name: references stay within their zone, and the server keeps those without one.
+    /// zones it is identified by its record name: references stay within their zone, and the server keeps those without
+    /// one.
     func webForm(zone: CKRecordZone.ID? = nil) -> JSONValue {
         var members = [JSONValue.Member("value", json(zone))]
         if let webType { members.append(JSONValue.Member("type", .string(webType))) }

@@ -1,25 +1,25 @@
 public import Foundation
 import Synchronization
 
+// @unchecked: what changes is `state`, behind its lock; all else is immutable and Sendable. Not final for CKShare.
 /// A record: values under keys, in a zone, of a record type, as CloudKit has them.
 ///
-/// Any task may read and set it at any time: its state lies behind a lock. Two variables may hold the same record;
-/// equal means the same instance. A save changes the instance that was passed to it: values and tag become the
-/// server's, edits made while it was under way are kept and stay in `changedKeys()`.
+/// Any task may read and set it at any time: its state is behind a lock. Records are equal only if they are the same
+/// instance. A save changes the instance that was passed to it: values and tag become the server's, edits made while it
+/// was under way are kept and stay in `changedKeys()`.
 ///
 /// What a field may hold is checked when the record is saved, by the SDK and the server, not when it is set.
-// @unchecked: what changes is `state`, behind its lock; all else is immutable and Sendable. Not final for CKShare.
 public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// The name of a record type.
     public typealias RecordType = String
     /// The name of a field.
     public typealias FieldKey = String
-    /// The name of a record and of its zone.
+    /// The id of a record, with that of its zone.
     public typealias ID = CKRecordID
     /// A pointer to a record.
     public typealias Reference = CKReference
 
-    /// Which of the schema's types it has.
+    /// Its record type in the schema.
     public let recordType: CKRecord.RecordType
     /// Its name, unique in its zone; it never changes.
     public let recordID: CKRecord.ID
@@ -43,8 +43,8 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         self.state = Mutex(state)
     }
 
-    /// The record of an archive, whole or of its system fields only: see `encodeSystemFields(with:)`. Nil where the
-    /// archive holds none.
+    /// Restores a record from an archive of the whole record or of its system fields (`encodeSystemFields(with:)`); nil
+    /// if the archive holds no record.
     public required init?(coder: NSCoder) {
         guard let archive = ArchivedRecord(coder: coder) else { return nil }
         recordType = archive.type
@@ -64,12 +64,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     public var creationDate: Date? { system.created?.date }
     /// When the record was last saved; nil before.
     public var modificationDate: Date? { system.modified?.date }
-    /// Who saved the record first; nil before.
+    /// The user who saved the record first; nil before.
     public var creatorUserRecordID: CKRecord.ID? { system.created?.user }
-    /// Who saved the record last; nil before.
+    /// The user who saved the record last; nil before.
     public var lastModifiedUserRecordID: CKRecord.ID? { system.modified?.user }
     /// The version that the server had when the record was fetched or saved; nil for one that never was. A save fails
-    /// with `serverRecordChanged` where the server has another by then.
+    /// with `serverRecordChanged` if the server has another one by then.
     public var recordChangeTag: String? { system.changeTag }
     /// The share that the record is the root of.
     public var share: CKRecord.Reference? { system.share }
@@ -94,12 +94,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
 
     // MARK: NSObject
 
-    /// A record of its own with the same type, ID, values and unsaved edits.
+    /// A new record with the same type, ID, values and unsaved edits.
     public func copy(with zone: NSZone? = nil) -> Any {
         CKRecord(type: recordType, id: recordID, state: current)
     }
 
-    /// Type, ID, tag and names of fields; no values, which may be anybody's secrets and end up in logs.
+    /// Type, ID, tag and names of fields. No values, which may be secret and could end up in logs.
     public override var description: String {
         let copy = current
         let place = "\(recordID.recordName):(\(recordID.zoneID.zoneName):\(recordID.zoneID.ownerName))"
@@ -108,10 +108,12 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
             + "keys=\(copy.values.keys.sorted())>"
     }
 
+    /// The text for logs.
     public override var debugDescription: String { description }
 
     // MARK: Coding
 
+    /// Always true.
     public class var supportsSecureCoding: Bool { true }
 
     /// Archives the whole record: values and unsaved edits too.
@@ -119,8 +121,8 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         archived.encode(with: coder, includingValues: true)
     }
 
-    /// Archives type, ID, tag, dates, users, parent and share: no values and no edits. A record made of it by
-    /// `init(coder:)` takes the values an app keeps itself and is then saved as a change of the version it names.
+    /// Archives type, ID, tag, dates, users, parent and share, but no values and no edits. An app can set its own
+    /// values on a record restored by `init(coder:)`, and save it as a change of the archived version.
     public func encodeSystemFields(with coder: NSCoder) {
         archived.encode(with: coder, includingValues: false)
     }
@@ -131,7 +133,7 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
 }
 
 extension CKRecord: CKRecordKeyValueSetting {
-    /// The value of a key; nil where there is none. Numbers come as NSNumber, which casts to every type of number and
+    /// The value of a key; nil if there is none. Numbers come as NSNumber, which casts to every type of number and
     /// to Bool.
     public func object(forKey key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
         value(forKey: key, isEncrypted: false)?.object
@@ -142,13 +144,13 @@ extension CKRecord: CKRecordKeyValueSetting {
         set(object.map { RecordValue($0) }, forKey: key, isEncrypted: false)
     }
 
-    /// The value of a key; nil where there is none, and setting nil removes it.
+    /// The value of a key; nil if there is none, and setting nil removes it.
     public subscript(key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? {
         get { object(forKey: key) }
         set { setObject(newValue, forKey: key) }
     }
 
-    /// The value of a key as one type; nil where there is none or it is of another type, where Apple's framework
+    /// The value of a key as one type; nil if there is none or it is of another type, where Apple's framework
     /// traps.
     public subscript<T: CKRecordValueProtocol>(key: CKRecord.FieldKey) -> T? {
         get { value(forKey: key, isEncrypted: false)?.read(as: T.self) }
@@ -317,8 +319,8 @@ extension CKRecord {
         update { $0.saved(as: server, sent: sent.state, part: part) }
     }
 
-    /// The record as last known from the server, for a conflict; nil where it never came from there. A record
-    /// restored from its system fields has an ancestor without values: nobody kept them.
+    /// The record as last known from the server, for a conflict; nil where it never came from there. A record restored
+    /// from its system fields has an ancestor without values, because they were not stored.
     func ancestor() -> CKRecord? {
         guard let base = current.base else { return nil }
         return CKRecord(type: recordType, id: recordID, state: RecordState(base))

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The name of a record within its database: `CKRecord.ID`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecord.ID` is the name to use. Immutable; equal when record name and zone are.
+/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
+/// Use the name `CKRecord.ID`. Immutable; equal if record name and zone are.
 public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Unique within the zone; at most 255 characters.
     public let recordName: String
@@ -21,11 +21,13 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.zoneID = zoneID
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKRecordID else { return false }
         return recordName == other.recordName && zoneID == other.zoneID
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(recordName)
@@ -33,6 +35,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
         return hasher.finalize()
     }
 
+    /// The text for logs.
     public override var description: String {
         "<CKRecordID: recordName=\(recordName), zoneID=\(zoneID.zoneName):\(zoneID.ownerName)>"
     }
@@ -40,14 +43,16 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(recordName, "RecordName")
         coder.write(zoneID, "ZoneID")
     }
 
-    /// Nil where the archive holds no record ID.
+    /// Nil if the archive holds no record ID.
     public convenience init?(coder: NSCoder) {
         guard let name = coder.text("RecordName"),
             let zone = coder.object(CKRecordZoneID.self, "ZoneID")
@@ -58,8 +63,8 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
 
 /// A pointer from a record to another of the same zone: `CKRecord.Reference`.
 ///
-/// The class stands at the top level under the name it has in Objective-C, because Foundation on Linux archives no
-/// nested classes; `CKRecord.Reference` is the name to use. Immutable; equal when record ID and action are.
+/// It is a top-level class with its name from Objective-C, because Foundation on Linux cannot archive nested classes.
+/// Use the name `CKRecord.Reference`. Immutable; equal if record ID and action are.
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// What happens to the record that holds a reference when its target is deleted.
     public typealias Action = CKRecord.ReferenceAction
@@ -80,11 +85,13 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.init(recordID: record.recordID, action: action)
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKReference else { return false }
         return recordID == other.recordID && action == other.action
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(recordID)
@@ -92,6 +99,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         return hasher.finalize()
     }
 
+    /// The text for logs.
     public override var description: String {
         "<CKReference: recordID=\(recordID.recordName), action=\(action == .deleteSelf ? "deleteSelf" : "none")>"
     }
@@ -99,14 +107,16 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(recordID, "RecordID")
         coder.encode(Int64(action.rawValue), forKey: "Action")
     }
 
-    /// Nil where the archive holds no reference.
+    /// Nil if the archive holds no reference.
     public convenience init?(coder: NSCoder) {
         guard let recordID = coder.object(CKRecordID.self, "RecordID"),
             let action = CKRecord.ReferenceAction(

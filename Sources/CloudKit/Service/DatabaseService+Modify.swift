@@ -1,12 +1,12 @@
 import RecordModel
 
-/// What became of one record of a call that saves and deletes.
+/// The outcome of one record of a call that saves and deletes.
 enum ModifyResult: Sendable {
     case saved(CKRecord.ID, Result<CKRecord, any Error>)
     case deleted(CKRecord.ID, Result<Void, any Error>)
 }
 
-/// What is to be saved and deleted.
+/// The records to save and to delete.
 struct ModifyCall: Sendable {
     var saves: [CKRecord]
     var deletes: [CKRecord.ID]
@@ -15,10 +15,10 @@ struct ModifyCall: Sendable {
 }
 
 extension DatabaseService {
-    /// Saves and deletes, a zone at a time; each saved instance takes the server's state over.
+    /// Saves and deletes records, one zone at a time. Each saved instance takes over the server's state.
     /// - Parameter deliver: gets the results of each request as soon as they are known.
-    /// - Throws: where the whole call failed and nothing was delivered. Once something was, what is left gets the error
-    ///   item by item.
+    /// - Throws: if the whole call failed and nothing was delivered. After a delivery, each remaining item gets the
+    ///   error.
     func modify(_ call: ModifyCall, deliver: ([ModifyResult]) async -> Void) async throws(CKError) {
         let snapshots = call.saves.map { $0.snapshot() }
         var operations: [BatchPlan.Operation] = []
@@ -78,8 +78,7 @@ extension DatabaseService {
         return BatchPlan.Operation(id: record.id, kind: .save(place), json: writer.bytes)
     }
 
-    /// How a record is sent: a record that the server never had is created, unless whatever there is is to be written
-    /// over.
+    /// How a record is sent. One that the server never had is created, unless the policy overwrites existing records.
     private struct SaveForm {
         var kind: String
         var keys: [String]
@@ -96,7 +95,7 @@ extension DatabaseService {
                 || policy == .allKeys && record.system.parent != nil
         }
 
-        /// What of the record goes out.
+        /// The part of the record that is sent.
         var part: SentPart { SentPart(keys: Set(keys), hasParent: hasParent) }
     }
 
@@ -124,7 +123,7 @@ extension DatabaseService {
         let (mapping, reader) = (mapping, RecordReader(zone: request.zone))
         var outcomes: [Outcome] = []
         outcomes.reserveCapacity(members.count)
-        // What was saved is taken over before anything else can go wrong.
+        // The saved state is taken over before anything else can fail.
         for (operation, json) in zip(request.operations, members) {
             if let error = mapping.item(json) {
                 outcomes.append(.failure(error))
@@ -164,7 +163,7 @@ extension DatabaseService {
         }
     }
 
-    /// The error of a save that lost against another.
+    /// The error of a save that conflicts with another.
     private func conflict(_ details: CKErrorDetails, _ record: CKRecord, _ server: CKRecord?) -> CKError {
         var details = details
         details.serverRecord = server
@@ -174,8 +173,8 @@ extension DatabaseService {
             .serverRecordChanged, reason: details.serverMessage ?? "the record was changed", details: details)
     }
 
-    /// Looks up the records of conflicts that the server left out of its answer, because of its size. Where that fails,
-    /// the conflict goes without.
+    /// Looks up the records of conflicts that the server left out of an answer that was too large. If that fails, the
+    /// conflict has no server record.
     private func conflicting(
         _ members: [JSONValue], _ outcomes: [Outcome], _ request: BatchPlan.Request
     ) async -> [CKRecord.ID: CKRecord] {
@@ -193,12 +192,12 @@ extension DatabaseService {
     }
 }
 
-/// How the saves and deletions of one call are spread over requests: a value that knows no network.
+/// Divides the saves and deletions of one call into requests. It does no networking.
 ///
-/// A request is for one zone, holds at most 200 operations and fits the server's body. What must happen wholly or not
-/// at all goes in one request or not at all.
+/// A request is for one zone, holds at most 200 operations and fits the server's body. Operations that are atomic
+/// together go in one request, or the call fails.
 struct BatchPlan: Sendable {
-    /// One operation, rendered as records/modify takes it.
+    /// One operation, as JSON for records/modify.
     struct Operation: Sendable {
         var id: CKRecord.ID
         var kind: Kind
@@ -211,7 +210,7 @@ struct BatchPlan: Sendable {
         case delete
     }
 
-    /// What goes in one request.
+    /// The operations of one request.
     struct Request: Sendable {
         var zone: CKRecordZone.ID
         var isAtomic: Bool
@@ -231,17 +230,17 @@ struct BatchPlan: Sendable {
         }
     }
 
-    /// In the order in which they are sent.
+    /// The requests, in the order in which they are sent.
     private(set) var requests: [Request] = []
 
-    /// What CloudKit takes in one call.
+    /// The most operations of one call, as in CloudKit.
     static let itemsMax = 400
-    /// What fits a body beside the bytes around the operations.
+    /// The most bytes of a request's operations, without those around them.
     static let operationsBytesMax = Limits.requestBodyBytesMax - 4_096
 
     /// - Parameters:
     ///   - operations: in the order of the call; zones may be mixed.
-    ///   - isAtomic: whether each custom zone's part happens wholly or not at all.
+    ///   - isAtomic: whether each custom zone's operations are atomic.
     ///   - isPublic: whether it is the public database, which has no such zones.
     /// - Throws: `limitExceeded` where it is too much, `invalidArguments` where a record occurs twice.
     init(_ operations: [Operation], isAtomic: Bool, isPublic: Bool) throws(CKError) {
@@ -285,8 +284,8 @@ struct BatchPlan: Sendable {
         isAtomic && !isPublic && zone.zoneName != CKRecordZone.ID.defaultZoneName
     }
 
-    /// Consecutive operations, as many together as a request takes. One that is too large for any goes alone, and the
-    /// server says so.
+    /// Groups consecutive operations, as many as a request takes. An operation that is too large for any request goes
+    /// alone, and the server refuses it.
     private static func parts(_ operations: [Operation]) -> [[Operation]] {
         var parts: [[Operation]] = []
         var bytes = 0

@@ -2,14 +2,14 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// What became of one record that was asked for.
+/// The outcome of one record of a lookup.
 typealias RecordResult = (CKRecord.ID, Result<CKRecord, any Error>)
 
 extension DatabaseService {
-    /// Looks records up, a zone at a time.
+    /// Looks up records, one zone at a time.
     /// - Parameter deliver: gets the records of each request as soon as they are there.
-    /// - Throws: where the whole call failed and nothing was delivered. Once something was, what is left gets the error
-    ///   item by item.
+    /// - Throws: if the whole call failed and nothing was delivered. After a delivery, each remaining item gets the
+    ///   error.
     func fetch(
         _ ids: [CKRecord.ID], desiredKeys: [String]?, deliver: ([RecordResult]) async -> Void
     ) async throws(CKError) {
@@ -44,7 +44,7 @@ extension DatabaseService {
         }
     }
 
-    /// Looks up to 200 records of one zone up, in one request; in halves where they are too large for one answer.
+    /// Looks up at most 200 records of one zone in one request, and in halves if they are too large for one answer.
     func lookup(
         _ ids: [CKRecord.ID], in zone: CKRecordZone.ID, desiredKeys: [String]?
     ) async throws(CKError) -> [RecordResult] {
@@ -104,13 +104,13 @@ extension DatabaseService {
     }
 }
 
-/// A query on its way through its pages: what a cursor holds.
+/// A query and its position: the content of a cursor.
 struct QueryCall: Sendable, Hashable {
     /// `{recordType, filterBy, sortBy}` as the server takes it.
     var query: JSONValue
     /// Nil is every zone of the database.
     var zone: CKRecordZone.ID?
-    /// Where the page before ended; nil for the first one.
+    /// The end of the previous page; nil for the first one.
     var marker: String?
 }
 
@@ -126,7 +126,7 @@ extension DatabaseService {
     /// - Parameters:
     ///   - limit: `CKQueryOperation.maximumResults` for as many as the server gives at once.
     ///   - deliver: gets each page's records as soon as they are there.
-    /// - Returns: where to go on; nil at the end.
+    /// - Returns: the call for the next page; nil at the end.
     func query(
         _ call: QueryCall, desiredKeys: [String]?, limit: Int, deliver: ([RecordResult]) async -> Void
     ) async throws(CKError) -> QueryCall? {
@@ -154,7 +154,7 @@ extension DatabaseService {
                 throw .unreadable("new continuationMarker, though it says that more is coming,")
             }
             call.marker = marker
-            // A page may be empty and go on nevertheless.
+            // A page may be empty although more follow.
             let isEnough = limit == CKQueryOperation.maximumResults ? count > 0 : count >= limit
             if isEnough { return call }
         }
@@ -184,17 +184,17 @@ extension DatabaseService {
     }
 }
 
-/// What of a zone's changes is wanted.
+/// A request for a zone's changes.
 struct ZoneChangesCall: Sendable {
     var zone: CKRecordZone.ID
     /// Nil for the beginning.
     var token: CKServerChangeToken?
-    /// Of one page; nil for the server's.
+    /// The limit of a page; nil for the server's.
     var limit: Int?
     var desiredKeys: [String]?
 
-    /// The limit to ask with again where a page was too long for an answer; nil where that was not why it failed, or it
-    /// cannot be smaller.
+    /// The limit for another attempt after a page was too long for an answer; nil if it failed for another reason, or
+    /// the limit cannot be smaller.
     func smallerLimit(after error: CKError) -> Int? {
         let limit = limit ?? DatabaseService.pageMax
         return error.isOfTooLongAnswer && limit > 1 ? limit / 2 : nil
@@ -207,7 +207,7 @@ enum ZoneChange: Sendable {
     case deleted(CKRecord.ID, CKRecord.RecordType)
 }
 
-/// A page of a zone's changes, or why there is none.
+/// A page of a zone's changes, or its error.
 struct ZoneChangesPage: Sendable {
     var changes: [ZoneChange]
     var token: CKServerChangeToken
@@ -223,8 +223,8 @@ struct DatabaseChangesPage: Sendable {
 }
 
 extension DatabaseService {
-    /// One page of each zone's changes. A zone that did not fit the answer is among none of the results and is asked
-    /// for again.
+    /// Fetches one page of each zone's changes. A zone that did not fit the answer is in none of the results, and is
+    /// fetched again.
     func changes(
         _ calls: [ZoneChangesCall]
     ) async throws(CKError) -> [(zone: CKRecordZone.ID, page: Result<ZoneChangesPage, CKError>)] {
@@ -238,7 +238,7 @@ extension DatabaseService {
         let mapping = mapping
         for (place, (call, json)) in zip(calls, members).enumerated() {
             if let error = mapping.item(json) {
-                // The zones before it filled the answer.
+                // Earlier zones filled the answer.
                 if place > 0, error.code == .zoneBusy, error.retryAfterSeconds == 0 { continue }
                 results.append((call.zone, .failure(error)))
             } else {
@@ -281,7 +281,7 @@ extension DatabaseService {
         for record in records {
             let id = try reader.recordID(record)
             if record["deleted"] == .bool(true) {
-                // The server keeps no type of what is gone.
+                // The server does not keep the type of a deleted record.
                 changes.append(.deleted(id, record["recordType"]?.string ?? ""))
             } else {
                 changes.append(.changed(id, reader.result(record, mapping)))

@@ -1,13 +1,13 @@
 import RecordModel
 import ServiceClient
 
-/// One database as the framework asks it: what a call or an operation does, without what it is called by.
+/// One database. It does what calls and operations have in common, without their callbacks.
 struct DatabaseService: Sendable {
     var account: ContainerAccount
     var scope: CKDatabase.Scope
-    /// How long it may go on.
+    /// How long calls may take.
     var times = CallTimes()
-    /// When all of it has to be over; nil where nobody said, or it has not begun.
+    /// The deadline of the whole call; nil if there is none, or it has not begun.
     private var end: ContinuousClock.Instant?
 
     init(account: ContainerAccount, scope: CKDatabase.Scope, times: CallTimes = CallTimes()) {
@@ -16,7 +16,7 @@ struct DatabaseService: Sendable {
         self.times = times
     }
 
-    /// The same for one call, whose time runs from `start` on.
+    /// The same for one call that began at `start`.
     func begun(at start: ContinuousClock.Instant = .now) -> DatabaseService {
         guard let resource = times.resource else { return self }
         var service = self
@@ -24,7 +24,7 @@ struct DatabaseService: Sendable {
         return service
     }
 
-    /// What a page of results is cut to by the server.
+    /// The most results that the server gives in a page.
     static let pageMax = Limits.recordsPerPageMax
 
     /// The name of the database in the protocol.
@@ -52,7 +52,7 @@ struct DatabaseService: Sendable {
         return try await send(action, writer.bytes, idempotencyKey: nil)
     }
 
-    /// Sends a request that changes something, which is done once however often it has to be sent.
+    /// Sends a request that changes something. It is done once, even if it has to be sent several times.
     func write(_ action: String, _ body: [UInt8]) async throws(CKError) -> JSONValue {
         try await send(action, body, idempotencyKey: IdempotencyKeys.make())
     }
@@ -69,14 +69,14 @@ struct DatabaseService: Sendable {
         } catch let failure as ServiceFailure
             where failure.code == ErrorCode.atomicError.rawValue && failure.json["records"] != nil
         {
-            // Which operation failed stands in the records.
+            // The records say which operation failed.
             return failure.json
         } catch {
             throw mapping.error(error)
         }
     }
 
-    /// How long a request may take that begins now; nil for as long as its attempts take. A request whose time is none
+    /// How long a request that begins now may take; nil for as long as its attempts take. A request without time left
     /// is one attempt.
     private func limit(_ configuration: ZonekeeperConfiguration) throws(CKError) -> Duration? {
         let request = times.request.flatMap { $0 > .zero ? $0 : nil }
@@ -98,19 +98,19 @@ struct DatabaseService: Sendable {
     }
 }
 
-/// Gives up where the task was cancelled.
+/// Throws if the task was cancelled.
 func checkCancellation() throws(CKError) {
     if Task.isCancelled { throw ErrorMapping.cancelled }
 }
 
-/// How long a call, or an operation, may go on: what its configuration says.
+/// How long a call or an operation may take, by its configuration.
 struct CallTimes: Sendable, Hashable {
     /// For one request with its repeats; nil for the configuration's `patience`, and for each attempt its own time.
     var request: Duration?
     /// For all of it; nil for as long as it takes.
     var resource: Duration?
 
-    /// What the first that says something says.
+    /// The values of the first configuration that has any.
     init(_ configurations: CKOperation.Configuration?...) {
         for case let configuration? in configurations {
             request = request ?? configuration.chosenTimeout.map(Self.duration)
@@ -118,7 +118,7 @@ struct CallTimes: Sendable, Hashable {
         }
     }
 
-    /// The same, and where nothing is said what `others` say.
+    /// The same, with the values of `others` for those not set.
     func filled(from others: CallTimes) -> CallTimes {
         var times = self
         times.request = request ?? others.request
@@ -126,13 +126,13 @@ struct CallTimes: Sendable, Hashable {
         return times
     }
 
-    /// As far as it is a time: at most a year.
+    /// The duration, at most a year; nil if it is not a valid one.
     private static func duration(_ seconds: Double) -> Duration {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, 0), 31_536_000))
     }
 }
 
-/// What became of one zone of a call that saves and deletes.
+/// The outcome of one zone of a call that saves and deletes.
 enum ModifyZoneResult: Sendable {
     case saved(CKRecordZone.ID, Result<CKRecordZone, any Error>)
     case deleted(CKRecordZone.ID, Result<Void, any Error>)
@@ -183,7 +183,7 @@ extension DatabaseService {
         }
     }
 
-    /// Makes zones that are not there, and deletes zones with all that is in them, as many in a request as it takes.
+    /// Creates zones that do not exist, and deletes zones with all their records, as many in a request as it takes.
     /// - Throws: where the first request failed. Later the zones that are left get its error one by one: what was done
     ///   before is told.
     func modifyZones(

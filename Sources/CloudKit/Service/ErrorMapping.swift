@@ -2,11 +2,11 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// How what goes wrong on the way to the server, and there, becomes a `CKError`.
+/// Turns errors of the network and the server into `CKError`.
 struct ErrorMapping: Sendable {
     /// The container that was asked.
     var container: String?
-    /// Whether nobody is signed in: what is not permitted then needs a user.
+    /// Whether no user is signed in: an operation that is not permitted then needs a user.
     var isAnonymous = false
 
     /// The error of a request that failed as a whole.
@@ -15,7 +15,7 @@ struct ErrorMapping: Sendable {
         case let error as CKError: error
         case let failure as ServiceFailure: self.error(of: failure)
         case let unreachable as ServiceUnreachable:
-            // What was sent and not answered may have been done; else there is no way to the cluster.
+            // A request that was sent and not answered may have been done. Otherwise the cluster cannot be reached.
             CKError(
                 unreachable.wasSent ? .networkFailure : .networkUnavailable, reason: unreachable.description,
                 details: CKErrorDetails(containerID: container))
@@ -29,7 +29,7 @@ struct ErrorMapping: Sendable {
         }
     }
 
-    /// What a cancelled task or operation ends with.
+    /// The error of a cancelled task or operation.
     static var cancelled: CKError {
         CKError(.operationCancelled, reason: "the operation was cancelled; what it had sent may have been done")
     }
@@ -53,7 +53,7 @@ struct ErrorMapping: Sendable {
             requestUUID: json["uuid"]?.string, containerID: container, retryAfterSeconds: json.retryAfterSeconds)
     }
 
-    /// The error of one record or zone of an answer; nil where it did not fail.
+    /// The error of one record or zone of an answer; nil if it did not fail.
     func item(_ json: JSONValue) -> CKError? {
         guard let code = json["serverErrorCode"]?.string else { return nil }
         let reason = json["reason"]?.string ?? "no reason given"
@@ -66,8 +66,8 @@ struct ErrorMapping: Sendable {
         return isAnonymous && code == .permissionFailure ? .notAuthenticated : code
     }
 
-    /// CloudKit's code for one of the server's; nil for one that nobody knows.
-    /// - Parameter reason: tells apart what has one code on the wire and several in the framework.
+    /// CloudKit's code for one of the server's; nil for an unknown one.
+    /// - Parameter reason: selects among the framework's codes where the server has a single one.
     static func code(_ serverCode: String, reason: String) -> CKError.Code? {
         switch ErrorCode(rawValue: serverCode) {
         case .accessDenied: .permissionFailure
@@ -86,7 +86,7 @@ struct ErrorMapping: Sendable {
         }
     }
 
-    /// What the server says where its answer would be too long.
+    /// The server's words for an answer that would be too long.
     fileprivate static let tooLongAnswer = "too large for one answer"
 
     private static func badRequest(_ reason: String) -> CKError.Code {
@@ -102,7 +102,7 @@ struct ErrorMapping: Sendable {
 }
 
 extension CKError {
-    /// Whether it says nothing about single items: the cluster could not be asked, or does not listen to the caller.
+    /// Whether it concerns the whole request: the cluster could not be reached, or did not accept the caller.
     var isOfWholeRequest: Bool {
         switch code {
         case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .notAuthenticated,
@@ -117,24 +117,24 @@ extension CKError {
         code == .limitExceeded && localizedDescription.contains(ErrorMapping.tooLongAnswer)
     }
 
-    /// An answer that is none of a node.
+    /// An answer that did not come from a node.
     static func unreadable(_ what: String) -> CKError {
         CKError(.internalError, reason: "the answer has no \(what) in it. Is this a Zonekeeper node?")
     }
 
-    /// What CloudKit has and the server does not have yet.
+    /// A feature of CloudKit that the server does not have yet.
     static func notBuilt(_ what: String) -> CKError {
         CKError(.serverRejectedRequest, reason: "the server does not have \(what) yet")
     }
 }
 
-/// What the service knows of an error, beside its code.
+/// The details of an error, beside its code.
 struct CKErrorDetails {
-    /// What the server said, in its words.
+    /// The server's words.
     var serverMessage: String?
     /// The server's own code, such as `ACCESS_DENIED`.
     var serverCode: String?
-    /// The server's name for the request, for whoever looks it up in its log.
+    /// The server's name for the request, with which it can be found in the server's log.
     var requestUUID: String?
     /// The container that was asked.
     var containerID: String?
@@ -145,7 +145,7 @@ struct CKErrorDetails {
     var serverRecord: CKRecord?
     var clientRecord: CKRecord?
     var ancestorRecord: CKRecord?
-    /// What lies beneath: the network's error and the like.
+    /// The underlying error, such as the network's.
     var underlying: (any Error)?
 
     init(

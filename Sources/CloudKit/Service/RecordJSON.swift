@@ -4,11 +4,11 @@ import RecordModel
 
 /// Reads records, zones and their names as the server writes them.
 struct RecordReader: Sendable {
-    /// The zone of records that do not say theirs.
+    /// The zone of records that do not name theirs.
     var zone: CKRecordZone.ID
 
-    /// A record as it came.
-    /// - Throws: `internalError` where this is none.
+    /// Reads a record.
+    /// - Throws: `internalError` if the JSON is not a record.
     func record(_ json: JSONValue) throws(CKError) -> CKRecord {
         let id = try recordID(json)
         let state = try state(json, in: id.zoneID)
@@ -18,8 +18,8 @@ struct RecordReader: Sendable {
             encryptedKeys: state.encryptedKeys)
     }
 
-    /// A record of an answer, or why it failed; one that cannot be read is a failure of its own, and the others are not
-    /// lost with it.
+    /// Reads a record of an answer, or its error. A record that cannot be read is an error of its own, and the others
+    /// are kept.
     func result(_ json: JSONValue, _ mapping: ErrorMapping) -> Result<CKRecord, any Error> {
         if let error = mapping.item(json) { return .failure(error) }
         return Result { try record(json) }
@@ -31,14 +31,14 @@ struct RecordReader: Sendable {
         return CKRecord.ID(recordName: name, zoneID: zone(of: json))
     }
 
-    /// The zone that a record or a reference names, else the reader's: the same object for all records of one.
+    /// The zone that a record or a reference names, else the reader's. All records of a zone share one object.
     private func zone(of json: JSONValue) -> CKRecordZone.ID {
         guard let name = json["zoneID"]?["zoneName"]?.string else { return zone }
         let isZone = name == zone.zoneName && zone.ownerName == CKCurrentUserDefaultName
         return isZone ? zone : CKRecordZone.ID(zoneName: name)
     }
 
-    /// What the server has of a record.
+    /// The server's state of a record.
     func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, in: zone(of: json)) }
 
     private func state(_ json: JSONValue, in zone: CKRecordZone.ID) throws(CKError) -> ServerState {
@@ -122,7 +122,7 @@ struct RecordReader: Sendable {
             action: json["action"]?.string == "DELETE_SELF" ? .deleteSelf : .none)
     }
 
-    /// What the server does not know of a place is what Core Location calls not valid.
+    /// Parts of a location that the server does not have are invalid, as in Core Location.
     private func location(_ json: JSONValue) -> CLLocation? {
         func number(_ key: String) -> Double? { json[key].flatMap(Self.number) }
         guard let latitude = number("latitude"), let longitude = number("longitude") else { return nil }
@@ -149,7 +149,7 @@ struct RecordReader: Sendable {
 }
 
 extension JSONWriter {
-    /// The name of a zone; the current user's zones go without owner.
+    /// Writes the name of a zone; the current user's zones without an owner.
     mutating func zoneID(of zone: CKRecordZone.ID) {
         beginObject()
         member("zoneName", zone.zoneName)
@@ -157,7 +157,7 @@ extension JSONWriter {
         endObject()
     }
 
-    /// A member of a name for each, left out where there is none.
+    /// Writes an array member, unless the array is empty.
     mutating func desiredKeys(_ keys: [String]?) {
         guard let keys else { return }
         key("desiredKeys")
@@ -256,7 +256,7 @@ extension JSONWriter {
 }
 
 extension RecordValue {
-    /// What Web Services call the type.
+    /// The type's name in CloudKit Web Services.
     fileprivate var webType: String {
         switch self {
         case .string: "STRING"
@@ -283,7 +283,7 @@ extension RecordValue {
 }
 
 extension Date {
-    /// Since 1970; what is finer is cut off, and what is too far away stops at the last moment that there is.
+    /// Milliseconds since 1970, truncated and clamped.
     fileprivate var milliseconds: Int64 {
         Int64(exactly: (timeIntervalSince1970 * 1_000).rounded()) ?? (timeIntervalSince1970 < 0 ? .min : .max)
     }

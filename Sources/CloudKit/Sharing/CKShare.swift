@@ -1,11 +1,11 @@
 public import Foundation
 import Synchronization
 
+// @unchecked as its superclass is: what it adds lies behind a lock.
 /// A record that says with whom a hierarchy of records, or a whole zone, is shared.
 ///
 /// Save it together with its root record in one modification. The server does not have sharing yet: the save fails and
 /// says so.
-// @unchecked as its superclass is: what it adds lies behind a lock.
 public class CKShare: CKRecord, @unchecked Sendable {
     private let sharing: Mutex<Sharing>
 
@@ -25,7 +25,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
             participants = [owner]
         }
 
-        /// Nil where nobody owns the share.
+        /// Nil if the share has no owner.
         init?(participants: [CKShareParticipant], publicPermission: ParticipantPermission, url: URL?) {
             guard let owner = participants.first(where: { $0.role == .owner }) else { return nil }
             self.owner = owner
@@ -80,7 +80,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
         content.participants.first { $0.userIdentity.userRecordID?.recordName == CKCurrentUserDefaultName }
     }
 
-    /// What everyone who has the share's address may do; none at first, and then only who was invited may.
+    /// What everyone who has the share's URL may do. At first nothing: only invited users may use the share.
     ///
     /// Setting it to something else drops the participants who have not accepted yet, setting it back to none drops all
     /// but the owner, as the server does.
@@ -126,6 +126,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
     /// A share of its own, with participants of its own.
     public override func copy(with zone: NSZone? = nil) -> Any { CKShare(copying: self) }
 
+    /// Archives the object.
     public override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         encodeSharing(with: coder)
@@ -159,7 +160,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
         super.init(coder: coder)
     }
 
-    /// The names of the fields that say what a share looks like to those who are invited.
+    /// The names of the fields that show invited users what is shared.
     public enum SystemFieldKey {
         /// Its title, text.
         public static let title: CKRecord.FieldKey = "cloudkit.title"
@@ -178,8 +179,11 @@ public class CKShare: CKRecord, @unchecked Sendable {
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Identifies a participant of a share.
     public typealias ID = String
+    /// The older name of the type.
     public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+    /// The older name of the type.
     public typealias Permission = CKShare.ParticipantPermission
+    /// The older name of the type.
     public typealias Role = CKShare.ParticipantRole
 
     /// Who takes part.
@@ -219,6 +223,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
         set { rights.withLock { $0.role = newValue } }
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKShareParticipant else { return false }
         let (mine, theirs) = (rights.withLock { $0 }, other.rights.withLock { $0 })
@@ -226,21 +231,25 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
             && acceptanceStatus == other.acceptanceStatus && mine == theirs
     }
 
+    /// Equal for equal objects.
     public override var hash: Int { participantID.hashValue }
 
+    /// The text for logs.
     public override var description: String {
         "<CKShareParticipant: \(participantID), role=\(role), permission=\(permission), status=\(acceptanceStatus)>"
     }
 
-    /// A participant of its own, whose rights are set apart from this one's.
+    /// A copy, whose rights are set independently of this participant's.
     public func copy(with zone: NSZone? = nil) -> Any {
         CKShareParticipant(
             userIdentity: userIdentity, role: role, permission: permission, acceptanceStatus: acceptanceStatus,
             participantID: participantID)
     }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(participantID, "ParticipantID")
         coder.write(userIdentity, "UserIdentity")
@@ -261,6 +270,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
 }
 
 extension CKShare {
+    /// The name in Swift of the type.
     public typealias Participant = CKShareParticipant
 
     /// What a participant is in a share.

@@ -25,16 +25,18 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
         self.hasiCloudAccount = hasiCloudAccount
     }
 
-    /// Cards of an address book: there is none here.
+    /// Cards of an address book; always empty here.
     @available(*, deprecated, message: "There is no address book")
     public var contactIdentifiers: [String] { [] }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKUserIdentity else { return false }
         return userRecordID == other.userRecordID && lookupInfo == other.lookupInfo
             && nameComponents == other.nameComponents && hasiCloudAccount == other.hasiCloudAccount
     }
 
+    /// Equal for equal objects.
     public override var hash: Int { userRecordID?.hash ?? lookupInfo?.hash ?? 0 }
 
     /// The record name only: names and addresses are the user's.
@@ -43,8 +45,10 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(userRecordID, "UserRecordID")
         coder.write(lookupInfo, "LookupInfo")
@@ -111,12 +115,14 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
         recordIDs.map { CKUserIdentityLookupInfo(userRecordID: $0) }
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKUserIdentityLookupInfo else { return false }
         return emailAddress == other.emailAddress && phoneNumber == other.phoneNumber
             && userRecordID == other.userRecordID
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(emailAddress)
@@ -128,8 +134,10 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(emailAddress, "EmailAddress")
         coder.write(phoneNumber, "PhoneNumber")
@@ -189,6 +197,7 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
         self.ownerIdentity = ownerIdentity
     }
 
+    /// The text for logs.
     public override var description: String {
         "<CKShareMetadata: container=\(containerIdentifier), share=\(share.recordID.recordName)>"
     }
@@ -196,8 +205,10 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(containerIdentifier, "ContainerIdentifier")
         coder.write(share, "Share")
@@ -226,5 +237,6 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
 }
 
 extension CKShare {
+    /// The name in Swift of the type.
     public typealias Metadata = CKShareMetadata
 }

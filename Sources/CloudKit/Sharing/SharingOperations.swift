@@ -12,7 +12,7 @@ extension CKContainer {
     public func fetchShareMetadata(
         with url: URL, completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareMetadata(for: url) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.shareMetadata(for: url) }, completionHandler)
     }
 
     /// What several shares' URLs lead to.
@@ -38,7 +38,7 @@ extension CKContainer {
     public func accept(
         _ metadata: CKShare.Metadata, completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.accept(metadata) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.accept(metadata) }, completionHandler)
     }
 
     /// Accepts several shares.
@@ -82,9 +82,7 @@ extension CKContainer {
         withEmailAddress emailAddress: String,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forEmailAddress: emailAddress) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.shareParticipant(forEmailAddress: emailAddress) }, completionHandler)
     }
 
     /// A user as a participant, by telephone number.
@@ -93,9 +91,7 @@ extension CKContainer {
         withPhoneNumber phoneNumber: String,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forPhoneNumber: phoneNumber) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.shareParticipant(forPhoneNumber: phoneNumber) }, completionHandler)
     }
 
     /// A user as a participant, by record ID.
@@ -104,9 +100,7 @@ extension CKContainer {
         withUserRecordID userRecordID: CKRecord.ID,
         completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.shareParticipant(forUserRecordID: userRecordID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.shareParticipant(forUserRecordID: userRecordID) }, completionHandler)
     }
 
     /// Users as participants, by address.
@@ -156,8 +150,7 @@ public class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        let error = refusal(of: "sharing")
-        await Callbacks.run { [self] in fetchShareMetadataResultBlock?(.failure(error)) }
+        await refuse("sharing") { [self] in fetchShareMetadataResultBlock?(.failure($0)) }
     }
 }
 
@@ -181,8 +174,7 @@ public class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        let error = refusal(of: "sharing")
-        await Callbacks.run { [self] in acceptSharesResultBlock?(.failure(error)) }
+        await refuse("sharing") { [self] in acceptSharesResultBlock?(.failure($0)) }
     }
 }
 
@@ -208,7 +200,6 @@ public class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable
     }
 
     override func execute() async {
-        let error = refusal(of: "sharing")
-        await Callbacks.run { [self] in fetchShareParticipantsResultBlock?(.failure(error)) }
+        await refuse("sharing") { [self] in fetchShareParticipantsResultBlock?(.failure($0)) }
     }
 }

@@ -1,10 +1,11 @@
 public import Foundation
 
+// @unchecked: it is not final, and it and its subclasses hold one immutable Sendable value.
 /// Says that something changed: a `CKQueryNotification`, `CKRecordZoneNotification` or `CKDatabaseNotification`.
 ///
 /// A hint: several changes may come as one notification or as none, so fetch what changed. Immutable.
-// @unchecked: it is not final, and it and its subclasses hold one immutable Sendable value.
 public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendable {
+    /// The name in Swift of the type.
     public typealias ID = CKNotificationID
 
     /// What a notification tells of.
@@ -65,6 +66,7 @@ public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendab
     /// The group of actions that go with it.
     public var category: String? { content.alert.category }
 
+    /// The text for logs.
     public override var description: String {
         "<\(Self.self): \(content.notificationID ?? "no ID"), subscription=\(content.subscriptionID ?? "none")>"
     }
@@ -96,8 +98,8 @@ extension _CKNotificationFactory where Self: CKNotification {
     }
 }
 
-/// Tells of a record that matches a subscription's query.
 // @unchecked as its superclass is: it adds nothing that is stored.
+/// Tells of a record that matches a subscription's query.
 public final class CKQueryNotification: CKNotification, @unchecked Sendable {
     /// What happened to the record.
     public enum Reason: Int, Hashable, Sendable {
@@ -116,8 +118,8 @@ public final class CKQueryNotification: CKNotification, @unchecked Sendable {
     public var databaseScope: CKDatabaseScope { content.scope }
 }
 
-/// Tells of changes in a zone.
 // @unchecked as its superclass is: it adds nothing that is stored.
+/// Tells of changes in a zone.
 public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
     /// The zone.
     public var recordZoneID: CKRecordZone.ID? { content.zoneID }
@@ -125,8 +127,8 @@ public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable
     public var databaseScope: CKDatabaseScope { content.scope }
 }
 
-/// Tells of changes in a database.
 // @unchecked as its superclass is: it adds nothing that is stored.
+/// Tells of changes in a database.
 public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
     /// The database.
     public var databaseScope: CKDatabaseScope { content.scope }
@@ -141,14 +143,19 @@ public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendab
 
     init(_ value: String) { self.value = value }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool { (object as? CKNotificationID)?.value == value }
+    /// Equal for equal objects.
     public override var hash: Int { value.hashValue }
+    /// The text for logs.
     public override var description: String { "<CKNotificationID: \(value)>" }
 
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(value, "NotificationID") }
 
     /// Nil where the archive holds no ID.
@@ -192,7 +199,7 @@ struct NotificationContent: Sendable {
         var category: String?
     }
 
-    /// Nil where the dictionary is no notification of CloudKit's, or of a kind that is not known.
+    /// Nil if the dictionary is not a CloudKit notification, or one of an unknown kind.
     init?(_ dictionary: [AnyHashable: Any]) {
         guard let cloudKit = Self.dictionary(dictionary["ck"]) else { return nil }
         let kinds: [(String, CKNotification.NotificationType)] = [

@@ -155,18 +155,22 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
         set { self[\.collapseIDKey] = newValue }
     }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKNotificationInfo else { return false }
         let (mine, theirs) = (state.withLock { $0 }, other.state.withLock { $0 })
         return mine == theirs
     }
 
+    /// Equal for equal objects.
     public override var hash: Int { state.withLock { $0.alert.body.hashValue } }
 
     /// One of its own with the same content.
     public func copy(with zone: NSZone? = nil) -> Any { CKNotificationInfo(state.withLock { $0 }) }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(codable: state.withLock { $0 }, "Content") }
 
     /// Nil where the archive holds none.

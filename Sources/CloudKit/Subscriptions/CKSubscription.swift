@@ -1,14 +1,15 @@
 public import Foundation
 import Synchronization
 
+// @unchecked: what changes is `state`, behind its lock, and subclasses add what is immutable.
 /// Asks the server to tell of changes: one of `CKQuerySubscription`, `CKRecordZoneSubscription` and
 /// `CKDatabaseSubscription`.
 ///
 /// The server does not have subscriptions yet: saving one fails and says so.
-// @unchecked: what changes is `state`, behind its lock, and subclasses add what is immutable.
 public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// The name of a subscription, unique within the user's database.
     public typealias ID = String
+    /// The name in Swift of the type.
     public typealias NotificationInfo = CKNotificationInfo
 
     /// What a subscription looks at.
@@ -58,6 +59,7 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         return content
     }
 
+    /// The text for logs.
     public override var description: String { "<\(Self.self): \(subscriptionID)>" }
 
     /// One of its own; every subclass makes its kind.
@@ -65,8 +67,10 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         CKSubscription(subscriptionID: subscriptionID, type: subscriptionType, content: copiedContent)
     }
 
+    /// Always true.
     public class var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         let content = content
         coder.write(subscriptionID, "SubscriptionID")
@@ -90,12 +94,14 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
 }
 
-/// Tells of the records of one type that match a predicate, in the public or the private database.
 // @unchecked as its superclass is: it adds what is immutable.
+/// Tells of the records of one type that match a predicate, in the public or the private database.
 public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     /// On what it tells.
     public struct Options: OptionSet, Sendable {
+        /// The bits.
         public let rawValue: UInt
+        /// Creates options from their bits.
         public init(rawValue: UInt) { self.rawValue = rawValue }
 
         /// A record that matches is created.
@@ -153,11 +159,13 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         set { update { $0.zoneID = newValue } }
     }
 
+    /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any {
         CKQuerySubscription(
             subscriptionID: subscriptionID, query: query, options: querySubscriptionOptions, content: copiedContent)
     }
 
+    /// Archives the object.
     public override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.write(query, "Query")
@@ -173,8 +181,8 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     }
 }
 
-/// Tells of the changes of one zone of the private database.
 // @unchecked as its superclass is: it adds what is immutable.
+/// Tells of the changes of one zone of the private database.
 public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
     /// The zone it looks at.
     public let zoneID: CKRecordZone.ID
@@ -201,6 +209,7 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
         set { update { $0.recordType = newValue } }
     }
 
+    /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any {
         CKRecordZoneSubscription(zoneID: zoneID, subscriptionID: subscriptionID, content: copiedContent)
     }
@@ -213,8 +222,8 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
     }
 }
 
-/// Tells of the changes of all custom zones of the private or the shared database.
 // @unchecked as its superclass is: it adds nothing that is stored.
+/// Tells of the changes of all custom zones of the private or the shared database.
 public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
     /// A subscription with a random name.
     @available(*, deprecated, renamed: "init(subscriptionID:)")
@@ -235,6 +244,7 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
         set { update { $0.recordType = newValue } }
     }
 
+    /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any {
         CKDatabaseSubscription(subscriptionID: subscriptionID, type: .database, content: copiedContent)
     }

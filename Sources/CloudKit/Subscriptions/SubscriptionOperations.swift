@@ -47,7 +47,7 @@ extension CKDatabase {
     public func save(
         _ subscription: CKSubscription, completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.save(subscription) }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.save(subscription) }, completionHandler)
     }
 
     /// Fetches a subscription.
@@ -56,9 +56,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.subscription(for: subscriptionID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.subscription(for: subscriptionID) }, completionHandler)
     }
 
     /// Fetches subscriptions by their IDs.
@@ -76,7 +74,7 @@ extension CKDatabase {
     public func fetchAllSubscriptions(
         completionHandler: @escaping @Sendable ([CKSubscription]?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.allSubscriptions() }) { completionHandler(try? $0.get(), $0.failure) }
+        Callbacks.complete({ try await self.allSubscriptions() }, completionHandler)
     }
 
     /// Deletes a subscription.
@@ -85,9 +83,7 @@ extension CKDatabase {
         withSubscriptionID subscriptionID: CKSubscription.ID,
         completionHandler: @escaping @Sendable (CKSubscription.ID?, (any Error)?) -> Void
     ) {
-        Callbacks.complete({ try await self.deleteSubscription(withID: subscriptionID) }) {
-            completionHandler(try? $0.get(), $0.failure)
-        }
+        Callbacks.complete({ try await self.deleteSubscription(withID: subscriptionID) }, completionHandler)
     }
 
     /// Saves and deletes subscriptions.
@@ -145,8 +141,7 @@ public class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sen
     }
 
     override func execute() async {
-        let error = refusal(of: "subscriptions")
-        await Callbacks.run { [self] in
+        await refuse("subscriptions") { [self] error in
             modifySubscriptionsResultBlock?(.failure(error))
             modifySubscriptionsCompletionBlock?(nil, nil, error)
         }
@@ -187,15 +182,9 @@ public class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Send
     }
 
     override func execute() async {
-        let error = refusal(of: "subscriptions")
-        await Callbacks.run { [self] in
+        await refuse("subscriptions") { [self] error in
             fetchSubscriptionsResultBlock?(.failure(error))
             fetchSubscriptionCompletionBlock?(nil, error)
         }
     }
-}
-
-extension CKOperation {
-    /// What an operation ends with that the server has nothing for.
-    func refusal(of what: String) -> CKError { isCancelled ? ErrorMapping.cancelled : .notBuilt(what) }
 }

@@ -41,13 +41,13 @@ extension CLLocation: CKRecordValueProtocol {}
 
 /// What holds values under keys: a record, and its encrypted values.
 public protocol CKRecordKeyValueSetting: NSObjectProtocol {
-    /// The value of a key; nil where there is none.
+    /// The value of a key; nil if there is none.
     func object(forKey key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)?
     /// Sets the value of a key; nil removes it.
     func setObject(_ object: (any __CKRecordObjCValue)?, forKey key: CKRecord.FieldKey)
-    /// The value of a key; nil where there is none, and setting nil removes it.
+    /// The value of a key; nil if there is none, and setting nil removes it.
     subscript(key: CKRecord.FieldKey) -> (any __CKRecordObjCValue)? { get set }
-    /// The value of a key as one type; nil where there is none or it is of another type.
+    /// The value of a key as one type; nil if there is none or it is of another type.
     subscript<T: CKRecordValueProtocol>(key: CKRecord.FieldKey) -> T? { get set }
     /// The keys that have a value, sorted.
     func allKeys() -> [CKRecord.FieldKey]
@@ -82,6 +82,7 @@ public final class CKAsset: NSObject, Sendable {
     /// An asset of which this machine has no copy.
     init(unfetched: Void) { fileURL = nil }
 
+    /// What was wrong and what to do about it.
     public override var description: String { "<CKAsset: \(fileURL?.path ?? "not fetched")>" }
 }
 

@@ -211,7 +211,7 @@ extension NSCoder {
         if let texts { encode(NSArray(array: texts.map { $0 as NSString }), forKey: key) }
     }
 
-    /// 0 where there is none.
+    /// 0 if there is none.
     func integer(_ key: String) -> Int {
         containsValue(forKey: key) ? Int(truncatingIfNeeded: decodeInt64(forKey: key)) : 0
     }

@@ -12,7 +12,7 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     public let zoneID: CKRecordZone.ID
     /// What the server offers in this zone; nothing before it was saved or fetched.
     public let capabilities: CKRecordZone.Capabilities
-    /// The share of the whole zone; nil where there is none.
+    /// The share of the whole zone; nil if there is none.
     public let share: CKRecord.Reference?
 
     /// A custom zone of the current user.
@@ -35,13 +35,16 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// The zone that every database has. It holds no special capabilities.
     public class func `default`() -> CKRecordZone { CKRecordZone(zoneID: .default) }
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKRecordZone else { return false }
         return zoneID == other.zoneID && capabilities == other.capabilities && share == other.share
     }
 
+    /// Equal for equal objects.
     public override var hash: Int { zoneID.hash }
 
+    /// The text for logs.
     public override var description: String {
         "<CKRecordZone: \(zoneID.zoneName):\(zoneID.ownerName), capabilities=\(capabilities.rawValue)>"
     }
@@ -49,8 +52,10 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(zoneID, "ZoneID")
         coder.encode(Int64(capabilities.rawValue), forKey: "Capabilities")
@@ -68,7 +73,9 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// What a zone can do beyond keeping records.
     public struct Capabilities: OptionSet, Sendable {
+        /// The bits.
         public let rawValue: UInt
+        /// Creates options from their bits.
         public init(rawValue: UInt) { self.rawValue = rawValue }
 
         /// Its changes can be followed from a token.
@@ -105,11 +112,13 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
     /// `_defaultZone`.
     public static let defaultZoneName = "_defaultZone"
 
+    /// Whether the other object is equal to this one.
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKRecordZoneID else { return false }
         return zoneName == other.zoneName && ownerName == other.ownerName
     }
 
+    /// Equal for equal objects.
     public override var hash: Int {
         var hasher = Hasher()
         hasher.combine(zoneName)
@@ -117,13 +126,16 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
         return hasher.finalize()
     }
 
+    /// The text for logs.
     public override var description: String { "<CKRecordZoneID: zoneName=\(zoneName), ownerName=\(ownerName)>" }
 
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
+    /// Always true.
     public static var supportsSecureCoding: Bool { true }
 
+    /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(zoneName, "ZoneName")
         coder.write(ownerName, "OwnerName")

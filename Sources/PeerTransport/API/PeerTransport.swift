@@ -5,9 +5,9 @@ import Synchronization
 
 /// Connections of one node to its peers: framed TCP with mutual TLS.
 ///
-/// Every peer is dialled on every channel, for ever, with back-off; what peers dial is served. Raft messages of one
-/// sender arrive in order or not at all; requests have an answer or an error that says whether the outcome is known.
-/// A peer is who its certificate says, or is refused.
+/// Every peer is dialled on every channel, for ever, with back-off; connections of peers are accepted. Raft messages of
+/// one sender arrive in order or not at all; requests have an answer or an error that says whether the outcome is
+/// known. A peer is who its certificate says, or is refused.
 ///
 /// Everything happens on one event loop. Certificates are read when the transport is made, and again when their files
 /// change: new connections, incoming and outgoing, use the new ones, and connections that stand are left alone.
@@ -120,14 +120,18 @@ package protocol PeerTransportDelegate: AnyObject, Sendable {
 }
 
 extension PeerTransportDelegate {
+    /// Does nothing.
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {}
 }
 
 /// A Raft message and the group it belongs to. Messages to one peer arrive in the order they were sent, or not at all.
 package struct PeerMessage: Hashable, Sendable {
+    /// The Raft group.
     package var group: GroupID
+    /// The message of the group.
     package var message: Message
 
+    /// Creates a value from its parts.
     package init(group: GroupID, message: Message) {
         self.group = group
         self.message = message
@@ -163,12 +167,17 @@ extension PeerTransport: PeerNetwork {}
 
 /// What a transport has done since it was made.
 package struct PeerTransportCounters: Hashable, Sendable {
+    /// Frames written.
     package var framesSent: UInt64 = 0
+    /// Frames read.
     package var framesReceived: UInt64 = 0
     /// Bytes of frames before TLS.
     package var bytesSent: UInt64 = 0
+    /// Bytes of frames read.
     package var bytesReceived: UInt64 = 0
+    /// Raft messages written.
     package var messagesSent: UInt64 = 0
+    /// Raft messages read.
     package var messagesReceived: UInt64 = 0
     /// Raft messages dropped because the peer was not connected.
     package var messagesDroppedNotConnected: UInt64 = 0
@@ -176,8 +185,11 @@ package struct PeerTransportCounters: Hashable, Sendable {
     package var messagesDroppedFull: UInt64 = 0
     /// Raft messages dropped because they do not fit a frame: a fault of the sender.
     package var messagesDroppedTooLarge: UInt64 = 0
+    /// Requests sent to peers.
     package var requestsSent: UInt64 = 0
+    /// Requests of peers that were answered.
     package var requestsServed: UInt64 = 0
+    /// Requests without an answer in time.
     package var requestsTimedOut: UInt64 = 0
     /// Attempts to connect to peers.
     package var dials: UInt64 = 0
@@ -188,6 +200,7 @@ package struct PeerTransportCounters: Hashable, Sendable {
     /// How often changed certificate files were read and taken into use.
     package var certificateReloads: UInt64 = 0
 
+    /// Creates the default value.
     package init() {}
 }
 

@@ -2,11 +2,14 @@ package import NIOCore
 
 /// Where a peer listens.
 package struct PeerAddress: Hashable, Sendable {
+    /// The node.
     package var node: NodeID
     /// A DNS name or an IP address.
     package var host: String
+    /// The TCP port.
     package var port: Int
 
+    /// Creates a value from its parts.
     package init(node: NodeID, host: String, port: Int) {
         self.node = node
         self.host = host
@@ -20,8 +23,10 @@ package struct PeerTLS: Hashable, Sendable {
     package var authorityPath: String
     /// This node's certificate; its SAN must name the node.
     package var certificatePath: String
+    /// The path of the private key.
     package var keyPath: String
 
+    /// Creates a value from its parts.
     package init(authorityPath: String, certificatePath: String, keyPath: String) {
         self.authorityPath = authorityPath
         self.certificatePath = certificatePath
@@ -29,17 +34,19 @@ package struct PeerTLS: Hashable, Sendable {
     }
 }
 
-/// What a `PeerTransport` needs to know, and its limits.
+/// The configuration of a `PeerTransport`, with its limits.
 package struct PeerTransportConfiguration: Sendable {
     /// This node.
     package var nodeID: NodeID
     /// Nodes of another cluster are refused.
     package var clusterID: String
+    /// The address to listen on.
     package var listenHost: String
     /// 0 takes a free port; `PeerTransport.port` tells which.
     package var listenPort: Int
-    /// Whom to dial. This node itself may be among them and is passed over.
+    /// The peers to dial. This node may be among them and is skipped.
     package var peers: [PeerAddress]
+    /// The certificate files.
     package var tls: PeerTLS
     /// Sent to peers in the hello (see `PeerIdentity`).
     package var incarnation: UInt64
@@ -54,7 +61,7 @@ package struct PeerTransportConfiguration: Sendable {
     package var servedRequestsMax = 4_096
     /// The most incoming connections that have not authenticated yet; more are closed at once.
     package var unauthenticatedMax = 64
-    /// The most of these that come from one address, so that one machine cannot keep the others' nodes out.
+    /// The most of these from one address, so that one machine cannot keep other nodes out.
     package var unauthenticatedPerAddressMax = 32
     /// How long certificate files are not looked at again after a look.
     package var certificateCheckInterval: TimeAmount = .seconds(1)
@@ -65,6 +72,7 @@ package struct PeerTransportConfiguration: Sendable {
     /// After this many intervals without a byte the connection is given up.
     package var silentIntervalsMax = 4
 
+    /// Creates a value from its parts.
     package init(
         nodeID: NodeID, clusterID: String, listenHost: String, listenPort: Int, peers: [PeerAddress], tls: PeerTLS,
         incarnation: UInt64, bootCounter: UInt64
@@ -80,12 +88,17 @@ package struct PeerTransportConfiguration: Sendable {
     }
 }
 
-/// One node of a cluster. Ids are given once and never used again; 0 is no node.
+/// One node of a cluster. An id is never used twice; 0 is not a node.
 package struct NodeID: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The id as a number.
     package var rawValue: UInt64
+    /// Creates an id from its number.
     package init(rawValue: UInt64) { self.rawValue = rawValue }
+    /// Creates an id from its number.
     package init(_ value: UInt64) { rawValue = value }
+    /// Orders ids by number.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    /// The text for logs.
     package var description: String { String(rawValue) }
 }
 
@@ -100,14 +113,16 @@ package enum PeerChannel: UInt8, CaseIterable, Hashable, Sendable {
     case bulk = 3
 }
 
-/// Who a peer is, once its certificate and its hello agree.
+/// The identity of a peer, confirmed by its certificate and its hello.
 package struct PeerIdentity: Hashable, Sendable {
+    /// The node.
     package var node: NodeID
     /// The random number of the peer's data folder; another one means that the folder was lost.
     package var incarnation: UInt64
     /// How often the peer has started on that folder; a smaller one means an old image of the disk.
     package var bootCounter: UInt64
 
+    /// Creates a value from its parts.
     package init(node: NodeID, incarnation: UInt64, bootCounter: UInt64) {
         self.node = node
         self.incarnation = incarnation
@@ -115,7 +130,7 @@ package struct PeerIdentity: Hashable, Sendable {
     }
 }
 
-/// Why the transport could not do what it was asked.
+/// Why the transport failed.
 package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConvertible {
     /// There is no connection to the node. Nothing was sent: a retry is safe, and helps once the peer is back.
     case notConnected
@@ -123,7 +138,7 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
     case outboundFull
     /// The request is longer than a frame may be. Nothing was sent, and a retry does not help.
     case tooLarge(bytes: Int, bytesMax: Int)
-    /// The peer answered that it did not do what was asked.
+    /// The peer answered that it did not do the request.
     case refused(String)
     /// No response came in time. Whether the peer did what was asked is unknown.
     case timedOut
@@ -146,6 +161,7 @@ package enum PeerTransportError: Error, Hashable, Sendable, CustomStringConverti
         }
     }
 
+    /// What was wrong and what to do about it.
     package var description: String {
         switch self {
         case .notConnected: "not connected to the node; nothing was sent"

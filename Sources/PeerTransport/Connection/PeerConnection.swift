@@ -3,7 +3,7 @@ import NIOSSL
 import RaftCore
 import Wire
 
-/// What a connection tells whoever keeps it. Called on the event loop.
+/// The events of a connection, for its owner. Called on the event loop.
 protocol PeerConnectionOwner: AnyObject {
     /// The connection stands, and `remote` is known; nothing is known of the peer yet. Called once.
     func connectionBegan(_ connection: PeerConnection)
@@ -362,7 +362,7 @@ struct OutboundBuffer {
         return outcome
     }
 
-    /// Hands out all bytes and begins anew.
+    /// Takes all bytes, which leaves the buffer empty.
     mutating func take() -> [UInt8] {
         let bytes = writer.bytes
         // Connections are many and mostly quiet, so a big burst's memory is not kept.

@@ -85,6 +85,7 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
             + "\(webAuthToken == nil && webAuthTokenFile == nil ? "no user" : "a user"))"
     }
 
+    /// The text for logs.
     public var debugDescription: String { description }
 
     /// Has no tokens in it either.
@@ -107,7 +108,7 @@ public struct ZonekeeperConfiguration: Hashable, Sendable, CustomStringConvertib
 }
 
 extension ZonekeeperConfiguration {
-    /// The configuration in force: that of `use(_:)`, else the environment's; nil if there is none, or a wrong one.
+    /// The configuration in force: that of `use(_:)`, else the environment's; nil if there is none or it is invalid.
     public static var current: ZonekeeperConfiguration? { try? needed() }
 
     /// Puts a configuration in force for `CKContainer.default()` and the preferences; nil goes back to the
@@ -212,7 +213,7 @@ package final class AccountObservation: Sendable {
 
 extension ZonekeeperConfiguration {
     /// What the variables of an environment say, and the file that `ZONEKEEPER_CONFIG` names; a variable counts more
-    /// than the file, and an empty one is none.
+    /// than the file, and an empty one does not count.
     ///
     /// | variable | member of the file |
     /// |---|---|
@@ -259,12 +260,7 @@ extension ZonekeeperConfiguration {
             configuration.distanceUnit = try choice(name, "DISTANCE_UNIT", "distanceUnit")
         }
         if let word = try value("UNENCRYPTED", "unencrypted") {
-            guard word == "allowed" else {
-                throw ServiceClientError(
-                    "ZONEKEEPER_UNENCRYPTED (or 'unencrypted' of the configuration file): 'allowed' or nothing is "
-                        + "expected, not '\(word)'")
-            }
-            configuration.allowsUnencryptedConnections = true
+            configuration.allowsUnencryptedConnections = try allowsUnencrypted(word)
         }
         configuration.apiToken = try value("API_TOKEN", "apiToken")
         configuration.webAuthToken = try value("WEB_AUTH_TOKEN", "webAuthToken")
@@ -274,6 +270,13 @@ extension ZonekeeperConfiguration {
         configuration.serverKeyFile = try path("KEY_FILE", "keyFile")
         configuration.serverKeyID = try value("KEY_ID", "keyID")
         return try configuration.checked()
+    }
+
+    private static func allowsUnencrypted(_ word: String) throws(ServiceClientError) -> Bool {
+        if word == "allowed" { return true }
+        throw ServiceClientError(
+            "ZONEKEEPER_UNENCRYPTED (or 'unencrypted' of the configuration file): 'allowed' or nothing is expected, "
+                + "not '\(word)'")
     }
 
     private static func choice<Choice: RawRepresentable<String> & CaseIterable>(
@@ -294,8 +297,8 @@ extension ZonekeeperConfiguration {
                 + "before the first use")
     }
 
-    /// The same configuration with its URLs in their usual form.
-    /// - Throws: if a URL is none, or would send to another machine what everybody can read.
+    /// The same configuration with normalized URLs.
+    /// - Throws: if a URL is invalid, or would send unencrypted data to another machine.
     func checked() throws(ServiceClientError) -> ZonekeeperConfiguration {
         var configuration = self
         configuration.urls = []
@@ -320,7 +323,7 @@ extension ZonekeeperConfiguration {
         return configuration
     }
 
-    /// Whether a host of a URL is this machine, by a name or an address that cannot be another's.
+    /// Whether a URL's host is this machine, by a name or an address that no other machine can have.
     private static func isThisMachine(_ host: String) -> Bool {
         let name = host.lowercased()
         if name == "localhost" || name == "::1" || name == "[::1]" { return true }

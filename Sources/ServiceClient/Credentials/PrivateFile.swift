@@ -7,10 +7,10 @@ import Foundation
     import Darwin
 #endif
 
-/// Files for their owner's eyes only: mode 0600 from their first moment.
+/// Files that only their owner can read: created with mode 0600.
 package enum PrivateFile {
-    /// Makes a file that was not there.
-    /// - Throws: if it is there, or cannot be written; nothing is left behind then.
+    /// Creates a file, which must not exist.
+    /// - Throws: if it exists or cannot be written. Nothing is left behind then.
     package static func create(_ path: String, _ text: String) throws(ServiceClientError) {
         switch make(path, text) {
         case 0: return
@@ -19,9 +19,9 @@ package enum PrivateFile {
         }
     }
 
-    /// Puts a text in the place of a file, which is never seen half written, or makes the file. Durable once this
-    /// returned: the file has its content, and the folder the file.
-    /// - Throws: if it cannot be written; the file is as it was then, or has the new text.
+    /// Replaces or creates a file atomically. When this returns, both its content and its name in the folder are
+    /// durable.
+    /// - Throws: if it cannot be written. The file then has either the old or the new text.
     package static func replace(_ path: String, with text: String) throws(ServiceClientError) {
         let draft = path + ".new-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         var number = make(draft, text)
@@ -30,7 +30,7 @@ package enum PrivateFile {
             unlink(draft)
         }
         if number == 0 { number = syncFolder(of: path) }
-        // The draft's name is new each time, and says nothing.
+        // The draft has a random name each time.
         if number != 0 {
             throw ServiceClientError("\(path) cannot be written: \(String(cString: strerror(number)))")
         }
@@ -62,7 +62,7 @@ package enum PrivateFile {
     }
 }
 
-/// The system call, whose name is that of the method above.
+/// The system call, which the method above hides.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)
 }
@@ -115,6 +115,7 @@ package struct ServerKeyFile: Sendable {
     /// Begins the line with the id in files of earlier versions.
     private static let idLabel = "Key-ID:"
 
+    /// Creates a value from its parts.
     package init(id: String, key: P256.Signing.PrivateKey) {
         self.id = id
         self.key = key
@@ -172,7 +173,7 @@ extension ServerKeyFile {
     /// Signs a request as CloudKit Web Services has it: date, SHA-256 of the body, and what follows the host, query
     /// included.
     ///
-    /// No two signatures are equal, so a repeated request is no replay.
+    /// Every signature is different, so a repeated request is not taken for a replay.
     /// - Parameters:
     ///   - target: as it is on the wire.
     ///   - time: milliseconds since 1970.
@@ -193,12 +194,14 @@ extension ServerKeyFile {
     }
 }
 
-/// Where a server key is to be read from.
+/// The file of a server key.
 package struct ServerKeySource: Sendable {
+    /// The path of the file.
     package var path: String
     /// Counts more than the file beside the key.
     package var id: String?
 
+    /// Creates a value from its parts.
     package init(path: String, id: String? = nil) {
         self.path = path
         self.id = id

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// The users' tokens of this process, each of them once: two holders of one token would sign each other out.
+/// The users' tokens of this process, one object for each: two holders of one token would sign each other out.
 ///
-/// A token is known for as long as somebody holds it. One whose newest text stands nowhere but in memory, because no
-/// file is named for it or because the file cannot be written, stays when its last holder goes: begun anew with the
-/// text that the app has, the session would be taken for a stolen one. Of such tokens the newest `keptMax` stay.
+/// A token is kept while it is referenced. One whose latest text is in memory only, because it has no file or the file
+/// cannot be written, is kept longer: if the app started again with the text that it has, the session would be taken
+/// for a stolen one. Of such tokens, the latest `keptMax` are kept.
 enum WebAuthTokens {
-    /// What names a token.
+    /// The name of a token.
     private enum Name: Hashable {
         case file(String)
         case account(ZonekeeperConfiguration.Identity)
@@ -41,7 +41,7 @@ enum WebAuthTokens {
         }
     }
 
-    /// The token of an account whose configuration has it.
+    /// The token of an account, given by its configuration.
     static func ofAccount(_ account: ZonekeeperConfiguration.Identity, _ text: String) -> WebAuthToken {
         state.withLock { state in
             if let known = state.known.object(of: .account(account)) { return known }
@@ -51,9 +51,9 @@ enum WebAuthTokens {
         }
     }
 
-    /// Keeps a token whose newest text is nowhere else. Called once for each.
+    /// Keeps a token whose latest text is in memory only. Called once for each.
     static func keep(_ token: WebAuthToken) {
-        // What is let go of here ends outside of the lock.
+        // Released objects are deinitialized outside of the lock.
         let gone = state.withLock { state -> ArraySlice<WebAuthToken> in
             state.kept.append(token)
             guard state.kept.count > keptMax else { return [] }
@@ -155,7 +155,7 @@ private struct FileMark: Equatable {
     private var size: Int?
     private var inode: Int?
 
-    /// Nil where there is no such file.
+    /// Nil if the file does not exist.
     init?(of path: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
         modified = attributes[.modificationDate] as? Date

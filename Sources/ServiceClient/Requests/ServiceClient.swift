@@ -6,22 +6,23 @@ import NIOSSL
 import RecordModel
 import Synchronization
 
-/// Sends requests to whichever of a cluster's nodes answers.
+/// Sends requests to the nodes of a cluster, until one of them answers.
 package struct ServiceClient: Sendable {
     /// Opens and keeps the connections; its owner shuts it down.
     package var http: HTTPClient
-    /// Without a slash at the end; tried in order.
+    /// Without a trailing slash; tried in order.
     package let urls: [String]
     /// For `/admin/1`.
     package var administratorSecret: String?
-    /// What pauses are measured and waited with.
+    /// The clock and sleep for pauses.
     package var waiting: Waiting
-    /// Which of the nodes answer; copies of a client share what they know.
+    /// The order in which to try the nodes. Copies of a client share it.
     private let nodes: NodeOrder
 
     /// The longest answer that is read.
     static let responseBytesMax = 64 << 20
 
+    /// Creates a value from its parts.
     package init(
         http: HTTPClient, urls: [String], administratorSecret: String? = nil, waiting: Waiting = .real
     ) {
@@ -32,10 +33,10 @@ package struct ServiceClient: Sendable {
         nodes = NodeOrder(count: urls.count)
     }
 
-    /// A client that trusts one authority, or the system's where it is nil. It speaks HTTP/2 where a node offers it.
+    /// A client that trusts one authority, or the system's (nil). It speaks HTTP/2 if a node offers it.
     /// - Parameters:
     ///   - authority: the path of a PEM file.
-    ///   - silenceSeconds: how long a connection may say nothing while an answer is due; nil for any time.
+    ///   - silenceSeconds: how long a connection may be silent while an answer is due; nil for any time.
     /// - Throws: if the authority's file cannot be used.
     package static func http(
         authority: String?, connectSeconds: Int64 = 3, silenceSeconds: Int64? = nil
@@ -48,23 +49,24 @@ package struct ServiceClient: Sendable {
                 throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
             }
         }
-        // Nodes send nobody elsewhere; who does is none, and must not get the tokens.
+        // Nodes never redirect; tokens must not be forwarded.
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls, redirectConfiguration: .disallow,
             timeout: .init(connect: .seconds(connectSeconds), read: silenceSeconds.map { .seconds($0) }))
-        // Another node is the better second try.
+        // Trying another node is better than repeating the request here.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .automatic
-        // Attributes for nobody cost as much as all of a save's own work. Where the program traces, spans are made.
+        // Attributes without a tracer cost as much as all of a save's own work. Spans are made only if the program
+        // traces.
         if let tracer = configuration.tracing.tracer, String(describing: type(of: tracer)) == "NoOpTracer" {
             configuration.tracing.tracer = nil
         }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Sends a request, to the next URL where one cannot be connected to, and again for as long as the request's
-    /// patience lasts: exactly when the cluster says so, and after a pause where the answer got lost, if nothing can be
-    /// done twice. Where all of it has a limit, attempts get what is left of it, and none begins when nothing is.
+    /// Sends a request. If a node cannot be reached, tries the next URL. Repeats the request within its patience: when
+    /// the cluster says to, and after a pause if the answer got lost and a repeat is safe. Under a limit for the whole
+    /// call, each attempt gets the time that is left.
     /// - Throws: `ServiceUnreachable`; `ServiceClientError` if a request cannot be signed; `CancellationError` when the
     ///   task was cancelled, in which case a node may have done what was asked.
     package func send(_ request: ServiceRequest) async throws -> ServiceResponse {
@@ -113,7 +115,7 @@ package struct ServiceClient: Sendable {
             do {
                 var response = try await attempt(request, at: url, seconds: max(seconds, 0.001))
                 response.followsUncertainty = unreachable.isOutcomeUnknown
-                // One that cannot serve now is the last to be asked next.
+                // A node that cannot serve now comes last next time.
                 nodes.answered(place, isServing: response.status != 503, now: waiting.now())
                 return response
             } catch let error as TokenTakenOver {
@@ -121,7 +123,7 @@ package struct ServiceClient: Sendable {
             } catch {
                 if Task.isCancelled { throw CancellationError() }
                 let problem = ConnectionProblem(error)
-                // A node that got too little time did not fail.
+                // A node that had too little time has not failed.
                 if problem.isBeforeSending || seconds >= Self.fairSeconds {
                     nodes.answered(place, isServing: false, now: waiting.now())
                 }
@@ -138,10 +140,10 @@ package struct ServiceClient: Sendable {
         throw unreachable
     }
 
-    /// How long a node must have had, in seconds, for its silence to say something about it.
+    /// How long a node must have had, in seconds, before silence counts as a failure.
     private static let fairSeconds = 3.0
 
-    /// What an attempt may take. While there is another node to ask, it gets half of what is left of the whole.
+    /// The time for an attempt. While there is another node to try, it is half of the time left.
     static func secondsForAttempt(_ request: ServiceRequest, elapsed: Double, isLast: Bool) -> Double {
         guard let limit = request.limitSeconds else { return Double(request.timeoutSeconds) }
         let rest = limit - elapsed
@@ -161,7 +163,7 @@ package struct ServiceClient: Sendable {
         return response
     }
 
-    /// All of an answer's body. Where no time is said, a node that falls silent on the way ends it.
+    /// Reads an answer's body. Without a time limit, it fails when the node falls silent.
     private static func body(of answer: HTTPClientResponse, within seconds: Double?) async throws -> ByteBuffer {
         guard let seconds else { return try await answer.body.collect(upTo: responseBytesMax) }
         return try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
@@ -176,7 +178,7 @@ package struct ServiceClient: Sendable {
     }
 
     /// A request as it goes to one node.
-    /// - Parameter token: the user's, of the moment.
+    /// - Parameter token: the user's current token.
     func message(_ request: ServiceRequest, to url: String, showing token: String?) throws -> HTTPClientRequest {
         let target = request.target(showing: token)
         var message = HTTPClientRequest(url: url + target)
@@ -211,10 +213,10 @@ package struct ServiceClient: Sendable {
     }
 }
 
-/// A request's time was over before a node had answered it.
+/// The time of a request ended before a node answered.
 struct TimeIsUp: Error {}
 
-/// Another program's token was taken over since the request was made: it may be another user's.
+/// The token was replaced by another program's since the request was made, and may belong to another user.
 struct TokenTakenOver: Error {}
 
 extension ServiceResponse {
@@ -224,22 +226,22 @@ extension ServiceResponse {
     }
 }
 
-/// Which of a cluster's nodes to ask first: the one that answered last, and those that failed not before some seconds
-/// have passed.
+/// The order in which to try a cluster's nodes: the one that answered last comes first, and nodes that failed a few
+/// seconds ago come last.
 final class NodeOrder: Sendable {
     private struct State {
         var preferred = 0
-        /// Until when each node comes last; nil for one that did not fail.
+        /// Until when each node comes last; nil for a node that did not fail.
         var failedUntil: [Duration?]
     }
 
     private let state: Mutex<State>
-    /// How long a node that failed comes last.
+    /// How long a failed node comes last.
     private static let avoided = Duration.seconds(5)
 
     init(count: Int) { state = Mutex(State(failedUntil: Array(repeating: nil, count: count))) }
 
-    /// All nodes, the best first.
+    /// All nodes, the best candidate first.
     func order(now: Duration) -> [Int] {
         state.withLock { state in
             let count = state.failedUntil.count
@@ -251,8 +253,8 @@ final class NodeOrder: Sendable {
         }
     }
 
-    /// A node answered, or did not.
-    /// - Parameter isServing: false where it could not be reached, or says that it cannot serve now.
+    /// Notes whether a node answered.
+    /// - Parameter isServing: false if it could not be reached, or says that it cannot serve now.
     func answered(_ place: Int, isServing: Bool, now: Duration) {
         state.withLock { state in
             guard state.failedUntil.indices.contains(place) else { return }
@@ -262,13 +264,14 @@ final class NodeOrder: Sendable {
     }
 }
 
-/// The clock that a client waits by; tests bring their own.
+/// The clock of a client; tests use their own.
 package struct Waiting: Sendable {
     /// Time since some fixed moment; never goes back.
     package var now: @Sendable () -> Duration
-    /// Returns when the span has passed. Throws `CancellationError` if the task ends first.
+    /// Returns after the duration. Throws `CancellationError` if the task is cancelled.
     package var sleep: @Sendable (Duration) async throws -> Void
 
+    /// Creates a value from its parts.
     package init(
         now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
@@ -283,27 +286,26 @@ package struct Waiting: Sendable {
 
 /// How long to wait before a request is sent again, and when to give up.
 ///
-/// What the server names is kept to exactly: who comes back then finds room, who comes earlier is refused again. Where
-/// it names nothing, pauses double from 0.1 s up to 2 s, of which each client takes a portion of its own, so that those
-/// who were
-/// turned away together do not come back together. A pause that would end too late is not begun: the answer comes at
-/// once.
+/// A pause that the server asks for is kept exactly: a retry then finds room, an earlier one is refused again.
+/// Otherwise pauses double from 0.1 s up to 2 s, and each client takes a random portion, so that clients refused
+/// together do not return together. A pause that would end too late is not begun: the call fails at once.
 package struct RetryPauses: Hashable, Sendable {
     /// How long to go on from the first attempt, in seconds.
     private let patienceSeconds: Double
     private var nextSeconds = 0.1
     private static let secondsMax = 2.0
 
+    /// Creates a value from its parts.
     package init(patienceSeconds: Double) { self.patienceSeconds = patienceSeconds }
 
     /// The pause before the next attempt, in seconds; nil to give up.
     /// - Parameters:
     ///   - named: what the server asked for, in seconds; may be fractional.
     ///   - elapsed: since the first attempt began, in seconds.
-    ///   - portion: how much of a pause of our own choice is taken, above 0 to 1; random for real clients.
+    ///   - portion: how much of our own pause is taken, above 0 and up to 1; random in real clients.
     package mutating func next(named: Double?, elapsed: Double, portion: Double = 1) -> Double? {
         let pause: Double
-        // A server that names no time to wait is not asked again and again at once.
+        // A server that asks for a pause of zero is not asked again at once.
         if let named, named > 0 {
             pause = named
         } else {

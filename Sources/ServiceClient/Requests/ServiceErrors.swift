@@ -5,9 +5,9 @@ import NIOPosix
 import NIOSSL
 package import RecordModel
 
-/// What keeps a program from asking a cluster at all: a configuration, a file or a key that cannot be used.
+/// A configuration, file or key that cannot be used, so that no request can be sent.
 ///
-/// Nothing was sent, so a retry helps only after what the message names was mended. No secret stands in it.
+/// A retry helps only after the cause in the message was repaired. The message contains no secret.
 package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What was wrong, where, and what to do.
     package var message: String
@@ -15,19 +15,21 @@ package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConver
     /// What it is about.
     package var subject: Subject
 
-    /// What of a configuration cannot be used.
+    /// The part of a configuration that cannot be used.
     package enum Subject: Hashable, Sendable {
         /// A setting, or a file or key that one names.
         case configuration
-        /// The file of the user's session: nobody is signed in.
+        /// The file of the user's session is missing: no user is signed in.
         case session
     }
 
+    /// Creates a value from its parts.
     package init(_ message: String, about subject: Subject = .configuration) {
         self.message = message
         self.subject = subject
     }
 
+    /// What was wrong and what to do about it.
     package var description: String { message }
 }
 
@@ -35,20 +37,20 @@ package struct ServiceClientError: Error, Hashable, Sendable, CustomStringConver
 package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     /// HTTP's.
     package var status: Int
-    /// The server's code, such as `THROTTLED`; empty where the answer is none of a node.
+    /// The server's code, such as `THROTTLED`; empty if the answer did not come from a node.
     package var code: String
     /// What was wrong, where, and what to do.
     package var reason: String
-    /// When a retry may help, in seconds from now; nil where none does.
+    /// When a retry may help, in seconds from now; nil if none does.
     package var retryAfterSeconds: Double?
-    /// The request's, in the logs of the nodes.
+    /// The request's name in the logs of the nodes.
     package var uuid: String?
     /// Where to sign in, with `AUTHENTICATION_REQUIRED`.
     package var redirectURL: String?
-    /// The whole body; null where it is not JSON. An atomic batch has its `records` in it.
+    /// The whole body; null if it is not JSON. For an atomic batch it has the `records`.
     package var json: JSONValue
 
-    /// What an answer says that is not a success.
+    /// Reads the answer of a failed request.
     package init(_ response: ServiceResponse) {
         status = response.status
         json = (try? response.parsed()) ?? .null
@@ -61,32 +63,34 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
         redirectURL = json["redirectURL"]?.string
     }
 
-    /// Whether the session's token is not one that the server takes.
+    /// Whether the server does not accept the session's token.
     package var isSignedOut: Bool { status == 421 || code == "AUTHENTICATION_REQUIRED" }
 
+    /// What was wrong and what to do about it.
     package var description: String { code.isEmpty ? reason : "\(code): \(reason)" }
 }
 
-/// No node could be asked, or none answered.
+/// No node could be reached, or none answered.
 package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
     /// What happened at each URL that was tried, in order; never empty.
     package var problems: [(url: String, text: String)]
-    /// Whether nothing was sent anywhere, because nobody listens.
+    /// Whether nothing was sent, because no connection could be made.
     package var isRefused: Bool
-    /// Whether a request went out at all, to a node that did not answer it.
+    /// Whether a request was sent to a node that did not answer.
     package var wasSent = false
-    /// Whether a node may have done what was asked. Else a retry is safe.
+    /// Whether a node may have done the request. If not, a retry is safe.
     package var isOutcomeUnknown: Bool
 
-    /// Takes over how far an earlier attempt of the same request came.
+    /// Adds the outcome of earlier attempts of the same request.
     mutating func note(_ earlier: ServiceUnreachable?) {
         guard let earlier else { return }
         wasSent = wasSent || earlier.wasSent
         isRefused = isRefused && earlier.isRefused
     }
 
+    /// What was wrong and what to do about it.
     package var description: String {
-        // The same problem everywhere is said once.
+        // The same problem at all nodes is listed once.
         (Set(problems.map(\.text)).count == 1
             ? problems.map(\.url).joined(separator: ", ") + ": \(problems[0].text)"
             : problems.map { "\($0.url): \($0.text)" }.joined(separator: "; "))
@@ -135,8 +139,7 @@ struct ConnectionProblem {
             isBeforeSending = false
         }
     }
-    /// Whether TLS failed before a byte of the request was sent; it may fail later too, and then nobody knows what was
-    /// done.
+    /// Whether TLS failed before a byte of the request was sent. If it fails later, the outcome is unknown.
     private static func isOfHandshake(_ error: any Error) -> Bool {
         if case .handshakeFailed? = error as? NIOSSLError { return true }
         return error is NIOSSLExtraError || "\(error)".contains("CERTIFICATE_VERIFY_FAILED")

@@ -7,30 +7,31 @@ package struct ServiceRequest: Sendable {
     package var method: HTTPMethod
     /// The path, already encoded, without parameters.
     package var path: String
-    /// Parameters as they are; they are encoded on the way.
+    /// Parameters, not encoded yet.
     package var parameters: [(name: String, value: String)] = []
-    /// JSON, as a rule; empty for none.
+    /// The body, usually JSON; empty for none.
     package var body: [UInt8] = []
-    /// Whether the administrator's token goes with it.
+    /// Whether the administrator's token is sent with it.
     package var isAdministrative: Bool
-    /// What it shows of its sender; added to each attempt, as tokens change and signatures are good for one.
+    /// The sender's credentials. They are added to each attempt, because tokens change and a signature can be used
+    /// once.
     package var credentials: CallerCredentials?
     /// The generation of the user's token that it may carry; nil for any.
     var tokenGeneration: Int?
-    /// The record name of the user whose request it is: it is not sent as another's. Nil for anybody's.
+    /// The record name of the user whose request it is: it is not sent as another user. Nil for any user.
     var expectedUser: String?
     /// Sent as `Idempotency-Key`: a repeat is done once.
     package var idempotencyKey: String?
     /// Whether a repeat after an unknown outcome does no harm.
     package var isRepeatable: Bool
-    /// How long the request is tried again while the cluster says to try later, in seconds.
+    /// How long the request is repeated while the cluster says to try later, in seconds.
     package var patienceSeconds = Self.patienceSecondsStandard
-    /// Whether a cluster none of whose nodes can be connected to is waited for as well.
+    /// Whether to wait also while no node of the cluster accepts a connection.
     package var waitsForConnection = false
     /// How long one attempt may take, in seconds.
     package var timeoutSeconds: Int64 = 30
-    /// How long all of it may take, in seconds, pauses and answers included; nil for as many attempts as there are,
-    /// each with its own time.
+    /// How long the whole call may take, in seconds, pauses and answers included; nil for no limit beside those of its
+    /// attempts.
     package var limitSeconds: Double?
 
     /// The patience of a request that states none.
@@ -49,15 +50,15 @@ package struct ServiceRequest: Sendable {
         self.isRepeatable = isRepeatable ?? (method == .GET)
     }
 
-    /// The user's token that goes with it, where one does.
+    /// The user's token that is sent with it, if any.
     var userToken: WebAuthToken? {
         if case .tokens(_, let user)? = credentials { user } else { nil }
     }
 
-    /// What one attempt sends in its first line: the path, and the parameters with the tokens of the moment.
+    /// The target of one attempt: the path, and the parameters with the current tokens.
     package var target: String { target(showing: userToken?.current) }
 
-    /// The same with a certain token of the user.
+    /// The same with a given token of the user.
     func target(showing token: String?) -> String {
         var target = path
         var separator = "?"
@@ -78,9 +79,13 @@ package struct ServiceRequest: Sendable {
 }
 
 extension HTTPMethod {
+    /// GET.
     package static let get = HTTPMethod.GET
+    /// POST.
     package static let post = HTTPMethod.POST
+    /// DELETE.
     package static let delete = HTTPMethod.DELETE
+    /// PATCH.
     package static let patch = HTTPMethod.PATCH
 }
 
@@ -88,7 +93,7 @@ extension HTTPMethod {
 package enum PercentCoding {
     /// Leaves letters, digits, `-`, `.`, `_` and `~`; every other byte of the UTF-8 becomes `%XX`.
     package static func encode(_ text: String) -> String {
-        // As a rule there is nothing to do.
+        // Most texts need no encoding.
         guard let first = text.utf8.firstIndex(where: { !isKept($0) }) else { return text }
         var encoded = String(text[..<first])
         for byte in text.utf8[first...] {
@@ -112,7 +117,7 @@ package enum PercentCoding {
     }
 }
 
-/// Names for requests, so that a repeat is done once.
+/// Makes idempotency keys.
 package enum IdempotencyKeys {
     /// A new UUID of version 7.
     /// - Parameter now: milliseconds since 1970.
@@ -122,17 +127,19 @@ package enum IdempotencyKeys {
     }
 }
 
-/// What a node answered.
+/// The answer of a node.
 package struct ServiceResponse: Sendable {
-    /// HTTP's.
+    /// The HTTP status.
     package var status: Int
-    /// All of them.
+    /// The HTTP headers.
     package var headers = HTTPHeaders()
-    /// As it came.
+    /// The body's bytes.
     package var body: [UInt8]
-    /// Whether an earlier attempt of the same request may have been done. A refusal of this one knows nothing of that.
+    /// Whether an earlier attempt of the same request may have been done. A refusal of this attempt does not change
+    /// that.
     package var followsUncertainty = false
 
+    /// Creates a value from its parts.
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8]) {
         self.status = status
         self.headers = headers
@@ -143,14 +150,14 @@ package struct ServiceResponse: Sendable {
     package var isSuccess: Bool { (200..<300).contains(status) }
 
     /// The body's JSON.
-    /// - Throws: where it is none; then this is hardly a node of a cluster.
+    /// - Throws: if it is not JSON. The answer then did not come from a node.
     package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
 
-    /// Whether nothing was done by this attempt, in the server's own words.
+    /// Whether the server says that this attempt did nothing.
     var saysNothingWasDone: Bool { (try? parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true }
 
-    /// Whether what was asked for may have been done, though this is no success. Only a refusal of the request itself
-    /// is sure, and a server's trouble where the server says so.
+    /// Whether the request may have been done although the answer is an error. It was certainly not done if the server
+    /// refused the request itself, or says so.
     package var isOutcomeUnknown: Bool {
         guard !isSuccess else { return false }
         let isRefused = status < 500
@@ -168,14 +175,14 @@ package struct ServiceResponse: Sendable {
             ?? headers.first(name: "Retry-After").flatMap { UInt32($0) }.map(Double.init)
     }
 
-    /// The token that takes the place of the web auth token that was sent.
+    /// The token that replaces the web auth token that was sent.
     package var newWebAuthToken: String? {
         headers.first(name: "X-Apple-CloudKit-Web-Auth-Token").flatMap { $0.isEmpty ? nil : $0 }
     }
 }
 
 extension JSONValue {
-    /// An object of the members that have a value.
+    /// An object with the members that have a value.
     package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
         .object(members.compactMap { key, value in value.map { Member(key, $0) } })
     }

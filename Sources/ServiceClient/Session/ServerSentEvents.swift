@@ -6,12 +6,12 @@ import RecordModel
 extension ServiceSession {
     /// Follows the changes of the user's preferences, from a token on.
     ///
-    /// The stream is one connection's: it ends where a node closes it, throws where it breaks or is silent for 40 s,
-    /// and is then begun anew with the newest event's id, after a pause. A slow reader holds the node back, not the
-    /// memory.
+    /// The stream is one connection. It ends when a node closes it, and throws when it breaks or is silent for 40 s.
+    /// After a pause, the caller opens another with the newest event's id. A slow reader makes the node wait; nothing
+    /// piles up in memory.
     /// - Parameters:
-    ///   - syncToken: nil for the beginning.
-    ///   - user: whose; nil is the session's of the moment in which it begins.
+    ///   - syncToken: nil for the start of the feed.
+    ///   - user: the record name of the user; nil for the session's user when the stream begins.
     /// - Throws: as `send`, from the first element on.
     package func watchKeyValues(
         syncToken: String?, of user: String? = nil
@@ -45,7 +45,7 @@ extension ServiceSession {
                 return try await openWatch(request, at: url)
             } catch let failure as ServiceFailure {
                 if failure.isSignedOut { note(isRefused: true) }
-                // Another node may have room.
+                // Another node may have room for a stream.
                 guard failure.status == 429 || failure.status == 503 else { throw failure }
                 busy = failure
             } catch let error as TokenTakenOver {
@@ -79,7 +79,7 @@ extension ServiceSession {
     }
 }
 
-/// One connection's events, drawn by their reader.
+/// The events of one connection, pulled by their reader.
 private actor WatchSource {
     private let session: ServiceSession
     private let syncToken: String?
@@ -112,24 +112,18 @@ private actor WatchSource {
 
 /// An event of a stream of server-sent events.
 package struct ServerSentEvent: Hashable, Sendable {
-    /// The newest id that the stream has named so far.
+    /// The latest id in the stream so far.
     package var id: String?
-    /// `message` where the stream names none.
-    package var name: String
+    /// `message` if the stream gives no name.
+    package var name = "message"
     /// The lines of the event's data, with line feeds between.
     package var data: String
-
-    package init(id: String? = nil, name: String = "message", data: String) {
-        self.id = id
-        self.name = name
-        self.data = data
-    }
 }
 
-/// Reads a stream of server-sent events from whatever pieces it comes in (WHATWG HTML, section 9.2).
+/// Parses a stream of server-sent events, in pieces of any size (WHATWG HTML, section 9.2).
 ///
-/// Comments and fields that nobody knows are skipped. What an event may hold is bounded, so that a broken stream cannot
-/// fill the memory.
+/// Comments and unknown fields are skipped. What an event may hold is bounded, so that a broken stream cannot fill the
+/// memory.
 package struct ServerSentEventParser: Sendable {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
@@ -142,9 +136,9 @@ package struct ServerSentEventParser: Sendable {
     /// - Parameter eventBytesMax: the longest line, and the most data of an event.
     package init(eventBytesMax: Int) { self.eventBytesMax = eventBytesMax }
 
-    /// Bytes came.
+    /// Parses bytes that arrived.
     /// - Returns: the events that are complete now.
-    /// - Throws: where a line or an event is too long; the stream is of no use then.
+    /// - Throws: if a line or an event is too long. The stream cannot be read any further.
     package mutating func received(_ bytes: some Sequence<UInt8>) throws(ServiceClientError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in bytes {
@@ -181,7 +175,7 @@ package struct ServerSentEventParser: Sendable {
         return nil
     }
 
-    /// An empty line ends an event; one without data is none.
+    /// An empty line ends an event. An event without data is dropped.
     private mutating func dispatched() -> ServerSentEvent? {
         defer {
             data.removeAll(keepingCapacity: true)

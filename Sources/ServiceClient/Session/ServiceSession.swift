@@ -2,16 +2,17 @@ import AsyncHTTPClient
 package import RecordModel
 import Synchronization
 
-/// A container of a cluster as one account reaches it; whatever an app does goes through the same session.
+/// One account's access to a container of a cluster. Everything that an app does for the account goes through the same
+/// session.
 ///
-/// There is one for each account, place and file of a token in a process (`of(_:)`), as tokens rotate: two holders of
-/// one token would sign each other out. It lives as long as somebody holds it: a container, preferences, a request
-/// under way, the configuration in force.
+/// A process has one for each account, cluster and token file (`of(_:)`), because tokens rotate: two holders of one
+/// token would sign each other out. It lives while it is referenced: by a container, preferences, a request under way,
+/// or the configuration in force.
 package final class ServiceSession: Sendable {
-    /// What the session was made of first, its URLs in their usual form.
+    /// The configuration that the session was made from, with normalized URLs.
     package let configuration: ZonekeeperConfiguration
     let client: ServiceClient
-    /// For streams, which are silent for a while as a matter of course, but not for long.
+    /// For streams, which may be silent for a while.
     let streamingClient: ServiceClient
     let token: WebAuthTokenSource?
     /// The container's place under each of the server's roots.
@@ -20,17 +21,17 @@ package final class ServiceSession: Sendable {
     let state = Mutex(State())
 
     struct State {
-        /// The server refused the token last.
+        /// Whether the server refused the token last.
         var isRefused = false
-        /// Whom the session is known to speak for; it stays when the session ends.
+        /// The user that the session is known to belong to. It stays when the session ends.
         var user: String?
-        /// The generation of tokens that are known to be this user's.
+        /// The generation of tokens known to belong to this user.
         var generation: Int?
     }
 
-    /// How long a node may take over an answer, in seconds: its own longest time for one, and some.
+    /// How long a node may take for an answer, in seconds: a little longer than the nodes' own limit.
     private static let silenceSeconds: Int64 = 60
-    /// How long a stream may say nothing, in seconds; nodes say something every 15.
+    /// How long a stream may be silent, in seconds. Nodes send something every 15.
     private static let streamSilenceSeconds: Int64 = 40
 
     init(_ configuration: ZonekeeperConfiguration, waiting: Waiting = .real) throws(ServiceClientError) {
@@ -74,7 +75,7 @@ package final class ServiceSession: Sendable {
             patience: patience, limit: limit)
     }
 
-    /// The same with a body that was rendered.
+    /// The same with a body that is JSON already.
     package func send(
         database: String, action: String, body: [UInt8], idempotencyKey: String? = nil, patience: Duration? = nil,
         limit: Duration? = nil
@@ -92,7 +93,7 @@ package final class ServiceSession: Sendable {
     ///   - action: `get`, `set`, `list`, `changes`, `usage`, or `watch`, which is answered when something changes.
     ///   - body: the request's JSON.
     ///   - idempotencyKey: for `set`; nil takes a new one.
-    ///   - user: the record name of the user whose preferences are meant; nil is the session's of this moment.
+    ///   - user: the record name of the user; nil for the session's current user.
     /// - Returns: the answer's JSON.
     /// - Throws: as `send`.
     package func keyValues(
@@ -107,7 +108,7 @@ package final class ServiceSession: Sendable {
         return try await answer(to: request)
     }
 
-    /// What requests for public data show: the server key where there is one, else the tokens.
+    /// The credentials for public data: the server key if there is one, else the tokens.
     func publicCredentials() throws(ServiceClientError) -> CallerCredentials {
         if let path = configuration.serverKeyFile {
             return .key(try ServerKeySource(path: path, id: configuration.serverKeyID).read())
@@ -115,7 +116,7 @@ package final class ServiceSession: Sendable {
         return .tokens(api: try apiToken(), user: try token?.token())
     }
 
-    /// What requests for a user's own data show; without a user the server says what is missing.
+    /// The credentials for a user's own data. Without a user, the server's error says what is missing.
     func userCredentials() throws(ServiceClientError) -> CallerCredentials {
         .tokens(api: try apiToken(), user: try token?.token())
     }
@@ -131,14 +132,14 @@ package final class ServiceSession: Sendable {
 }
 
 extension ServiceSession {
-    /// The user's record name in the container; asked for once.
-    /// - Throws: as `send`; with `AUTHENTICATION_REQUIRED` where nobody is signed in.
+    /// The user's record name in the container. The server is asked once.
+    /// - Throws: as `send`; with `AUTHENTICATION_REQUIRED` if no user is signed in.
     package func userRecordName() async throws -> String {
         if let name = state.withLock({ $0.isRefused ? nil : $0.user }) { return name }
         return try await askUserRecordName()
     }
 
-    /// The user's record name, asked for now: whether the session still is one.
+    /// The user's record name, asked from the server now. It shows whether the session is still valid.
     /// - Throws: as `userRecordName`.
     package func askUserRecordName() async throws -> String {
         let name = try Self.name(in: await answer(to: caller(), allowsOtherUser: true))
@@ -146,7 +147,7 @@ extension ServiceSession {
         return name
     }
 
-    /// Who is asking; a user where there is one, else the server key's.
+    /// Asks the server for the caller: the user if there is one, else the server key's owner.
     private func caller() throws(ServiceClientError) -> ServiceRequest {
         var request = ServiceRequest(
             .post, databasePath + "/public/users/caller", body: Array("{}".utf8), isRepeatable: true)
@@ -161,9 +162,9 @@ extension ServiceSession {
         return name
     }
 
-    /// Sends a request, once more where another program has renewed the session meanwhile, and keeps account of who is
-    /// signed in.
-    /// - Parameter allowsOtherUser: whether it may go out as another user than the one of before.
+    /// Sends a request, and once more if another program renewed the session meanwhile. Keeps track of the signed-in
+    /// user.
+    /// - Parameter allowsOtherUser: whether the request may be sent although the user has changed since the last one.
     func answer(
         to request: ServiceRequest, _ patience: Duration? = nil, allowsOtherUser: Bool = false
     ) async throws -> JSONValue {
@@ -198,10 +199,10 @@ extension ServiceSession {
         throw ServiceClientError("the session's file is written again and again by another program", about: .session)
     }
 
-    /// Makes sure that the token at hand is the same user's as ever: a file may hold another user's since somebody else
-    /// signed in, and what was meant for one user must not go out as another's.
-    /// - Throws: `AUTHENTICATION_REQUIRED` for a request that was begun for another user. Whoever listens hears of the
-    ///   new one once; what is begun after that is the new user's.
+    /// Checks that the token still belongs to the same user. The file may hold another user's token after a new
+    /// sign-in, and a request meant for one user must not be sent as another.
+    /// - Throws: `AUTHENTICATION_REQUIRED` for a request that was begun for another user. Observers learn of the new
+    ///   user once; later requests are the new user's.
     func settle(_ request: inout ServiceRequest) async throws {
         guard let source = token, source.isFile, let user = request.userToken else { return }
         _ = user.takeOver()
@@ -215,7 +216,7 @@ extension ServiceSession {
         var question = try caller()
         question.tokenGeneration = generation
         let response = try await client.send(question)
-        // A session that ended is told by the request itself.
+        // The request itself shows whether the session has ended.
         guard response.isSuccess, let json = try? response.parsed() else { return }
         let name = try Self.name(in: json)
         let isOther = state.withLock { state in
@@ -229,7 +230,7 @@ extension ServiceSession {
         if let expected = request.expectedUser, expected != name { throw ServiceFailure.userChanged }
     }
 
-    /// A node said whether it takes the token.
+    /// A node accepted or refused the token.
     func note(isRefused: Bool) {
         let isNew = state.withLock { state in
             defer { state.isRefused = isRefused }
@@ -240,7 +241,7 @@ extension ServiceSession {
 }
 
 extension ServiceFailure {
-    /// What a request ends with that was meant for the user before.
+    /// The error of a request that was meant for the previous user.
     fileprivate static var userChanged: ServiceFailure {
         let json = JSONValue.members([
             "serverErrorCode": .string(ErrorCode.authenticationRequired.rawValue),
@@ -250,15 +251,16 @@ extension ServiceFailure {
     }
 }
 
-/// A configuration that was checked once, and its session: what whoever speaks for an account holds on to.
+/// A configuration that was checked once, and its session. Objects that act for an account keep it.
 ///
-/// A class: what is asked of it a thousand times a second is neither copied nor checked again.
+/// It is a class, so that it is neither copied nor checked again for each of a thousand calls a second.
 package final class ServiceAccount: Sendable {
-    /// With its URLs in their usual form, unless one of them is none.
+    /// With normalized URLs, unless one of them is invalid.
     package let configuration: ZonekeeperConfiguration
     private let fault: ServiceClientError?
     private let held = Mutex<ServiceSession?>(nil)
 
+    /// Creates a value from its parts.
     package init(_ configuration: ZonekeeperConfiguration) {
         do throws(ServiceClientError) {
             self.configuration = try configuration.checked()
@@ -276,7 +278,7 @@ package final class ServiceAccount: Sendable {
         return configuration
     }
 
-    /// The account's session, which everybody in the process shares who speaks for it.
+    /// The account's session, which the whole process shares.
     /// - Throws: if the configuration, or the authority's file, cannot be used.
     package func session() throws(ServiceClientError) -> ServiceSession {
         if let session = held.withLock({ $0 }) { return session }
@@ -287,9 +289,11 @@ package final class ServiceAccount: Sendable {
 }
 
 extension ServiceAccount: Hashable {
+    /// Whether both belong to the same account.
     package static func == (left: ServiceAccount, right: ServiceAccount) -> Bool {
         left === right || left.configuration == right.configuration
     }
 
+    /// Hashes what identifies the account.
     package func hash(into hasher: inout Hasher) { hasher.combine(configuration) }
 }

@@ -3,16 +3,16 @@ import Foundation
 import Synchronization
 
 extension ServiceSession {
-    /// The session of a configuration's account: the same one for as long as anybody holds it, whatever else differs.
+    /// The session of a configuration's account. While it is referenced, every configuration of that account gets the
+    /// same one.
     ///
-    /// What a session knows beside its token is asked for again when it is made anew; see `WebAuthTokens` for the
-    /// token.
+    /// A new session asks for everything but its token again; `WebAuthTokens` keeps that.
     /// - Throws: if the configuration, or the authority's file, cannot be used.
     package static func of(_ configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
         try of(checked: configuration.checked())
     }
 
-    /// The same for a configuration whose URLs have their usual form.
+    /// The same for a configuration with normalized URLs.
     static func of(checked configuration: ZonekeeperConfiguration) throws(ServiceClientError) -> ServiceSession {
         let identity = configuration.identity
         return try sessions.withLock { sessions throws(ServiceClientError) in
@@ -32,8 +32,8 @@ extension ServiceSession {
     private static let sessions = Mutex(WeakRegistry<ZonekeeperConfiguration.Identity, ServiceSession>())
 }
 
-/// Clients by the authority that they trust; connections are shared by all sessions of a process, and close by
-/// themselves when they are idle.
+/// HTTP clients by the authority that they trust. All sessions of a process share their connections, which close when
+/// idle.
 enum HTTPClients {
     private struct Kind: Hashable {
         var authority: String?
@@ -53,7 +53,7 @@ enum HTTPClients {
     }
 }
 
-/// Objects by a key, for as long as somebody else holds them.
+/// Objects by key, held weakly.
 struct WeakRegistry<Key: Hashable, Object: AnyObject> {
     private struct Entry {
         weak var object: Object?
@@ -65,14 +65,14 @@ struct WeakRegistry<Key: Hashable, Object: AnyObject> {
 
     init() {}
 
-    /// How many entries there are, those of objects that are gone among them until the next sweep.
+    /// The number of entries, including those of released objects until the next sweep.
     var count: Int { entries.count }
 
-    /// The object of a key; nil where there was none, or nobody holds it any more.
+    /// The object of a key; nil if there is none, or it was released.
     func object(of key: Key) -> Object? { entries[key]?.object }
 
-    /// Notes an object. Once in a while what is gone is swept out, so that the entries are at most twice as many as
-    /// there were objects at some moment.
+    /// Adds an object. Entries of released objects are swept out from time to time, so that there are at most twice as
+    /// many entries as there were live objects at the last sweep.
     mutating func set(_ object: Object, for key: Key) {
         if entries.count >= sweepCount {
             entries = entries.filter { $0.value.object != nil }
@@ -82,7 +82,7 @@ struct WeakRegistry<Key: Hashable, Object: AnyObject> {
     }
 }
 
-/// What goes wrong without any call failing: said on standard error, each text once in a process.
+/// Warnings about problems that make no call fail. Each text is written to standard error once a process.
 package enum Warnings {
     private struct State {
         var said: Set<String> = []
@@ -90,10 +90,10 @@ package enum Warnings {
     }
 
     private static let state = Mutex(State())
-    /// So that texts that are all different fill no memory.
+    /// Bounds the memory for distinct texts.
     private static let textsMax = 256
 
-    /// Says a text that has no secret in it: what is wrong, where, and what to do.
+    /// Writes a warning: what is wrong, where, and what to do. It must not contain a secret.
     package static func say(_ text: String) {
         let listener = state.withLock { state -> (@Sendable (String) -> Void)? in
             if let listener = state.listener { return listener }
@@ -104,6 +104,6 @@ package enum Warnings {
         FileHandle.standardError.write(Data("zonekeeper: warning: \(text)\n".utf8))
     }
 
-    /// Hands all texts to a listener instead, or to standard error again.
+    /// Sends all warnings to a listener instead, or to standard error again (nil).
     static func redirect(to listener: (@Sendable (String) -> Void)?) { state.withLock { $0.listener = listener } }
 }

@@ -6,6 +6,7 @@ import Glibc
 package final class DiskFile: Sendable {
     /// The path by which the file was opened; a later rename does not change it.
     package let path: String
+    /// The file descriptor.
     package let descriptor: Int32
 
     /// - Parameter flags: those of `open(2)`; `O_CLOEXEC` is added. A new file is the user's alone.
@@ -71,12 +72,14 @@ package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The value of `errno`.
     package var code: Int32
 
+    /// Creates a value from its parts.
     package init(operation: String, path: String, code: Int32) {
         self.operation = operation
         self.path = path
         self.code = code
     }
 
+    /// What was wrong and what to do about it.
     package var description: String { "\(operation) of \(path) failed with errno \(code)" }
 }
 
@@ -129,13 +132,13 @@ package func removeFile(at path: String) throws(DiskError) {
     guard unlink(path) == 0 || errno == ENOENT else { throw DiskError(operation: "unlink", path: path, code: errno) }
 }
 
-/// Whether there is something at a path that is no regular file: a terminal, a pipe, a folder.
+/// Whether a path names something other than a regular file: a terminal, a pipe, a folder.
 package func isSpecialFile(at path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
 }
 
-/// Keeps a folder to one owner, over processes and within one, until the last reference goes or the process ends.
+/// Locks a folder for one owner, across processes and within one, until it is released or the process ends.
 package final class FolderLock: Sendable {
     private let file: DiskFile
 
@@ -201,7 +204,7 @@ extension DiskFile {
     }
 }
 
-/// A file of zeros that is given back to a full disk, so that what was accepted can still be done, and something be
+/// A file of zeros that is removed when the disk is full, so that accepted work can still be done, and something be
 /// deleted.
 ///
 /// Room beside the raft log's reserve segment, for everything else in the data folder. Any thread may call any method.
@@ -211,6 +214,7 @@ package struct SpaceReserve: Sendable {
     private let bytes: Int
     private let disk: any LogDisk
 
+    /// Creates a value from its parts.
     package init(folder: String, bytes: Int, disk: any LogDisk) {
         self.folder = folder
         path = folder + "/reserve.free"
@@ -221,9 +225,9 @@ package struct SpaceReserve: Sendable {
     /// Gives the room back to the disk; nothing happens if that was done before.
     package func release() { try? disk.remove(path) }
 
-    /// Makes the reserve, where it is not there and the disk has room for it and as much again.
-    /// - Returns: whether it is there now; false where the disk has no room.
-    /// - Throws: `DiskError` where something else is in the way.
+    /// Creates the reserve, if it does not exist and the disk has room for twice its size.
+    /// - Returns: whether it exists now; false if the disk has no room.
+    /// - Throws: `DiskError` for any other failure.
     package func restore() throws(DiskError) -> Bool {
         if (try? disk.open(path, creating: false).size()) == bytes { return true }
         guard try disk.canSpare(bytes, in: folder) else { return false }

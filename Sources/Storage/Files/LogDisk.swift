@@ -21,26 +21,35 @@ package protocol LogDisk: Sendable {
 }
 
 extension LogDisk {
+    /// Opens a file.
     package func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
         try DiskFile(path: path, flags: O_RDWR | (creating ? O_CREAT | O_TRUNC : 0))
     }
+    /// Writes with `pwrite`.
     package func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
         try file.write(bytes, at: offset)
     }
+    /// Reads with `pread`.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
     ) throws(DiskError) -> Int {
         try file.read(into: buffer, at: offset)
     }
+    /// Syncs with `fdatasync`.
     package func sync(_ file: DiskFile) throws(DiskError) { try file.syncData() }
+    /// Renames a file.
     package func rename(_ path: String, to newPath: String) throws(DiskError) { try renameFile(at: path, to: newPath) }
+    /// Removes a file.
     package func remove(_ path: String) throws(DiskError) { try removeFile(at: path) }
+    /// Syncs a folder with `fsync`.
     package func syncFolder(_ path: String) throws(DiskError) { try fsyncFolder(at: path) }
+    /// The free space, in bytes.
     package func freeBytes(at folder: String) throws(DiskError) -> Int { try freeSpace(at: folder) }
 }
 
 /// The real disk.
 package struct PosixDisk: LogDisk {
+    /// Creates the default value.
     package init() {}
 }
 

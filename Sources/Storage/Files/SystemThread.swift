@@ -34,6 +34,7 @@ package final class Monitor<State>: @unchecked Sendable {  // every access to `s
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
 
+    /// Creates a value from its parts.
     package init(_ state: sending State) {
         self.state = state
         mutex = .allocate(capacity: 1)
@@ -58,7 +59,7 @@ package final class Monitor<State>: @unchecked Sendable {  // every access to `s
         return body(&state)
     }
 
-    /// Runs `body` under the lock, then wakes whoever waits.
+    /// Runs `body` under the lock, then wakes the waiting threads.
     package func update<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer {

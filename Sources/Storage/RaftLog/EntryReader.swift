@@ -70,7 +70,7 @@ struct EntryReader {
         }
     }
 
-    /// - Returns: what is damaged, if anything is, or why it cannot be read.
+    /// - Returns: the damage, or why the log cannot be read; nil if neither.
     private func read(_ span: Span, into entries: inout [Entry]) -> RaftLogError? {
         let bytes: [UInt8]
         do throws(DiskError) {

@@ -1,6 +1,7 @@
 import RaftCore
 
-/// Where one group's entries are, and what must not be forgotten of it. 8 bytes an entry, and 40 a run.
+/// The places of one group's entries, and the state that must survive collection. It takes 8 bytes an entry and 40 a
+/// run.
 struct GroupLog {
     /// A place in a known segment.
     struct Place {
@@ -27,7 +28,7 @@ struct GroupLog {
     private(set) var runs: [Run] = []
     private(set) var terms: [LogPosition] = []
     private(set) var configurations: [PlacedConfiguration] = []
-    /// What the state machine has durably.
+    /// The index up to which the state machine is durable.
     var durable: SnapshotMark?
 
     var firstIndex: LogIndex { base.next }
@@ -44,7 +45,7 @@ struct GroupLog {
     /// Whether a mark at this position leaves the entries after it standing.
     func holds(_ position: LogPosition) -> Bool { term(at: position.index) == position.term }
 
-    /// Takes in one record. Records come in the order of the log.
+    /// Adds one record. Records come in the order of the log.
     mutating func apply(_ operation: LogOperation) {
         let segment = operation.address.segment
         switch operation.change {
@@ -179,7 +180,7 @@ struct LogIndexTable: Sendable {
         return segments[Int(number - first)]
     }
 
-    /// Notes what a group's state machine has durably; older news is disregarded.
+    /// Notes the index up to which a group's state machine is durable. An older one is ignored.
     mutating func setDurable(_ mark: SnapshotMark, of group: GroupID) {
         guard let log = groups[group] else { return }
         if let known = log.durable, known.position.index >= mark.position.index { return }
@@ -206,11 +207,11 @@ struct LogIndexTable: Sendable {
     var sizeBytes: Int { segments.reduce(0) { $0 + $1.sizeBytes } }
 }
 
-/// What collection is about to do.
+/// The plan of a collection.
 struct CollectionPlan {
     /// How many of the oldest segments go.
     var segments: Int
-    /// What must be written again first, sorted by group.
+    /// The records that must be written again first, sorted by group.
     var carried: [(group: GroupID, change: LogOperation.Change)]
 }
 

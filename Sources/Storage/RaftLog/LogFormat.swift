@@ -1,7 +1,7 @@
 import RaftCore
 import Wire
 
-/// What a record is about. The raw values are on disk.
+/// The kind of a record. The raw values are on disk.
 enum RecordKind: UInt8 {
     case hardState = 1
     case entry = 2
@@ -25,7 +25,7 @@ struct RecordHeader {
     var length: Int
     /// Over the length, everything after this field, and the padding; begins with the log's seed.
     var checksum: UInt32
-    /// Where the record stands.
+    /// The address of the record.
     var address: LogAddress
     /// Everything before this was durable when the record was written.
     var watermark: LogAddress
@@ -33,7 +33,7 @@ struct RecordHeader {
     var previous: UInt32
     var kind: RecordKind
 
-    /// What the record takes up with header and padding to a multiple of 8.
+    /// The size of the record with header and padding, a multiple of 8.
     var sizeBytes: Int { Self.sizeBytes + (length + 7) & ~7 }
 
     /// The seed of a log's checksums, so that bytes a user put in an entry never pass for a record.
@@ -168,7 +168,7 @@ package enum CRC32C {
     package static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBytes { update(0, $0) } }
 }
 
-/// Where the next record goes, and what it must say of what is before it.
+/// The end of the log: the address of the next record, and what it must say of the records before it.
 struct LogTail {
     var segment: Segment
     var offset: Int
@@ -180,7 +180,7 @@ struct LogTail {
     var address: LogAddress { LogAddress(segment: segment.number, offset: offset) }
 }
 
-/// Encodes submissions into the bytes to write. A submission that does not fit is taken back as a whole.
+/// Encodes submissions into the bytes to write. A submission that does not fit is removed as a whole.
 struct BatchEncoder {
     /// Bytes for one place: written and synced before the next chunk.
     struct Chunk {
@@ -196,7 +196,7 @@ struct BatchEncoder {
     private(set) var chunks: [Chunk]
     private(set) var operations: [LogOperation] = []
 
-    /// - Parameter buffer: an empty array whose room is used.
+    /// - Parameter buffer: an empty array, whose capacity is reused.
     init(logID: UInt64, tail: LogTail, supply: SegmentSupply, buffer: [UInt8]) {
         self.logID = logID
         seed = RecordHeader.seed(logID: logID)
@@ -276,7 +276,7 @@ struct BatchEncoder {
         tail.previous = checksum
     }
 
-    /// Goes on in the next segment. What is in the chunks so far is durable before the new one is written.
+    /// Continues in the next segment. The chunks so far are durable before the new one is written.
     private mutating func roll(toFit sizeBytes: Int, mayUseReserve: Bool) throws(RaftLogError) {
         let number = tail.segment.number + 1
         let segment: Segment

@@ -12,7 +12,7 @@ struct LogRecovery {
     private var disk: any LogDisk { options.disk }
     private var seed: UInt32 { RecordHeader.seed(logID: logID) }
 
-    /// A segment's file with what its header says.
+    /// A segment's file and its header.
     private struct Found {
         var number: UInt64
         var file: DiskFile
@@ -180,7 +180,7 @@ struct LogRecovery {
             segment: last, offset: reader.offset, previous: reader.previous, watermark: reader.address)
     }
 
-    /// Writes a segment's content again where it is, from an offset on.
+    /// Writes a segment's content again in place, from an offset on.
     private func seal(_ segment: Found, _ reader: SegmentReader, from start: Int) throws(DiskError) -> DiskFile {
         try disk.writeAll(Array(reader.bytes[start..<reader.offset]), to: segment.file, at: start)
         if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {
@@ -216,7 +216,7 @@ struct LogRecovery {
 
 extension GroupLog {
     /// Ends the reading back: drops what lies below the snapshot, and checks that nothing is missing between the two.
-    /// - Returns: what is missing, or nil.
+    /// - Returns: the missing part, or nil.
     mutating func settle() -> String? {
         guard snapshotIndex >= base else {
             return "entries \(snapshotIndex.next) to \(base) are missing"
@@ -225,7 +225,7 @@ extension GroupLog {
         return nil
     }
 
-    /// What the log tells the replica at start.
+    /// The log's part of the replica's state at its start.
     var recovered: RecoveredGroup {
         var group = RecoveredGroup(hardState: hardState, snapshot: snapshot)
         group.firstIndex = firstIndex
@@ -241,7 +241,7 @@ struct SegmentReader {
     let number: UInt64
     let bytes: [UInt8]
     let seed: UInt32
-    /// Where the next record is.
+    /// The offset of the next record.
     private(set) var offset = SegmentHeader.sizeBytes
     /// The checksum of the record before.
     private(set) var previous: UInt32
@@ -266,8 +266,8 @@ struct SegmentReader {
 
     var address: LogAddress { LogAddress(segment: number, offset: offset) }
 
-    /// The next record, or nil where no undamaged one follows the last.
-    /// - Throws: `WireError` if an undamaged record does not say what its kind must.
+    /// The next record; nil if no undamaged one follows the last.
+    /// - Throws: `WireError` if an undamaged record does not fit its kind.
     mutating func next() throws(WireError) -> LogOperation? {
         guard let header = RecordHeader(bytes, at: offset, address: address, seed: seed), header.previous == previous
         else {

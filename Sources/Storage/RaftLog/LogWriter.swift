@@ -2,7 +2,7 @@ import RaftCore
 import Synchronization
 import Wire
 
-/// The one thread that writes: encodes what waits, writes it, syncs it once, and tells the callers.
+/// The writer thread: encodes the waiting submissions, writes them, syncs once, and completes them.
 ///
 /// Used on its own thread only, but for `table` and `counters`.
 final class LogWriter {
@@ -34,7 +34,7 @@ final class LogWriter {
         finish()
     }
 
-    /// Does what one look into the queue gave.
+    /// Does the work that was taken from the queue at once.
     func work(_ items: [SubmissionQueue.Item], of queue: SubmissionQueue) {
         var waiting: [Submission] = []
         for item in items {
@@ -96,7 +96,7 @@ final class LogWriter {
         }
     }
 
-    /// An encoder that goes on at the tail, in the room of the last one.
+    /// An encoder that continues at the tail, with the last one's buffer.
     func makeEncoder() -> BatchEncoder {
         let encoder = BatchEncoder(logID: logID, tail: tail, supply: supply, buffer: buffer)
         buffer = []
@@ -172,8 +172,8 @@ final class LogWriter {
         }
     }
 
-    /// What a failed write means. Only a full disk in the first chunk is survived: a later one may have left the header
-    /// of a segment that says where this one ends.
+    /// Decides what a failed write means. Only a full disk in the first chunk can be survived: a later chunk may have
+    /// left a segment header that says where this segment ends.
     private func fail(_ error: DiskError, _ encoder: BatchEncoder, chunk: Int) -> RaftLogError {
         if let poison { return poison }
         guard error.isDiskFull, chunk == 0 else { return stop(error) }
@@ -182,7 +182,7 @@ final class LogWriter {
         return .diskFull
     }
 
-    /// A folder that cannot be changed any more: which segments are there is no longer known.
+    /// The folder cannot be changed any more, because it is unknown which segments are in it.
     func stop(_ error: DiskError) -> RaftLogError {
         let failure = RaftLogError.failed(errno: error.code, operation: "\(error.operation) \(error.path)")
         poison = poison ?? failure
@@ -202,7 +202,7 @@ final class LogWriter {
     }
 }
 
-/// What the writer and its readers share.
+/// The state that the writer and its readers share.
 final class LogShared: Sendable {
     let table: Mutex<LogIndexTable>
     let counters = Mutex(RaftLogCounters())
@@ -278,7 +278,7 @@ struct WriteOrder {
         var isTouched = false
     }
 
-    /// A submission's view, accepted as a whole or not at all.
+    /// A submission's view. It is accepted as a whole or not at all.
     struct Changes {
         fileprivate var ends: [(group: GroupID, end: End)]
 

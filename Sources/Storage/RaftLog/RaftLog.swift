@@ -13,13 +13,13 @@ package final class RaftLog: Sendable {
     private let supply: SegmentSupply
     private let running: Mutex<Running?>
 
-    /// What ends with `close`.
+    /// The parts that end with `close`.
     private struct Running: Sendable {
         var worker: Worker
         var lock: FolderLock
     }
 
-    /// Who drives the writer and the supply of segments.
+    /// Drives the writer and the supply of segments.
     private enum Worker: Sendable {
         case threads(writing: SystemThread, preparing: SystemThread)
         case manual(ManualLogWriter)
@@ -102,7 +102,7 @@ package final class RaftLog: Sendable {
 
     /// Drops the oldest segments that no group needs, in the background.
     ///
-    /// What only they hold of hard states, configurations and marks is made durable again first.
+    /// Hard states, configurations and marks that only they hold are written again first.
     /// - Parameter completion: called on the log's thread with the number of segments that went.
     package func collect(completion: @escaping @Sendable (Result<Int, RaftLogError>) -> Void = { _ in }) {
         if let refusal = queue.add(.collect(completion)) { return completion(.failure(refusal)) }
@@ -113,7 +113,7 @@ package final class RaftLog: Sendable {
         if case .manual(let wake) = options.scheduling { wake(self) }
     }
 
-    /// Does what waits: one write and one fdatasync for all of it, then the completions. For a log with
+    /// Does the waiting work: one write and one fdatasync for all of it, then the completions. For a log with
     /// `LogScheduling.manual` only, on the owner's thread; does nothing once the log is closed.
     package func work() {
         guard case .manual(let writer)? = running.withLock({ $0?.worker }) else { return }
@@ -121,7 +121,7 @@ package final class RaftLog: Sendable {
         supply.prepareNow()
     }
 
-    /// Makes the reserve for a full disk again where it was used, if there is room for it and as much again. Blocks.
+    /// Creates the reserve for a full disk again after its use, if there is room for twice its size. Blocks.
     /// - Returns: whether the reserve is there now.
     package func restoreReserve() -> Bool {
         if supply.hasReserve { return true }
@@ -129,7 +129,7 @@ package final class RaftLog: Sendable {
         return (try? supply.restoreReserve()) != nil
     }
 
-    /// The groups with entries past what `setDurableIndex` said last: a checkpoint may let these be collected.
+    /// The groups with entries after their last `setDurableIndex`. A checkpoint may let these be collected.
     package var uncheckpointedGroups: Set<GroupID> { shared.table.withLock { $0.uncheckpointedGroups } }
 
     /// The groups that keep the log above its target size: they need a checkpoint, or their followers a snapshot.
@@ -141,10 +141,11 @@ package final class RaftLog: Sendable {
     /// The size of the segments that hold records, in bytes.
     package var sizeBytes: Int { shared.table.withLock { $0.sizeBytes } }
 
+    /// Counts since the log was opened.
     package var counters: RaftLogCounters { shared.counters.withLock { $0 } }
 
-    /// Writes what waits, ends the threads, and unlocks the folder. Later submissions are refused with `.closed`.
-    /// Blocks; neither call it from a completion nor let the last reference to the log go there.
+    /// Writes the waiting submissions, ends the threads, and unlocks the folder. Later submissions are refused with
+    /// `.closed`. Blocks; neither call it from a completion nor let the last reference to the log go there.
     package func close() {
         guard let running = running.withLock({ $0.take() }) else { return }
         queue.refuse(.closed)
@@ -254,7 +255,7 @@ struct OpenedLog {
     }
 }
 
-/// A log's writer without a thread: its owner says when it works, on one thread.
+/// A log's writer without a thread of its own: its owner calls it, on one thread.
 final class ManualLogWriter: @unchecked Sendable {
     // The contract of `LogScheduling.manual`: `work` and `finish` are called on one thread, which makes the class safe
     // to share.
@@ -262,13 +263,13 @@ final class ManualLogWriter: @unchecked Sendable {
 
     init(_ writer: sending LogWriter) { self.writer = writer }
 
-    /// Does what waits, if anything does.
+    /// Does the waiting work, if there is any.
     func work(_ queue: SubmissionQueue) {
         let items = queue.takeWaiting()
         if !items.isEmpty { writer.work(items, of: queue) }
     }
 
-    /// Does what is left after the queue was refused.
+    /// Does the remaining work after the queue was closed.
     func finish(_ queue: SubmissionQueue) {
         work(queue)
         writer.finish()

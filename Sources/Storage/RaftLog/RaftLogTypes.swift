@@ -3,6 +3,7 @@ package import RaftCore
 
 /// One group's part of a submission, written in the order: mark, hard state, entries.
 package struct LogWrite: Sendable {
+    /// The group whose log it concerns.
     package var group: GroupID
     /// Replaces the group's term and vote.
     package var hardState: HardState?
@@ -19,6 +20,7 @@ package struct LogWrite: Sendable {
     /// entries may always.
     package var mayUseReserve: Bool
 
+    /// Creates a value from its parts.
     package init(
         group: GroupID, hardState: HardState? = nil, entries: [Entry] = [], snapshotMark: SnapshotMark? = nil,
         removeGroup: Bool = false
@@ -31,14 +33,15 @@ package struct LogWrite: Sendable {
         mayUseReserve = false
     }
 
-    /// What it counts for against `RaftLogOptions.queueBytesMax`.
+    /// Its size against `RaftLogOptions.queueBytesMax`, in bytes.
     package var sizeBytes: Int { 64 + entries.reduce(0) { $0 + $1.sizeBytes } }
 }
 
-/// What the log held of a group when it was opened.
+/// A group's part of the log when it was opened.
 package struct RecoveredGroup: Hashable, Sendable {
+    /// Term and vote.
     package var hardState: HardState
-    /// Where the retained log begins: nil if it begins at index 1.
+    /// The position after which the retained log begins; nil if it begins at index 1.
     package var snapshot: SnapshotMark?
     /// The first index that is retained (one above the snapshot's), or would be if the log is empty.
     package var firstIndex: LogIndex
@@ -49,6 +52,7 @@ package struct RecoveredGroup: Hashable, Sendable {
     /// The configuration entries in the retained log, ascending.
     package var configurations: [PlacedConfiguration]
 
+    /// Creates a value from its parts.
     package init(hardState: HardState = HardState(), snapshot: SnapshotMark? = nil) {
         self.hardState = hardState
         self.snapshot = snapshot
@@ -61,16 +65,19 @@ package struct RecoveredGroup: Hashable, Sendable {
 
 /// A configuration and the index of the entry that brought it.
 package struct PlacedConfiguration: Hashable, Sendable {
+    /// The index of the entry.
     package var index: LogIndex
+    /// The configuration in that entry.
     package var configuration: Configuration
 
+    /// Creates a value from its parts.
     package init(index: LogIndex, configuration: Configuration) {
         self.index = index
         self.configuration = configuration
     }
 }
 
-/// What can be set about the log.
+/// The options of a log.
 package struct RaftLogOptions: Sendable {
     /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
@@ -88,18 +95,19 @@ package struct RaftLogOptions: Sendable {
     package var haltsAfterRefusal = false
     /// The disk's calls.
     package var disk: any LogDisk = PosixDisk()
-    /// Who does the log's work.
+    /// The thread that does the log's work.
     package var scheduling = LogScheduling.threads
-    /// Where a new log's number comes from.
+    /// The source of a new log's number.
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 
+    /// Creates the default value.
     package init() {}
 
     /// The most bytes of one record, header and padding included: an empty segment's room.
     package var recordBytesMax: Int { segmentBytes - SegmentHeader.sizeBytes }
 }
 
-/// Who does the work of a log.
+/// The thread that does the work of a log.
 package enum LogScheduling: Sendable {
     /// Two threads of the log's own.
     case threads
@@ -108,7 +116,7 @@ package enum LogScheduling: Sendable {
     case manual(wake: @Sendable (RaftLog) -> Void)
 }
 
-/// What the log has done since it was opened.
+/// Counts of the log's work since it was opened.
 package struct RaftLogCounters: Hashable, Sendable {
     /// Calls of fdatasync for writes.
     package var syncs = 0
@@ -123,10 +131,11 @@ package struct RaftLogCounters: Hashable, Sendable {
     /// Segments collected.
     package var segmentsCollected = 0
 
+    /// Creates the default value.
     package init() {}
 }
 
-/// Why the log did not do what it was asked.
+/// Why the log refused or failed a request.
 package enum RaftLogError: Error, Hashable, Sendable {
     /// Another process, or another part of this one, has the log open. A retry helps once it is closed.
     case locked(path: String)

@@ -12,7 +12,7 @@ final class SegmentSupply: Sendable {
         var hasReserve = false
         /// The greatest number that a file was named with: never named again, for it may be in use.
         var named: UInt64 = 0
-        /// Someone makes or takes files; one at a time.
+        /// Held while files are created or taken, by one caller at a time.
         var isBusy = false
         /// The number to make ready, while the thread should.
         var wanted: UInt64?
@@ -51,13 +51,13 @@ final class SegmentSupply: Sendable {
         while let number = nextWanted() { makeReady(number) }
     }
 
-    /// Makes ready what was asked for, where no thread does.
+    /// Prepares the requested segments, if no thread does.
     func prepareNow() {
         if let number = monitor.withLock({ $0.takeWanted() }) { makeReady(number) }
     }
 
     private func makeReady(_ number: UInt64) {
-        // A failure is found again, and reported, by whoever takes the segment.
+        // Taking the segment meets the same failure again, and reports it.
         try? exclusively { () throws(DiskError) in
             if self.monitor.withLock({ $0.named < number }) { self.give(back: try self.make(number)) }
         }

@@ -1,12 +1,12 @@
 import RaftCore
 import Wire
 
-/// What waits for the writer, bounded by bytes.
+/// The queue of the writer, bounded by bytes.
 final class SubmissionQueue: Sendable {
-    /// What the writer is asked to do.
+    /// One item of work for the writer.
     enum Item: Sendable {
         case write(Submission)
-        /// A submission that is not taken: its caller is told why in its turn.
+        /// A refused submission, which is completed with the reason in its turn.
         case refused(Submission, RaftLogError)
         case collect(@Sendable (Result<Int, RaftLogError>) -> Void)
     }
@@ -34,16 +34,16 @@ final class SubmissionQueue: Sendable {
         self.haltsAfterRefusal = haltsAfterRefusal
     }
 
-    /// Notes that a submission failed: where the log halts then, no later one goes before it, also of those that wait.
+    /// Notes that a submission failed. If the log halts then, no later submission is done, including those that wait.
     func halt() { if haltsAfterRefusal { monitor.update { $0.halt = .halted } } }
 
-    /// Whether what waits is refused because an earlier submission failed. Want of room in the queue is no such reason:
-    /// what waits was taken before.
+    /// Whether waiting submissions are refused because an earlier one failed. A full queue is no such reason: those
+    /// that wait were accepted before.
     var isHalted: Bool { monitor.update { $0.halt == .halted } }
 
     func resume() { monitor.update { $0.halt = nil } }
 
-    /// - Returns: why the item is not taken in, or nil if it is, or if its caller is told in its turn that it is not.
+    /// - Returns: why the item is refused; nil if it is accepted, or refused in its turn.
     func add(_ item: Item) -> RaftLogError? {
         monitor.update { state in
             if let refusal = state.refusal { return refusal }
@@ -75,7 +75,7 @@ final class SubmissionQueue: Sendable {
     /// Everything that waits now.
     func takeWaiting() -> [Item] { monitor.withLock { $0.takeItems() } }
 
-    /// Takes in nothing more; what waits is still handed out. The first reason stays.
+    /// Accepts nothing more. Waiting items are still handed out. The first reason stays.
     func refuse(_ reason: RaftLogError) { monitor.update { $0.refusal = $0.refusal ?? reason } }
 }
 
@@ -85,12 +85,12 @@ extension SubmissionQueue.Item {
     }
 }
 
-/// What one caller wants durable, and whom to tell.
+/// One caller's writes, and their completion.
 struct Submission: Sendable {
     var writes: [LogWrite]
     var completion: @Sendable (Result<Void, RaftLogError>) -> Void
 
-    /// What it counts for against the queue's bound.
+    /// Its size against the queue's bound, in bytes.
     var sizeBytes: Int { writes.reduce(0) { $0 + $1.sizeBytes } }
 
     /// Whether it holds a mark, whose effect depends on everything written before.
@@ -102,7 +102,7 @@ extension LogWrite {
     var isEssential: Bool { mayUseReserve || entries.isEmpty }
 }
 
-/// One record's meaning and place: what the index learns from a write, and from reading the log back.
+/// One record's meaning and place, for the index: after a write, and when the log is read back.
 struct LogOperation {
     enum Change {
         case hardState(HardState)
@@ -120,7 +120,7 @@ struct LogOperation {
     var sizeBytes: Int
 
     /// Reads a record's body.
-    /// - Throws: `WireError` if the body is not what its kind says.
+    /// - Throws: `WireError` if the body does not fit its kind.
     init(_ header: RecordHeader, body: ArraySlice<UInt8>) throws(WireError) {
         var reader = WireReader(body)
         group = GroupID(try reader.varint())

@@ -1,43 +1,36 @@
-package import RecordModel
+import RecordModel
 
-/// A device's copy of one user's preferences, as it is kept on disk: what the server has, and what it is yet to be
-/// told.
+/// A device's copy of one user's preferences, as it is on disk: the server's values, and the edits not sent yet.
 ///
 /// Invariants: a row has a server state, a write on its way or an edit; writes are on their way only while there is a
 /// batch; before the initial sync there is neither token nor batch.
-package struct PreferenceCopy: Hashable, Sendable {
-    /// Names this copy to the server, which repeats it with each change that it made.
-    package var device: String
-    package var rows: [PreferenceKey: Row] = [:]
+struct PreferenceCopy: Hashable, Sendable {
+    /// This copy's name at the server, which repeats it with each change that the copy made.
+    var device: String
+    var rows: [PreferenceKey: Row] = [:]
     /// The position in the server's feed up to which the copy is complete; nil while it has to be read from the start.
-    package var token: String?
+    var token: String?
     /// Whether the server's values were ever read to their end.
-    package var isInitialSyncDone = false
+    var isInitialSyncDone = false
     /// The idempotency key of the batch that was sent, or is about to be, and whose outcome is not known.
-    package var batchID: String?
-    /// How many edits there were; tells the later of two.
-    package var edits: UInt64 = 0
+    var batchID: String?
+    /// Counts edits, which orders them.
+    var edits: UInt64 = 0
 
-    /// Of what nobody's copy holds: the user whose it is becoming, so that a process that ends in between leaves it to
-    /// no other.
-    package var claimant: String?
+    /// In an unowned copy: the user that is taking its values over. If the process ends in between, no other user gets
+    /// them.
+    var claimant: String?
 
-    package init(device: String) { self.device = device }
+    init(device: String) { self.device = device }
 
-    /// What is known of one key.
-    package struct Row: Hashable, Sendable {
-        package var server: Server?
-        package var sent: Sent?
-        package var edit: Edit?
-
-        package init(server: Server? = nil, sent: Sent? = nil, edit: Edit? = nil) {
-            self.server = server
-            self.sent = sent
-            self.edit = edit
-        }
+    /// What the copy knows of one key.
+    struct Row: Hashable, Sendable {
+        var server: Server?
+        var sent: Sent?
+        var edit: Edit?
 
         /// What the app sees; nil for nothing.
-        package var value: PropertyValue? {
+        var value: PropertyValue? {
             if let edit { return edit.value }
             if let sent, !sent.isSuperseded { return sent.value }
             return server?.value
@@ -53,31 +46,31 @@ package struct PreferenceCopy: Hashable, Sendable {
         }
     }
 
-    /// A key as the server last said that it is.
-    package struct Server: Hashable, Sendable {
+    /// The state of a key that the server reported last.
+    struct Server: Hashable, Sendable {
         /// Nil for a deletion that the feed has yet to repeat.
-        package var value: PropertyValue?
-        package var version: ChangeTag
+        var value: PropertyValue?
+        var version: ChangeTag
         let sizeBytes: Int
 
-        package init(value: PropertyValue?, version: ChangeTag) {
+        init(value: PropertyValue?, version: ChangeTag) {
             self.value = value
             self.version = version
             sizeBytes = value?.sizeBytes ?? 0
         }
     }
 
-    /// An edit that the server was not told of.
-    package struct Edit: Hashable, Sendable {
+    /// An edit that was not sent yet.
+    struct Edit: Hashable, Sendable {
         /// Nil to delete.
-        package var value: PropertyValue?
-        /// Whether it is to win over values that this device has not seen.
-        package var isExplicit: Bool
+        var value: PropertyValue?
+        /// Whether it wins over values that this device has not seen.
+        var isExplicit: Bool
         /// Its number among the copy's edits.
-        package var order: UInt64
+        var order: UInt64
         let sizeBytes: Int
 
-        package init(value: PropertyValue?, isExplicit: Bool, order: UInt64) {
+        init(value: PropertyValue?, isExplicit: Bool, order: UInt64) {
             self.value = value
             self.isExplicit = isExplicit
             self.order = order
@@ -86,36 +79,30 @@ package struct PreferenceCopy: Hashable, Sendable {
     }
 
     /// A write of the batch under way. The batch is repeated as it is until its outcome is known.
-    package struct Sent: Hashable, Sendable {
-        package var edit: Edit
+    struct Sent: Hashable, Sendable {
+        var edit: Edit
         /// The version that the server must have.
-        package var expected: ChangeTag
+        var expected: ChangeTag
         /// Whether a newer value arrived, so that the outcome no longer matters to this key.
-        package var isSuperseded = false
+        var isSuperseded = false
 
-        package var value: PropertyValue? { edit.value }
+        var value: PropertyValue? { edit.value }
         var sizeBytes: Int { edit.sizeBytes }
-
-        package init(edit: Edit, expected: ChangeTag, isSuperseded: Bool = false) {
-            self.edit = edit
-            self.expected = expected
-            self.isSuperseded = isSuperseded
-        }
     }
 
     /// As an expected version: the key must have no value.
-    package static let absent = ChangeTag(incarnation: 0, sequence: 0)
+    static let absent = ChangeTag(incarnation: 0, sequence: 0)
 
     /// What the app sees of a key.
-    package func value(_ key: PreferenceKey) -> PropertyValue? { rows[key]?.value }
+    func value(_ key: PreferenceKey) -> PropertyValue? { rows[key]?.value }
 
     /// All that the app sees, in byte order of the keys.
-    package var visible: [(key: PreferenceKey, value: PropertyValue)] {
+    var visible: [(key: PreferenceKey, value: PropertyValue)] {
         rows.compactMap { key, row in row.value.map { (key, $0) } }.sorted { $0.key < $1.key }
     }
 
     /// Keys and bytes of what the app sees.
-    package var usage: PreferenceUsage {
+    var usage: PreferenceUsage {
         rows.values.reduce(into: PreferenceUsage()) { usage, row in
             guard let size = row.sizeBytes else { return }
             usage.keys += 1
@@ -124,7 +111,7 @@ package struct PreferenceCopy: Hashable, Sendable {
     }
 
     /// The writes of the batch under way, in byte order of the keys.
-    package var batch: PreferenceBatch? {
+    var batch: PreferenceBatch? {
         guard let batchID else { return nil }
         let writes = rows.compactMap { key, row in
             row.sent.map { PreferenceBatch.Write(key: key, value: $0.value, expected: $0.expected) }
@@ -132,7 +119,7 @@ package struct PreferenceCopy: Hashable, Sendable {
         return PreferenceBatch(id: batchID, writes: writes.sorted { $0.key < $1.key })
     }
 
-    /// Replaces a row; an empty one goes.
+    /// Replaces a row; an empty one is removed.
     mutating func update(_ key: PreferenceKey, _ change: (inout Row) -> Void) {
         var row = rows[key] ?? Row()
         change(&row)
@@ -146,40 +133,24 @@ package struct PreferenceCopy: Hashable, Sendable {
 }
 
 /// What a store holds.
-package struct PreferenceUsage: Hashable, Sendable {
-    package var keys = 0
+struct PreferenceUsage: Hashable, Sendable {
+    var keys = 0
     /// The sum of the values' `sizeBytes`.
-    package var bytes = 0
-
-    package init(keys: Int = 0, bytes: Int = 0) {
-        self.keys = keys
-        self.bytes = bytes
-    }
+    var bytes = 0
 }
 
-/// Writes that the server does together or not at all.
-package struct PreferenceBatch: Hashable, Sendable {
+/// Writes that the server applies together or not at all.
+struct PreferenceBatch: Hashable, Sendable {
     /// The idempotency key.
-    package var id: String
+    var id: String
     /// In byte order of the keys, each once.
-    package var writes: [Write]
+    var writes: [Write]
 
-    package struct Write: Hashable, Sendable {
-        package var key: PreferenceKey
+    struct Write: Hashable, Sendable {
+        var key: PreferenceKey
         /// Nil to delete.
-        package var value: PropertyValue?
-        package var expected: ChangeTag
-
-        package init(key: PreferenceKey, value: PropertyValue?, expected: ChangeTag) {
-            self.key = key
-            self.value = value
-            self.expected = expected
-        }
-    }
-
-    package init(id: String, writes: [Write]) {
-        self.id = id
-        self.writes = writes
+        var value: PropertyValue?
+        var expected: ChangeTag
     }
 }
 
@@ -188,47 +159,47 @@ extension PreferenceCopy {
     private static let format: Int64 = 1
 
     /// The copy as JSON; rows in byte order of their keys.
-    package func serialized() -> [UInt8] {
+    func serialized() -> [UInt8] {
         var writer = JSONWriter(capacity: 4096)
-        writer.beginObject()
-        writer.member("format", integer: Self.format)
-        writer.member("device", device)
-        if let token { writer.member("token", token) }
-        writer.member("isInitialSyncDone", isInitialSyncDone)
-        if let batchID { writer.member("batch", batchID) }
-        if let claimant { writer.member("claimant", claimant) }
-        writer.member("edits", integer: Int64(bitPattern: edits))
-        writer.key("rows")
-        writer.beginArray()
-        for (key, row) in rows.sorted(by: { $0.key < $1.key }) {
-            writer.beginObject()
+        writer.object { writer in
+            writer.member("format", integer: Self.format)
+            writer.member("device", device)
+            if let token { writer.member("token", token) }
+            writer.member("isInitialSyncDone", isInitialSyncDone)
+            if let batchID { writer.member("batch", batchID) }
+            if let claimant { writer.member("claimant", claimant) }
+            writer.member("edits", integer: Int64(bitPattern: edits))
+            writer.key("rows")
+            writer.array { writer in
+                for (key, row) in rows.sorted(by: { $0.key < $1.key }) { Self.write(key, row, to: &writer) }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ key: PreferenceKey, _ row: Row, to writer: inout JSONWriter) {
+        writer.object { writer in
             writer.member("key", key.text)
             if let server = row.server {
                 writer.key("server")
-                writer.beginObject()
-                Self.write(server.value, to: &writer)
-                writer.member("version", server.version.description)
-                writer.endObject()
+                writer.object { writer in
+                    write(server.value, to: &writer)
+                    writer.member("version", server.version.description)
+                }
             }
             if let sent = row.sent {
                 writer.key("sent")
-                writer.beginObject()
-                Self.write(sent.edit, to: &writer)
-                writer.member("expected", sent.expected.description)
-                writer.member("isSuperseded", sent.isSuperseded)
-                writer.endObject()
+                writer.object { writer in
+                    write(sent.edit, to: &writer)
+                    writer.member("expected", sent.expected.description)
+                    writer.member("isSuperseded", sent.isSuperseded)
+                }
             }
             if let edit = row.edit {
                 writer.key("edit")
-                writer.beginObject()
-                Self.write(edit, to: &writer)
-                writer.endObject()
+                writer.object { writer in write(edit, to: &writer) }
             }
-            writer.endObject()
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
     }
 
     private static func write(_ value: PropertyValue?, to writer: inout JSONWriter) {
@@ -245,7 +216,7 @@ extension PreferenceCopy {
 
     /// Reads `serialized` back.
     /// - Throws: `PreferenceCopyError` where the bytes are no such copy; a retry does not help.
-    package init(_ bytes: [UInt8]) throws(PreferenceCopyError) {
+    init(_ bytes: [UInt8]) throws(PreferenceCopyError) {
         let json: JSONValue
         do throws(JSONError) { json = try JSONParser.parse(bytes) } catch { throw PreferenceCopyError("\(error)") }
         guard case .integer(Self.format) = json["format"] else {
@@ -306,15 +277,15 @@ extension PreferenceCopy {
     }
 }
 
-/// Why bytes are no copy of preferences.
-package struct PreferenceCopyError: Error, Hashable, Sendable, CustomStringConvertible {
-    package var description: String
-    /// Whether the bytes may be whole, and only of a form that came after this one: they are to be left alone.
-    package var isLater = false
+/// Why bytes cannot be read as a copy of preferences.
+struct PreferenceCopyError: Error, Hashable, Sendable, CustomStringConvertible {
+    var description: String
+    /// Whether the bytes may be intact but of a later version. They must then be left as they are.
+    var isLater = false
 
-    package init(_ description: String) { self.description = description }
+    init(_ description: String) { self.description = description }
 
-    package static var later: Self {
+    static var later: Self {
         var error = Self("it is of another format than 1; did a later version of this library write it?")
         error.isLater = true
         return error
@@ -323,18 +294,18 @@ package struct PreferenceCopyError: Error, Hashable, Sendable, CustomStringConve
 
 /// The name of a preference, compared by its bytes: Swift's own comparison takes two spellings of one letter for the
 /// same text, the server does not.
-package struct PreferenceKey: Hashable, Comparable, Sendable {
-    package let text: String
+struct PreferenceKey: Hashable, Comparable, Sendable {
+    let text: String
 
-    package init(_ text: String) { self.text = text }
+    init(_ text: String) { self.text = text }
 
-    package static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+    static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
 
-    package static func < (left: Self, right: Self) -> Bool {
+    static func < (left: Self, right: Self) -> Bool {
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
 
-    package func hash(into hasher: inout Hasher) {
+    func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }

@@ -1,7 +1,7 @@
-package import RecordModel
+import RecordModel
 
 /// What happened outside; the shell passes it in with the time.
-package enum PreferenceEvent: Sendable {
+enum PreferenceEvent: Sendable {
     /// The app set a key, or removed it (nil).
     case edited(PreferenceKey, PropertyValue?, isExplicit: Bool)
     /// A batch's answer, by its id.
@@ -20,9 +20,9 @@ package enum PreferenceEvent: Sendable {
     case woken
 }
 
-/// What became of a batch.
-package enum PreferenceUploadAnswer: Hashable, Sendable {
-    /// All of it was done: a version a write, in their order; nil where a key was to be deleted that was not there.
+/// The outcome of a batch.
+enum PreferenceUploadAnswer: Hashable, Sendable {
+    /// All writes were done: the version of each, in their order; nil for a deleted key that did not exist.
     case applied([ChangeTag?])
     /// Nothing was done: these keys have other versions than expected.
     case conflict([Conflict])
@@ -35,79 +35,53 @@ package enum PreferenceUploadAnswer: Hashable, Sendable {
     /// given.
     case unknown(retryAfterMilliseconds: Int64?)
 
-    package struct Conflict: Hashable, Sendable {
-        package var key: PreferenceKey
+    struct Conflict: Hashable, Sendable {
+        var key: PreferenceKey
         /// Nil if the key has none.
-        package var value: PropertyValue?
+        var value: PropertyValue?
         /// Nil if the server does not remember the key.
-        package var version: ChangeTag?
-
-        package init(key: PreferenceKey, value: PropertyValue?, version: ChangeTag?) {
-            self.key = key
-            self.value = value
-            self.version = version
-        }
+        var version: ChangeTag?
     }
 }
 
-/// Which question a page answers. Pages to other questions than the present one are dropped.
-package struct PreferenceTicket: Hashable, Sendable {
-    /// Whose feed; nil for nobody's.
-    package var account: String?
-    /// The token that it was asked with; nil for the start.
-    package var since: String?
-
-    package init(account: String?, since: String?) {
-        self.account = account
-        self.since = since
-    }
+/// Identifies a request for a page. Pages for any other than the latest request are dropped.
+struct PreferenceTicket: Hashable, Sendable {
+    /// The user whose feed it is; nil without a user.
+    var account: String?
+    /// The token that the request carried; nil for the start.
+    var since: String?
 }
 
 /// A page of a store's change feed.
-package struct PreferencePage: Hashable, Sendable {
-    package struct Change: Hashable, Sendable {
-        package var key: PreferenceKey
+struct PreferencePage: Hashable, Sendable {
+    struct Change: Hashable, Sendable {
+        var key: PreferenceKey
         /// Nil if the key was deleted.
-        package var value: PropertyValue?
-        package var version: ChangeTag
-        package var device: String?
-
-        package init(key: PreferenceKey, value: PropertyValue?, version: ChangeTag, device: String?) {
-            self.key = key
-            self.value = value
-            self.version = version
-            self.device = device
-        }
+        var value: PropertyValue?
+        var version: ChangeTag
+        var device: String?
     }
 
     /// In the order of the changes.
-    package var changes: [Change]
-    package var token: String
-    package var isMoreComing: Bool
-
-    package init(changes: [Change], token: String, isMoreComing: Bool) {
-        self.changes = changes
-        self.token = token
-        self.isMoreComing = isMoreComing
-    }
+    var changes: [Change]
+    var token: String
+    var isMoreComing: Bool
 }
 
 /// What is to be done, in this order: persist, then notify and send.
-package struct PreferenceEffects: Hashable, Sendable {
+struct PreferenceEffects: Hashable, Sendable {
     /// The copy changed and has to be on disk before anything is sent.
-    package var persist = false
+    var persist = false
     /// To be posted once the app can read the new values.
-    package var notifications: [PreferenceNotification] = []
+    var notifications: [PreferenceNotification] = []
     /// Send this batch.
-    package var upload: PreferenceBatch?
+    var upload: PreferenceBatch?
     /// Ask for a page of the feed.
-    package var fetch: PreferenceTicket?
+    var fetch: PreferenceTicket?
     /// Wake at this time, unless an event comes first.
-    package var wakeAt: Int64?
+    var wakeAt: Int64?
     /// What was refused just now.
-    package var refusals: [PreferenceRefusal] = []
-
-    package init() {}
+    var refusals: [PreferenceRefusal] = []
 
     /// Adds what a later event asks for; its requests and its time are the ones that count.
     mutating func append(_ later: PreferenceEffects) {
@@ -119,77 +93,64 @@ package struct PreferenceEffects: Hashable, Sendable {
 }
 
 /// A change that the app did not make.
-package struct PreferenceNotification: Hashable, Sendable {
+struct PreferenceNotification: Hashable, Sendable {
     /// Apple's numbers.
-    package enum Reason: Int, Hashable, Sendable {
+    enum Reason: Int, Hashable, Sendable {
         case serverChange = 0
         case initialSync = 1
         case quotaViolation = 2
         case accountChange = 3
     }
 
-    package var reason: Reason
+    var reason: Reason
     /// The keys whose values changed, deleted ones too, or whose writes were refused; in byte order.
-    package var keys: [String]
+    var keys: [String]
 
-    package init(_ reason: Reason, _ keys: some Sequence<PreferenceKey>) {
+    init(_ reason: Reason, _ keys: some Sequence<PreferenceKey>) {
         self.reason = reason
         self.keys = keys.sorted().map(\.text)
     }
 }
 
-/// When an event happened, and what it may need that is made at random.
-package struct PreferenceMoment: Sendable {
+/// When an event happened, and the random id that it may need.
+struct PreferenceMoment: Sendable {
     /// Of a clock that does not jump.
-    package var milliseconds: Int64
-    /// Names the batch that the event may lead to; never used before.
-    package var batchID: String
-
-    package init(milliseconds: Int64, batchID: String) {
-        self.milliseconds = milliseconds
-        self.batchID = batchID
-    }
+    var milliseconds: Int64
+    /// The id of the batch that the event may lead to; never used before.
+    var batchID: String
 }
 
 /// Why a write is not in the store.
-package struct PreferenceRefusal: Hashable, Sendable {
+struct PreferenceRefusal: Hashable, Sendable {
     /// The rule that it breaks; the raw value is the server's name of it.
-    package enum Rule: String, Hashable, Sendable {
+    enum Rule: String, Hashable, Sendable {
         case keys, storeBytes, valueBytes, keyBytes, valueMembers, valueDepth
-        /// Something that is no property list.
+        /// A value that is not a property list.
         case type
         /// Another rule of the server's.
         case other
 
         /// Whether the store is too full.
-        package var isQuota: Bool { self == .keys || self == .storeBytes || self == .valueBytes }
+        var isQuota: Bool { self == .keys || self == .storeBytes || self == .valueBytes }
     }
 
-    package var key: PreferenceKey
-    package var rule: Rule
+    var key: PreferenceKey
+    var rule: Rule
     /// What was wrong, and what to do.
-    package var reason: String
-
-    package init(key: PreferenceKey, rule: Rule, reason: String) {
-        self.key = key
-        self.rule = rule
-        self.reason = reason
-    }
+    var reason: String
 }
 
-/// What a copy is held to: the server's limits, so that most refusals happen at once.
-package struct PreferenceLimits: Hashable, Sendable {
-    package var keysMax = 1024
-    package var keyBytesMax = 64
-    package var valueBytesMax = 1_048_576
-    package var storeBytesMax = 1_048_576
-    package var valueMembersMax = 10_000
+/// The limits of a copy. They are the server's, so that most refusals happen at once.
+struct PreferenceLimits: Hashable, Sendable {
+    var keysMax = 1024
+    var keyBytesMax = 64
+    var valueBytesMax = 1_048_576
+    var storeBytesMax = 1_048_576
+    var valueMembersMax = 10_000
     /// Writes in one upload.
-    package var writesMax = 1024
+    var writesMax = 1024
     /// Roughly how large an upload may be as JSON; a single write may be larger.
-    package var uploadBytesMax = 3 * 1_048_576
-
-    package init() {}
+    var uploadBytesMax = 3 * 1_048_576
 
     /// What is wrong with a write that would turn a store of `before` into one of `after`; nil if nothing. A write that
     /// makes nothing worse passes, so that an overfull store can be emptied.

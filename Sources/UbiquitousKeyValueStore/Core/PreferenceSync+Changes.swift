@@ -43,7 +43,7 @@ extension PreferenceSync {
 
     private mutating func forgetRefusals(of key: PreferenceKey) { refusals.removeAll { $0.key == key } }
 
-    /// Undoes edits that there is no room for, since other devices filled the store meanwhile: the earlier ones stay.
+    /// Undoes edits that no longer fit, because other devices filled the store. The earlier edits stay.
     private mutating func enforceLimits(_ effects: inout PreferenceEffects) {
         var usage = PreferenceUsage()
         var growing: [(key: PreferenceKey, edit: PreferenceCopy.Edit, serverBytes: Int?)] = []
@@ -79,8 +79,8 @@ extension PreferenceSync {
         return edit.sizeBytes > server.sizeBytes
     }
 
-    /// Turns edits into the batch that is sent next. Those that make room come first, so that a batch that does not
-    /// hold them all is not refused for want of them.
+    /// Turns edits into the next batch. Edits that free space come first, so that a batch that cannot hold all edits is
+    /// not refused for lack of space.
     mutating func formBatch(_ id: String, _ effects: inout PreferenceEffects) {
         enforceLimits(&effects)
         let candidates = copy.rows.compactMap { key, row in row.edit.map { (key: key, edit: $0, grows: grows(row)) } }
@@ -163,7 +163,7 @@ extension PreferenceSync {
         readAnew(&effects)
     }
 
-    /// Nothing was written: the write at fault is undone, where it is known; else it is sought.
+    /// Nothing was written. The write at fault is undone if it is known, and searched for otherwise.
     private mutating func refused(
         _ batch: PreferenceBatch, _ rule: PreferenceRefusal.Rule, _ key: PreferenceKey?, _ reason: String,
         _ effects: inout PreferenceEffects
@@ -237,7 +237,7 @@ extension PreferenceSync {
         if !changed.isEmpty { effects.notifications.append(PreferenceNotification(reason, changed)) }
     }
 
-    /// The token cannot be followed: all is to be read again.
+    /// The token cannot be followed: the feed is to be read from its start.
     mutating func tokenExpired(_ ticket: PreferenceTicket, at now: Int64, _ effects: inout PreferenceEffects) {
         if fetching == ticket { fetching = nil }
         wantsFetch = true
@@ -280,7 +280,7 @@ extension PreferenceSync {
             guard let row = copy.rows[key], let server = row.server else { continue }
             copy.update(key) { row in
                 row.server = nil
-                // A deletion of our own that was waiting to be repeated is no news.
+                // The feed repeats a deletion of our own; the app knows it.
                 if server.value != nil { row.yield(to: nil, isOwn: false) }
             }
             if !copy.value(key).isSame(as: row.value) { changed.insert(key) }
@@ -292,10 +292,10 @@ extension PreferenceSync {
 }
 
 extension PreferenceCopy.Row {
-    /// The server has another value than this device knew of: it takes the place of what was to be written, unless that
-    /// is explicit, or the value is this device's own.
-    /// - Parameter isOwn: whether this device wrote the value, in a batch whose answer never came: what is to be
-    ///   written was set after that.
+    /// The server has a value that this device did not know of. It replaces what was to be written, unless that is
+    /// explicit or the value is this device's own.
+    /// - Parameter isOwn: whether this device wrote the value, in a batch whose answer never came. The pending edit was
+    ///   then made later.
     mutating func yield(to value: PropertyValue?, isOwn: Bool) {
         var isKnown = isOwn
         if let sent, !sent.isSuperseded {

@@ -1,60 +1,60 @@
-package import RecordModel
+import RecordModel
 
-/// How one user's preferences on this device and on the server become the same.
+/// Keeps one user's preferences on this device and on the server the same.
 ///
-/// Events go in with the time, effects come out; nothing here waits, reads or writes. What has to survive a restart is
-/// `copy`; the rest is begun anew.
+/// Events go in with the time, effects come out; nothing here waits, reads or writes. `copy` has to survive a restart;
+/// the rest starts empty.
 ///
-/// The rules: an edit shows at once and is uploaded soon, many at a time, each with the version last seen. Where the
-/// server has another version, or the feed brings one, the server's value takes the place of the edit, and the app is
-/// told. Edits before the first download lose to any value of the server's, unless they are explicit. A batch whose
-/// outcome is unknown is repeated under its idempotency key until it is known; what this device wrote is recognised by
-/// its version and is no news.
-package struct PreferenceSync: Hashable, Sendable {
-    /// Whose preferences; nil while nobody is signed in, or nobody knows yet who.
-    package internal(set) var account: String?
-    package internal(set) var copy: PreferenceCopy
-    package let limits: PreferenceLimits
+/// The rules: an edit shows at once and is uploaded soon, many at a time, each with the version last seen. If the
+/// server has another version, or the feed brings one, the server's value replaces the edit, and the app is told. Edits
+/// before the first download lose to any value of the server's, unless they are explicit. A batch whose outcome is
+/// unknown is repeated under its idempotency key until it is known; what this device wrote is recognised by its version
+/// and is not reported to the app.
+struct PreferenceSync: Hashable, Sendable {
+    /// The user; nil while no user is signed in, or the user is not known yet.
+    var account: String?
+    var copy: PreferenceCopy
+    let limits: PreferenceLimits
     /// Writes that were refused, latest last, at most one a key.
-    package internal(set) var refusals: [PreferenceRefusal] = []
+    var refusals: [PreferenceRefusal] = []
 
     var isUploading = false
     var fetching: PreferenceTicket?
-    /// Whether the feed is to be asked.
+    /// Whether the feed is to be fetched.
     var wantsFetch = true
-    /// While the feed is read from its start: where the reading is, and the keys that it has met.
+    /// While the feed is read from its start: the position, and the keys found so far.
     var cursor: String?
     var seen: Set<PreferenceKey> = []
-    /// When the first and the last of the edits happened that wait for an upload; nil: there is nothing to wait for.
+    /// When the first and the last of the edits happened that wait for an upload; nil if none waits.
     var firstEdit: Int64?
     var lastEdit: Int64?
     var uploadPause = Pause()
     var fetchPause = Pause()
-    /// The server said that the store is full: look what is in it before the next upload.
+    /// The server said that the store is full: fetch its contents before the next upload.
     var isHeldForFetch = false
     var isQuotaSuspect = false
     /// Conflicts since the last batch that was done.
     var conflictsInARow = 0
-    /// Writes of the next upload; fewer and fewer where a batch was refused and nobody said whose fault it was.
+    /// The most writes of the next upload. It shrinks while batches are refused without naming the write at fault.
     var batchMax: Int?
 
-    /// An upload begins so long after the last edit, in milliseconds.
-    package static let quietMilliseconds: Int64 = 500
-    /// An upload begins at the latest so long after the first edit, in milliseconds.
-    package static let delayMilliseconds: Int64 = 5000
-    /// After so many conflicts without a write that was done, all is read again.
+    /// How long after the last edit an upload begins, in milliseconds.
+    static let quietMilliseconds: Int64 = 500
+    /// How long after the first edit an upload begins at the latest, in milliseconds.
+    static let delayMilliseconds: Int64 = 5000
+    /// The feed is read from its start after this many conflicts in a row.
     static let conflictsMax = 4
     /// Refusals that are remembered.
-    package static let refusalsMax = 64
+    static let refusalsMax = 64
 
-    package init(account: String?, copy: PreferenceCopy, limits: PreferenceLimits = PreferenceLimits()) {
+    init(account: String?, copy: PreferenceCopy, limits: PreferenceLimits = PreferenceLimits()) {
         self.account = account
         self.copy = copy
         self.limits = limits
     }
 
-    /// Takes an event in and says what is to be done about it.
-    package mutating func handle(_ event: PreferenceEvent, at moment: PreferenceMoment) -> PreferenceEffects {
+    /// Handles an event, and returns what is to be done.
+    mutating func handle(_ event: PreferenceEvent, at moment: PreferenceMoment) -> PreferenceEffects {
         var effects = PreferenceEffects()
         let now = moment.milliseconds
         switch event {
@@ -84,25 +84,25 @@ package struct PreferenceSync: Hashable, Sendable {
     var position: String? { copy.token ?? cursor }
 
     /// The feed's place for a watch; nil while there is nothing to watch from.
-    package var watchTicket: PreferenceTicket? {
+    var watchTicket: PreferenceTicket? {
         account == nil || copy.token == nil ? nil : PreferenceTicket(account: account, since: copy.token)
     }
 
     /// Whether everything the app did is on the server and everything the server said is here.
-    package var isSettled: Bool {
+    var isSettled: Bool {
         account != nil && copy.token != nil && !wantsFetch && fetching == nil && copy.batchID == nil && !hasEdits
     }
 
-    /// Until when nothing moves, because requests failed; nil while something is under way, or need not wait.
-    package func stalledUntil(_ now: Int64) -> Int64? {
+    /// Until when nothing happens, because requests failed; nil while a request is under way or may begin at once.
+    func stalledUntil(_ now: Int64) -> Int64? {
         guard account != nil, !isSettled, !isUploading, fetching == nil else { return nil }
         return [uploadPause.until, fetchPause.until].compactMap { $0 }.filter { $0 > now }.min()
     }
 
-    package var hasEdits: Bool { copy.rows.values.contains { $0.edit != nil } }
+    var hasEdits: Bool { copy.rows.values.contains { $0.edit != nil } }
 
     /// How a key stands.
-    package func status(of key: PreferenceKey) -> PreferenceKeyStatus {
+    func status(of key: PreferenceKey) -> PreferenceKeyStatus {
         if let refusal = refusals.last(where: { $0.key == key }) { return .refused(refusal) }
         guard let row = copy.rows[key] else { return .absent }
         if let edit = row.edit { return copy.isInitialSyncDone || edit.isExplicit ? .pending : .provisional }
@@ -110,7 +110,7 @@ package struct PreferenceSync: Hashable, Sendable {
         return row.server?.value == nil ? .absent : .synced
     }
 
-    /// Begins what is due, and says when the rest is.
+    /// Begins what is due, and sets the time of the next step.
     private mutating func plan(_ moment: PreferenceMoment, _ effects: inout PreferenceEffects) {
         guard account != nil else { return }
         let now = moment.milliseconds
@@ -152,7 +152,7 @@ package struct PreferenceSync: Hashable, Sendable {
         return max(from, min(firstEdit + Self.delayMilliseconds, lastEdit + Self.quietMilliseconds))
     }
 
-    /// Notes a refusal for those who ask.
+    /// Keeps a refusal for the status.
     mutating func refuse(_ refusal: PreferenceRefusal, _ effects: inout PreferenceEffects) {
         refusals.removeAll { $0.key == refusal.key }
         refusals.append(refusal)
@@ -160,12 +160,12 @@ package struct PreferenceSync: Hashable, Sendable {
         effects.refusals.append(refusal)
     }
 
-    /// A time before which nothing is asked.
+    /// A time before which no request is sent.
     struct Pause: Hashable, Sendable {
         private(set) var until: Int64?
         private var failures = 0
         private var isServers = false
-        /// Whether somebody wanted it now while it was under way: what made it fail may have been over by then.
+        /// Whether a caller wanted it now while it was under way. If the attempt fails, the cause may already be gone.
         private var isWantedAgain = false
 
         static let firstMilliseconds: Int64 = 1000
@@ -182,7 +182,7 @@ package struct PreferenceSync: Hashable, Sendable {
             failures += 1
         }
 
-        /// Neither at once nor never, whatever the server says.
+        /// Bounded on both sides, whatever the server asks for.
         static func length(own: Int64, retryAfter: Int64?) -> Int64 {
             retryAfter.map { min(max($0, own), dayMilliseconds) } ?? own
         }
@@ -192,8 +192,8 @@ package struct PreferenceSync: Hashable, Sendable {
         /// An attempt begins.
         mutating func begun() { isWantedAgain = false }
 
-        /// Somebody wants it now: no pause of our own is left, and if an attempt is under way that fails, the next one
-        /// follows at once. A pause that the server asked for stays.
+        /// A caller wants it now: our own pause ends, and if an attempt under way fails, the next one follows at once.
+        /// A pause that the server asked for stays.
         mutating func hurry(isUnderWay: Bool) {
             if !isServers { until = nil }
             isWantedAgain = isUnderWay
@@ -202,7 +202,7 @@ package struct PreferenceSync: Hashable, Sendable {
 }
 
 /// How a key stands between this device and the server.
-package enum PreferenceKeyStatus: Hashable, Sendable {
+enum PreferenceKeyStatus: Hashable, Sendable {
     /// It has no value.
     case absent
     /// The server has this value.
@@ -217,12 +217,12 @@ package enum PreferenceKeyStatus: Hashable, Sendable {
 }
 
 extension PreferenceSync {
-    /// Another user signed in, or nobody is any more.
+    /// Another user signed in, or the user signed out.
     ///
-    /// Nothing of the copy so far stays. What was set while nobody was signed in (`unclaimed`) becomes the new user's
-    /// edits where the user has no value; the caller empties it once this copy is on disk.
+    /// The copy so far is replaced. Values set while no user was signed in (`unclaimed`) become the new user's edits
+    /// where the user has no value; the caller empties their files once this copy is on disk.
     /// - Parameter copy: what this device has of the account.
-    package mutating func accountChanged(
+    mutating func accountChanged(
         to account: String?, copy: PreferenceCopy, unclaimed: [PreferenceCopy] = [], at moment: PreferenceMoment
     ) -> PreferenceEffects {
         let before = self
@@ -230,9 +230,8 @@ extension PreferenceSync {
         return take(unclaimed, after: before, at: moment)
     }
 
-    /// What was set while nobody was signed in becomes the user's, as in `accountChanged`, where the user is the same
-    /// as before.
-    package mutating func claimed(_ unclaimed: [PreferenceCopy], at moment: PreferenceMoment) -> PreferenceEffects {
+    /// Values set while no user was signed in become the user's, as in `accountChanged`, when the user stays the same.
+    mutating func claimed(_ unclaimed: [PreferenceCopy], at moment: PreferenceMoment) -> PreferenceEffects {
         take(unclaimed, after: self, at: moment)
     }
 
@@ -258,9 +257,8 @@ extension PreferenceSync {
         return effects
     }
 
-    /// Another process of the user's changed the copy on disk: goes on with that, and with the edits that are not on
-    /// disk yet.
-    package mutating func adopt(
+    /// Another process changed the copy on disk: takes it over, and replays the edits that are not on disk yet.
+    mutating func adopt(
         _ other: PreferenceCopy, replaying edits: [PreferenceEdit], at moment: PreferenceMoment
     ) -> PreferenceEffects {
         var effects = PreferenceEffects()
@@ -286,7 +284,7 @@ extension PreferenceSync {
     }
 
     /// An edit of which nothing is begun yet; a `woken` begins what is due.
-    package mutating func edit(_ edit: PreferenceEdit, at moment: PreferenceMoment) -> PreferenceEffects {
+    mutating func edit(_ edit: PreferenceEdit, at moment: PreferenceMoment) -> PreferenceEffects {
         var effects = PreferenceEffects()
         edited(edit.key, edit.value, isExplicit: edit.isExplicit, at: moment.milliseconds, &effects)
         return effects
@@ -295,19 +293,19 @@ extension PreferenceSync {
 
 extension PreferenceCopy {
     /// The keys whose values the app sees differ, in byte order.
-    package func differences(to other: PreferenceCopy) -> [PreferenceKey] {
+    func differences(to other: PreferenceCopy) -> [PreferenceKey] {
         Set(rows.keys).union(other.rows.keys).filter { !value($0).isSame(as: other.value($0)) }.sorted()
     }
 }
 
 /// What the app did to a key.
-package struct PreferenceEdit: Hashable, Sendable {
-    package var key: PreferenceKey
+struct PreferenceEdit: Hashable, Sendable {
+    var key: PreferenceKey
     /// Nil to remove it.
-    package var value: PropertyValue?
-    package var isExplicit: Bool
+    var value: PropertyValue?
+    var isExplicit: Bool
 
-    package init(_ key: PreferenceKey, _ value: PropertyValue?, isExplicit: Bool = false) {
+    init(_ key: PreferenceKey, _ value: PropertyValue?, isExplicit: Bool = false) {
         self.key = key
         self.value = value
         self.isExplicit = isExplicit

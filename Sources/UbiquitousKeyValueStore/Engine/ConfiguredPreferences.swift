@@ -1,5 +1,5 @@
 import Foundation
-package import ServiceClient
+import ServiceClient
 import Synchronization
 
 extension PreferenceEngine {
@@ -22,7 +22,7 @@ extension PreferenceEngine {
 
     /// The store of one configuration, whichever is in force: for programs that act for several users.
     /// - Parameter folder: where its copies are; nil for the folder that `configured` would use.
-    package static func of(
+    static func of(
         _ configuration: ZonekeeperConfiguration, folder: String? = nil
     ) throws(ServiceClientError) -> PreferenceEngine {
         let configured = ConfiguredPreferences(try ServiceSession.of(configuration))

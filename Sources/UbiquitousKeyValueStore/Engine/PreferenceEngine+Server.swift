@@ -4,7 +4,7 @@ import Synchronization
 // The requests to the server, and the question which user the session belongs to.
 extension PreferenceEngine {
     /// Switches to another session, or to none (nil), or to another app's preferences.
-    package func use(_ service: (any PreferenceService)?, at place: PreferencePlace) {
+    func use(_ service: (any PreferenceService)?, at place: PreferencePlace) {
         let epoch = state.withLock { state in
             state.epoch += 1
             state.service = service

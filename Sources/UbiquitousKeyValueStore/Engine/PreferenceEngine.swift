@@ -1,6 +1,6 @@
-package import Dispatch
+import Dispatch
 import Foundation
-package import RecordModel
+import RecordModel
 import Synchronization
 
 /// A store of preferences at work: the core's value, its file, and the requests that it asks for.
@@ -8,23 +8,23 @@ import Synchronization
 /// Reads and edits touch memory only, from any thread. A transaction takes the file's lock, takes over what another
 /// process wrote, lets the core handle an event, writes the file and only then does what the core asks for. Edits are
 /// on disk a tenth of a second later, or when `save` returns.
-package final class PreferenceEngine: Sendable {
+final class PreferenceEngine: Sendable {
     /// What the engine uses of the world around it. Tests replace some of it.
-    package struct Dependencies: Sendable {
+    struct Dependencies: Sendable {
         /// The clock and its timers.
-        package var clock: any PreferenceClock = SystemPreferenceClock()
+        var clock: any PreferenceClock = SystemPreferenceClock()
         /// Writes a line to the log; standard error by default.
-        package var log: @Sendable (String) -> Void = { line in
+        var log: @Sendable (String) -> Void = { line in
             try? FileHandle.standardError.write(contentsOf: Data("NSUbiquitousKeyValueStore: \(line)\n".utf8))
         }
         /// The limits of a store.
-        package var limits = PreferenceLimits()
+        var limits = PreferenceLimits()
         /// Makes the id of a batch: unique everywhere, and with the time in it.
-        package var makeBatchID: @Sendable () -> String
+        var makeBatchID: @Sendable () -> String
         var fault: @Sendable (PreferenceFile.Step) -> PreferenceFile.Fault? = { _ in nil }
 
         /// The machine's clock, standard error and the standard limits.
-        package init(makeBatchID: @escaping @Sendable () -> String) { self.makeBatchID = makeBatchID }
+        init(makeBatchID: @escaping @Sendable () -> String) { self.makeBatchID = makeBatchID }
     }
 
     struct State {
@@ -89,12 +89,12 @@ package final class PreferenceEngine: Sendable {
     /// Transactions and requests that are not done.
     let work = WorkCounter()
     /// The queue of transactions that no caller waits for.
-    package let queue = DispatchQueue(label: "zonekeeper.preferences")
+    let queue = DispatchQueue(label: "zonekeeper.preferences")
 
     private static let saveMilliseconds: Int64 = 100
 
     /// A store at a place. It shows what the file has at once, and begins to work with `start`.
-    package init(place: PreferencePlace, service: (any PreferenceService)?, dependencies: Dependencies) {
+    init(place: PreferencePlace, service: (any PreferenceService)?, dependencies: Dependencies) {
         self.dependencies = dependencies
         let account = service.flatMap { place.rememberedAccount(of: $0.name) }
         let file = PreferenceFile(path: place.path(of: account), fault: dependencies.fault)
@@ -114,7 +114,7 @@ package final class PreferenceEngine: Sendable {
     }
 
     /// Begins to talk to the server.
-    package func start() {
+    func start() {
         enqueue(.woken)
         let task = Task { [weak self, watchEvent] in
             var backoff = WatchBackoff()
@@ -132,7 +132,7 @@ package final class PreferenceEngine: Sendable {
     }
 
     /// Saves, and ends all background work.
-    package func close() {
+    func close() {
         save()
         let (waiters, task) = state.withLock { state in
             state.isClosed = true
@@ -145,20 +145,20 @@ package final class PreferenceEngine: Sendable {
     }
 
     /// Sets the observer of changes that the app did not make. It is called on the engine's threads.
-    package func onChange(_ post: @escaping @Sendable (PreferenceNotification) -> Void) {
+    func onChange(_ post: @escaping @Sendable (PreferenceNotification) -> Void) {
         state.withLock { $0.post = post }
     }
 
     // MARK: Values
 
     /// The value that the app sees under a key.
-    package func value(_ key: PreferenceKey) -> PropertyValue? { state.withLock { $0.core.copy.value(key) } }
+    func value(_ key: PreferenceKey) -> PropertyValue? { state.withLock { $0.core.copy.value(key) } }
 
     /// All values that the app sees.
-    package var values: [(key: PreferenceKey, value: PropertyValue)] { state.withLock { $0.core.copy.visible } }
+    var values: [(key: PreferenceKey, value: PropertyValue)] { state.withLock { $0.core.copy.visible } }
 
     /// Sets or removes a key. A write that breaks a limit changes nothing, and is logged and remembered.
-    package func edit(_ edit: PreferenceEdit) {
+    func edit(_ edit: PreferenceEdit) {
         // An edit begins no batch.
         let moment = PreferenceMoment(milliseconds: dependencies.clock.now, batchID: "")
         let (effects, mustSchedule) = state.withLock { state in
@@ -183,7 +183,7 @@ package final class PreferenceEngine: Sendable {
     /// Writes what is only in memory, and takes over what another process wrote.
     /// - Returns: whether memory and disk agree.
     @discardableResult
-    package func save() -> Bool {
+    func save() -> Bool {
         transact(.woken)
         return state.withLock { $0.storageProblem == nil }
     }
@@ -192,7 +192,7 @@ package final class PreferenceEngine: Sendable {
     func saveLast() { if state.withLock({ !$0.unsaved.isEmpty && !$0.isClosed }) { save() } }
 
     /// As `save`; also asks the server for changes, unless a watch is open or it was asked less than two seconds ago.
-    package func reconcile() -> Bool {
+    func reconcile() -> Bool {
         let now = dependencies.clock.now
         let asks = state.withLock { state in
             if state.isWatching || state.suspectedAt > now - 2000 { return false }
@@ -349,7 +349,7 @@ package final class PreferenceEngine: Sendable {
 }
 
 /// Why a store cannot do what it is asked to do.
-package enum PreferenceEngineProblem: Error, Hashable, Sendable {
+enum PreferenceEngineProblem: Error, Hashable, Sendable {
     /// The store was closed.
     case closed
     /// No user is signed in, or the session was refused; with the reason.

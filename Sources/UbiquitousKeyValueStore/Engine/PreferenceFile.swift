@@ -6,9 +6,9 @@ import Wire
 /// One account's copy on disk, which several processes may share.
 ///
 /// The file is replaced whole: a draft is written, synced and renamed over it, then the folder is synced; so whatever
-/// happens, the file is the old copy or the new one. Its first line has the checksum of the rest. Whoever changes it
-/// holds the lock on the file beside it. The file last read or written stays open, so its inode is not given to another
-/// one, and a look at the inode tells whether another process wrote since.
+/// happens, the file is the old copy or the new one. Its first line has the checksum of the rest. A process that
+/// changes it holds the lock on the file beside it. The file last read or written stays open, so its inode is not given
+/// to another one, and a look at the inode tells whether another process wrote since.
 ///
 /// Not for use from two threads at once.
 final class PreferenceFile {
@@ -328,19 +328,19 @@ struct PreferenceFileError: Error, CustomStringConvertible {
 }
 
 /// Where the copies of one app's preferences are: a folder for a container and environment, with a file a user.
-package struct PreferencePlace: Hashable, Sendable {
+struct PreferencePlace: Hashable, Sendable {
     /// The folder, which need not exist.
-    package let folder: String
+    let folder: String
 
     /// Where this program's preferences were while it had no configuration, if that is known.
-    package var unconfiguredFolder: String?
+    var unconfiguredFolder: String?
 
-    package init(folder: String) { self.folder = folder }
+    init(folder: String) { self.folder = folder }
 
     /// The place of a container's preferences under the user's data folder.
     /// - Parameter variables: the process's environment: `ZONEKEEPER_DATA_HOME`, else `XDG_DATA_HOME/zonekeeper`, else
     ///   `~/.local/share/zonekeeper`.
-    package init(container: String, environment: String, variables: [String: String]) {
+    init(container: String, environment: String, variables: [String: String]) {
         let home = variables["HOME"] ?? NSHomeDirectory()
         let base: String
         if let own = variables["ZONEKEEPER_DATA_HOME"], !own.isEmpty {

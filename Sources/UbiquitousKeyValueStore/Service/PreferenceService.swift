@@ -1,19 +1,19 @@
-package import RecordModel
-package import ServiceClient
+import RecordModel
+import ServiceClient
 
 /// A session at the server, as preferences need it.
-package protocol PreferenceService: Sendable {
-    /// Tells this session from others on the device, the same after a restart where that is possible.
+protocol PreferenceService: Sendable {
+    /// Identifies the session on this device; stable over restarts if possible.
     var name: String { get }
 
     /// The user's record name, which does not change while the session lives.
     func account() async throws(PreferenceServiceProblem) -> String
 
     /// A page of the change feed.
-    /// - Parameter account: whose; a session that is another user's by now throws `notSignedIn`.
+    /// - Parameter account: the user; a session that now belongs to another user throws `notSignedIn`.
     func changes(since token: String?, of account: String) async throws(PreferenceServiceProblem) -> PreferencePage
 
-    /// Sends a batch under its id. What is thrown leaves open whether it was done.
+    /// Sends a batch under its id. After an error, the outcome is unknown.
     func set(
         _ batch: PreferenceBatch, of account: String, device: String
     ) async throws(PreferenceServiceProblem) -> PreferenceUploadAnswer
@@ -25,18 +25,18 @@ package protocol PreferenceService: Sendable {
     ) async throws(PreferenceServiceProblem)
 }
 
-/// Why the server did not answer as hoped.
-package enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringConvertible {
+/// Why a request failed.
+enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringConvertible {
     /// The feed is to be read from its start.
     case tokenExpired
-    /// It may go better later; the server may say when.
+    /// A retry may help later; the server may say when.
     case unavailable(String, retryAfterMilliseconds: Int64?)
-    /// The session was refused: somebody has to sign in again.
+    /// The session was refused: the user has to sign in again.
     case notSignedIn(String)
-    /// The request is not taken as it is, by the server or by something before it.
+    /// The server, or a proxy before it, does not accept the request as it is.
     case rejected(String)
 
-    package var description: String {
+    var description: String {
         switch self {
         case .tokenExpired: "the change token has expired"
         case .unavailable(let reason, _), .rejected(let reason): reason
@@ -47,7 +47,7 @@ package enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringCo
     var retryAfterMilliseconds: Int64? {
         switch self {
         case .unavailable(_, let milliseconds): milliseconds
-        // Asking again at once would be refused again; a new session is announced by the configuration.
+        // A retry at once would be refused, too. The configuration announces a new session.
         case .notSignedIn: 60_000
         case .tokenExpired, .rejected: nil
         }
@@ -55,11 +55,11 @@ package enum PreferenceServiceProblem: Error, Hashable, Sendable, CustomStringCo
 }
 
 /// A session of the SDK's, as preferences need it.
-package struct SessionPreferenceService: PreferenceService {
+struct SessionPreferenceService: PreferenceService {
     private let session: ServiceSession
-    package let name: String
+    let name: String
 
-    package init(_ session: ServiceSession) {
+    init(_ session: ServiceSession) {
         self.session = session
         let configuration = session.configuration
         let credential =
@@ -67,11 +67,11 @@ package struct SessionPreferenceService: PreferenceService {
         name = configuration.urls.joined(separator: ",") + " " + credential
     }
 
-    package func account() async throws(PreferenceServiceProblem) -> String {
+    func account() async throws(PreferenceServiceProblem) -> String {
         do { return try await session.userRecordName() } catch { throw PreferenceServiceProblem(error) }
     }
 
-    package func changes(
+    func changes(
         since token: String?, of account: String
     ) async throws(PreferenceServiceProblem) -> PreferencePage {
         let json: JSONValue
@@ -85,7 +85,7 @@ package struct SessionPreferenceService: PreferenceService {
         return page
     }
 
-    package func set(
+    func set(
         _ batch: PreferenceBatch, of account: String, device: String
     ) async throws(PreferenceServiceProblem) -> PreferenceUploadAnswer {
         do {
@@ -97,7 +97,7 @@ package struct SessionPreferenceService: PreferenceService {
             return .applied(versions)
         } catch let failure as ServiceFailure where failure.retryAfterSeconds == nil && !failure.isSignedOut {
             if let answer = PreferenceWire.rejection(failure.json) { return answer }
-            // Something before the server takes no request so large.
+            // A proxy before the server does not accept a request of this size.
             if failure.status == 413 {
                 return .refused(.other, key: nil, reason: "the request is too large: \(failure.description)")
             }
@@ -109,7 +109,7 @@ package struct SessionPreferenceService: PreferenceService {
         }
     }
 
-    package func watch(
+    func watch(
         since token: String, of account: String, page: @Sendable (String, PreferencePage) async -> Bool
     ) async throws(PreferenceServiceProblem) {
         do {
@@ -162,7 +162,7 @@ extension PreferenceServiceProblem {
         self = .unavailable(reason, retryAfterMilliseconds: json.retryAfterSeconds.map(Self.milliseconds))
     }
 
-    /// From none to a day, whatever the number is.
+    /// Between zero and a day.
     private static func milliseconds(_ seconds: Double) -> Int64 {
         seconds.isNaN ? 0 : Int64(min(max(seconds, 0), 86_400) * 1000)
     }
@@ -173,14 +173,14 @@ extension PreferenceServiceProblem {
 }
 
 /// The server's JSON for preferences, as `docs/preferences.md` has it.
-package enum PreferenceWire {
+enum PreferenceWire {
     /// The body of `changes`.
-    package static func changesRequest(since token: String?) -> [UInt8] {
+    static func changesRequest(since token: String?) -> [UInt8] {
         JSONValue.object(token.map { [JSONValue.Member("syncToken", .string($0))] } ?? []).serialized()
     }
 
     /// The body of `set`: every write with the version that it expects.
-    package static func setRequest(_ batch: PreferenceBatch, device: String) -> [UInt8] {
+    static func setRequest(_ batch: PreferenceBatch, device: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
             writer.key("writes")
@@ -199,8 +199,8 @@ package enum PreferenceWire {
         return writer.bytes
     }
 
-    /// A page of the feed; nil if the JSON is none.
-    package static func page(_ json: JSONValue) -> PreferencePage? {
+    /// Reads a page of the feed; nil if the JSON is malformed.
+    static func page(_ json: JSONValue) -> PreferencePage? {
         guard let members = json["changes"]?.array, let token = json["syncToken"]?.string,
             case .bool(let isMoreComing) = json["moreComing"]
         else { return nil }
@@ -213,8 +213,8 @@ package enum PreferenceWire {
         return PreferencePage(changes: changes, token: token, isMoreComing: isMoreComing)
     }
 
-    /// The versions in the answer to a `set` that was done; nil if the JSON is none.
-    package static func versions(_ json: JSONValue, of batch: PreferenceBatch) -> [ChangeTag?]? {
+    /// Reads the versions in the answer to a successful `set`; nil if the JSON is malformed.
+    static func versions(_ json: JSONValue, of batch: PreferenceBatch) -> [ChangeTag?]? {
         guard let members = json["values"]?.array, members.count == batch.writes.count else { return nil }
         var versions: [ChangeTag?] = []
         for (member, write) in zip(members, batch.writes) {
@@ -229,8 +229,8 @@ package enum PreferenceWire {
         return versions
     }
 
-    /// What an error's body says of a `set`: a conflict, or a refusal; nil if it is neither.
-    package static func rejection(_ json: JSONValue) -> PreferenceUploadAnswer? {
+    /// Reads the body of a failed `set`: a conflict or a refusal; nil if it is neither.
+    static func rejection(_ json: JSONValue) -> PreferenceUploadAnswer? {
         if let members = json["conflicts"]?.array {
             var conflicts: [PreferenceUploadAnswer.Conflict] = []
             for member in members {
@@ -241,7 +241,7 @@ package enum PreferenceWire {
         }
         let reason = json["reason"]?.string ?? "the server gave no reason"
         guard let limit = json["limit"]?.string else {
-            // The batch's name was used for another one, or is too old.
+            // The batch's id was used for another batch, or is too old.
             if reason.lowercased().contains("idempotency") { return .forgotten }
             let code = json["serverErrorCode"]?.string
             return code == "BAD_REQUEST" || code == "QUOTA_EXCEEDED" ? .refused(.other, key: nil, reason: reason) : nil
@@ -252,12 +252,12 @@ package enum PreferenceWire {
     }
 
     /// Whether an error says that the feed is to be read from its start.
-    package static func isTokenExpired(_ json: JSONValue) -> Bool {
-        // A token that is none of this store's cannot be followed either.
+    static func isTokenExpired(_ json: JSONValue) -> Bool {
+        // A token of another store cannot be followed either.
         json["syncTokenExpired"] != nil || json["reason"]?.string?.contains("sync continuation") == true
     }
 
-    /// A key with its value and version; nil if a member is not what it has to be.
+    /// Reads a key with its value and version; nil if a member is malformed.
     private static func state(_ json: JSONValue) -> (key: PreferenceKey, value: PropertyValue?, version: ChangeTag?)? {
         guard let key = json["key"]?.string else { return nil }
         var value: PropertyValue?

@@ -101,7 +101,7 @@ extension PropertyValue {
     }
 }
 
-/// Why an object is no property list, or none that is kept.
+/// Why an object is not a property list, or not one that can be stored.
 struct NotAPropertyList: Error, CustomStringConvertible {
     var description: String
     /// What the refusal is filed under.
