@@ -25,10 +25,15 @@ package struct PeerIdentity: Hashable, Sendable {
     package var incarnation: UInt64
     /// How often the peer has started on that folder; a smaller one means an old image of the disk.
     package var bootCounter: UInt64
+    /// The program that it runs.
+    package var build: PeerBuild
 
-    package init(node: NodeID, incarnation: UInt64, bootCounter: UInt64) {
+    package init(
+        node: NodeID, incarnation: UInt64, bootCounter: UInt64, build: PeerBuild = PeerBuild(levels: nil)
+    ) {
         self.node = node
         self.incarnation = incarnation
         self.bootCounter = bootCounter
+        self.build = build
     }
 }

@@ -45,6 +45,8 @@ package struct PeerTransportConfiguration: Sendable {
     package var incarnation: UInt64
     /// Sent to peers in the hello (see `PeerIdentity`).
     package var bootCounter: UInt64
+    /// What is said in each hello of this node's program and clock. Called on the event loop.
+    package var presence: @Sendable () -> PeerPresence
     /// The longest frame sent or accepted.
     package var frameBytesMax = 8 << 20
     /// The most bytes that wait for one connection; beyond it messages are dropped and requests fail. At least
@@ -67,7 +69,7 @@ package struct PeerTransportConfiguration: Sendable {
 
     package init(
         nodeID: NodeID, clusterID: String, listenHost: String, listenPort: Int, peers: [PeerAddress], tls: PeerTLS,
-        incarnation: UInt64, bootCounter: UInt64
+        incarnation: UInt64, bootCounter: UInt64, presence: @escaping @Sendable () -> PeerPresence
     ) {
         self.nodeID = nodeID
         self.clusterID = clusterID
@@ -77,5 +79,6 @@ package struct PeerTransportConfiguration: Sendable {
         self.tls = tls
         self.incarnation = incarnation
         self.bootCounter = bootCounter
+        self.presence = presence
     }
 }

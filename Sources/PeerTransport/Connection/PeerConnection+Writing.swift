@@ -104,7 +104,29 @@ extension PeerConnection {
         guard silentIntervals < configuration.silentIntervalsMax else {
             return giveUp("nothing came for \(silentIntervals) intervals of \(configuration.pingInterval)")
         }
-        if dialled != nil { write(.ping) }
+        if dialled != nil { write(.ping) { self.reading().encode(to: &$0) } }
         watch()
+    }
+
+    // MARK: Clocks
+
+    private func reading(asked: Int64? = nil) -> ClockReading {
+        ClockReading(wallMilliseconds: configuration.presence().wallMilliseconds, asked: asked)
+    }
+
+    func answerPing(_ payload: [UInt8]) {
+        let asked = (try? ClockReading(decoding: payload))?.wallMilliseconds
+        write(.pong) { self.reading(asked: asked).encode(to: &$0) }
+    }
+
+    func compareClocks(_ payload: [UInt8]) {
+        guard case .ready(let peer, _) = phase, let clock = try? ClockReading(decoding: payload) else { return }
+        compare(clock, of: peer.node)
+    }
+
+    /// Only who dialled compares: nothing tells the other how long a hello was on its way. Each node dials all others.
+    func compare(_ clock: ClockReading, of node: NodeID) {
+        guard dialled != nil, let ahead = clock.ahead(heard: configuration.presence().wallMilliseconds) else { return }
+        owner?.connection(self, heardClockOf: node, ahead: ahead)
     }
 }
