@@ -93,14 +93,14 @@ extension DirectoryCommand: WireCodable {
         while let field = try nested.nextField() {
             switch field {
             case 1: container = try nested.string()
-            case 2: environment = Environment(rawValue: try nested.string())
+            case 2: environment = try nested.choice()
             case 3: expectedVersion = try nested.unsigned()
             case 4: schema = try nested.message()
             case 5: growth = try nested.string()
             default: try nested.skip()
             }
         }
-        guard let environment else { throw .invalidValue(field: 2) }
+        guard let environment else { throw .missingField(2) }
         return .setSchema(
             SchemaKey(container: container, environment: environment), expectedVersion: expectedVersion, schema,
             growth: growth)

@@ -43,12 +43,12 @@ extension LimitChange: WireCodable {
         var value: Int64?
         while let field = try reader.nextField() {
             switch field {
-            case 1: limit = ContainerLimit(rawValue: try reader.string())
+            case 1: limit = try reader.choice()
             case 2: value = try reader.signed()
             default: try reader.skip()
             }
         }
-        guard let limit else { throw .invalidValue(field: 1) }
+        guard let limit else { throw .missingField(1) }
         self.init(limit, value)
     }
 }

@@ -39,13 +39,13 @@ extension RoleMember: WireCodable {
         while let field = try reader.nextField() {
             switch field {
             case 1: container = try reader.string()
-            case 2: environment = Environment(rawValue: try reader.string())
+            case 2: environment = try reader.choice()
             case 3: role = try reader.string()
             case 4: accountID = try reader.string()
             default: try reader.skip()
             }
         }
-        guard let environment else { throw .invalidValue(field: 2) }
+        guard let environment else { throw .missingField(2) }
         self.environment = environment
     }
 }

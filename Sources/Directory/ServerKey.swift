@@ -50,7 +50,7 @@ extension ServerKey: WireCodable {
             switch field {
             case 1: id = try reader.string()
             case 2: container = try reader.string()
-            case 3: environment = Environment(rawValue: try reader.string())
+            case 3: environment = try reader.choice()
             case 4: publicKey = try reader.array()
             case 5: accountID = try reader.string()
             case 6: label = try reader.string()
@@ -58,7 +58,7 @@ extension ServerKey: WireCodable {
             default: try reader.skip()
             }
         }
-        guard let environment else { throw .invalidValue(field: 3) }
+        guard let environment else { throw .missingField(3) }
         self.environment = environment
     }
 }

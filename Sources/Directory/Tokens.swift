@@ -127,8 +127,7 @@ extension Token: WireCodable {
             case 4: created = try reader.signed()
             case 5: container = try reader.string()
             case 6:
-                environment = Environment(rawValue: try reader.string())
-                if environment == nil { throw .invalidValue(field: 6) }
+                environment = try reader.choice()
             case 7: accountID = try reader.string()
             case 8: expires = try reader.signed()
             case 9: origins.append(try reader.string())

@@ -1,4 +1,5 @@
 package import GRDB
+package import RecordModel
 import Synchronization
 
 /// The record tables of one shard database: deterministic apply, and reads.
@@ -22,8 +23,11 @@ package final class RecordTables: Sendable {
     package init() {}
 
     /// Starts a run of commands inside the current write transaction; `finish` must be called before it ends.
-    package func begin(in db: Database) throws -> RecordTransaction {
-        try RecordTransaction(tables: self, db: db)
+    /// - Parameter level: the feature level in force for all of them.
+    package func begin(
+        in db: Database, level: FeatureLevel = FeatureLevel.supported.upperBound
+    ) throws -> RecordTransaction {
+        try RecordTransaction(tables: self, db: db, level: level)
     }
 
     /// Applies one command by itself inside the current write transaction.

@@ -10,6 +10,18 @@ package enum WireError: Error, Hashable, Sendable {
     case missingField(Int)
     /// A value outside what the message allows.
     case invalidValue(field: Int)
+    /// A field that this build does not know, where none may be passed over.
+    case unknownField(Int)
+    /// A value of an enumeration that this build does not know.
+    case unknownValue(field: Int)
+
+    /// Whether the bytes are well formed as far as they were read, and a newer build may know what they say.
+    package var isOfNewerBuild: Bool {
+        switch self {
+        case .unknownField, .unknownValue: true
+        case .truncated, .malformed, .invalidUTF8, .missingField, .invalidValue: false
+        }
+    }
 }
 
 /// Reads tagged fields (see `WireWriter`) from bytes it shares with their owner: nested messages and payloads are slices,
@@ -17,10 +29,14 @@ package enum WireError: Error, Hashable, Sendable {
 package struct WireReader: Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
     @usableFromInline var position: Int
-    /// The kind of the field that `nextField` returned last.
+    /// The kind and number of the field that `nextField` returned last.
     @usableFromInline var kind: UInt8 = 0
+    @usableFromInline var number = 0
+    /// Whether `skip` fails: what is read must be understood whole.
+    @usableFromInline let isStrict: Bool
 
-    package init(_ bytes: some Collection<UInt8>) {
+    package init(_ bytes: some Collection<UInt8>, strictly isStrict: Bool = false) {
+        self.isStrict = isStrict
         if let slice = bytes as? ArraySlice<UInt8> {
             self.bytes = slice
         } else if let array = bytes as? [UInt8] {
@@ -41,7 +57,8 @@ package struct WireReader: Sendable {
         let key = try varint()
         kind = UInt8(key & 7)
         guard kind <= 2, key >> 3 <= 0xFFFF else { throw .malformed }
-        return Int(key >> 3)
+        number = Int(key >> 3)
+        return number
     }
 
     /// A bare varint.
@@ -123,7 +140,9 @@ package struct WireReader: Sendable {
 
     /// The current field as a nested message.
     @inlinable
-    package mutating func nested() throws(WireError) -> WireReader { WireReader(try slice()) }
+    package mutating func nested() throws(WireError) -> WireReader {
+        WireReader(try slice(), strictly: isStrict)
+    }
 
     /// The current field as a nested value.
     @inlinable
@@ -132,9 +151,27 @@ package struct WireReader: Sendable {
         return try Value(from: &reader)
     }
 
-    /// Steps over the current field.
+    /// The current field as a value of an enumeration, by its number.
+    @inlinable
+    package mutating func choice<Value: RawRepresentable<UInt64>>(_: Value.Type = Value.self) throws(WireError) -> Value
+    {
+        guard let value = Value(rawValue: try unsigned()) else { throw .unknownValue(field: number) }
+        return value
+    }
+
+    /// The current field as a value of an enumeration, by its name.
+    @inlinable
+    package mutating func choice<Value: RawRepresentable<String>>(_: Value.Type = Value.self) throws(WireError) -> Value
+    {
+        guard let value = Value(rawValue: try string()) else { throw .unknownValue(field: number) }
+        return value
+    }
+
+    /// Steps over the current field, which this build does not know.
+    /// - Throws: `unknownField` where nothing may be passed over.
     @inlinable
     package mutating func skip() throws(WireError) {
+        if isStrict { throw .unknownField(number) }
         switch kind {
         case 0: _ = try varint()
         case 1: _ = try fixed64()

@@ -127,6 +127,14 @@ extension WireDecodable {
         var reader = WireReader(bytes)
         try self.init(from: &reader)
     }
+
+    /// Reads a value of whose bytes nothing may be passed over, at any depth: what passes over a field that others know would
+    /// come to another result.
+    /// - Throws: `WireError`; `isOfNewerBuild` tells what a newer build may know from what is damaged.
+    package init(decodingStrictly bytes: some Collection<UInt8>) throws(WireError) {
+        var reader = WireReader(bytes, strictly: true)
+        try self.init(from: &reader)
+    }
 }
 
 /// A value with a binary form in both directions.

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Logging
 import RaftCore
+import RecordModel
 import Storage
 import Synchronization
 import Testing
@@ -25,9 +26,10 @@ struct KeptTransactionTests {
             try AppliedState.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
             try machine.createTables(in: db)
         }
-        let applier = Applier(
+        let applier = try Applier(
             group: .directory, machine: machine, database: database, path: path, options: ShardDatabaseOptions(),
-            log: log, settings: ApplySettings(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            log: log, settings: ApplySettings(), levels: FeatureLevels(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let command = GroupCommand.machine(DirectoryEntry(.setSignUp(isOpen: true)).encoded()).encoded()
         let entry = Entry(index: LogIndex(1), term: Term(1), payload: .command(command))
 
@@ -61,8 +63,8 @@ private final class KeepingMachine: StateMachine {
 
     func createTables(in db: Database) throws { try base.createTables(in: db) }
 
-    func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
-        let outcomes = try base.apply(commands, in: db)
+    func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
+        let outcomes = try base.apply(commands, at: level, in: db)
         if transactions.add(1, ordering: .relaxed).newValue == 1 {
             try db.commit()
             throw DatabaseError(resultCode: .SQLITE_IOERR)

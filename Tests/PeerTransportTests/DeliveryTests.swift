@@ -16,7 +16,8 @@ struct DeliveryTests {
             for other in 1...3 where other != index + 1 {
                 try await node.connected(to: UInt64(other))
                 let identity = PeerIdentity(
-                    node: NodeID(UInt64(other)), incarnation: UInt64(other) * 100, bootCounter: 1)
+                    node: NodeID(UInt64(other)), incarnation: UInt64(other) * 100, bootCounter: 1,
+                    build: PeerPresence.test.build)
                 #expect(node.events.all.contains(.connected(identity, .raft)))
                 try await node.events.wait(for: .introduced(identity, .bulk))
             }
@@ -75,7 +76,8 @@ struct DeliveryTests {
             $0.bootCounter = 2
         }
         try await again.start()
-        let identity = PeerIdentity(node: NodeID(2), incarnation: 200, bootCounter: 2)
+        let identity = PeerIdentity(
+            node: NodeID(2), incarnation: 200, bootCounter: 2, build: PeerPresence.test.build)
         try await one.events.wait(for: .connected(identity, .raft))
         try await one.onLoop { $0.send([message(2)], to: NodeID(2)) }
         try await again.events.wait(for: .raft([message(2)], NodeID(1)))

@@ -52,6 +52,7 @@ struct FrameTests {
         for frame in frames {
             _ = try? Hello(decoding: frame.payload)
             _ = try? Goodbye(decoding: frame.payload)
+            _ = try? ClockReading(decoding: frame.payload)
             _ = try? RequestFrame(decoding: frame.payload)
             _ = try? ResponseFrame(decoding: frame.payload)
             _ = try? RaftFrame.read(frame.payload)
@@ -67,14 +68,16 @@ struct FrameTests {
         let hello = Array(helloBytes().dropFirst(Frame.headerBytes))
         let request = RequestFrame(id: 300, payload: [1, 2, 3]).encoded()
         let response = ResponseFrame(id: 300, result: .failure(.refused("no"))).encoded()
-        for var bytes in [writer.bytes, hello, request, response] {
+        let clock = ClockReading(wallMilliseconds: -5, asked: .max).encoded()
+        for var bytes in [writer.bytes, hello, request, response, clock] {
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 let position = Int.random(in: 0..<bytes.count, using: &generator)
                 bytes[position] = UInt8.random(in: 0...255, using: &generator)
             }
             bytes.removeLast(Int.random(in: 0..<bytes.count, using: &generator))
             _ = try? RaftFrame.read(bytes)
-            _ = try? Hello(decoding: bytes)
+            if let hello = try? Hello(decoding: bytes) { #expect(hello.build.version.utf8.count <= 3 * 128) }
+            _ = try? ClockReading(decoding: bytes)
             _ = try? RequestFrame(decoding: bytes)
             _ = try? ResponseFrame(decoding: bytes)
         }
@@ -148,11 +151,22 @@ struct FrameTests {
         var hello = try Hello(decoding: helloBytes().dropFirst(Frame.headerBytes))
         #expect(
             hello.node == NodeID(2) && hello.clusterID == "test" && hello.channel == .raft && hello.incarnation == 7)
+        #expect(hello.build == PeerPresence.test.build && hello.clock == ClockReading(wallMilliseconds: 1_000_000))
         hello.clusterID = "zürich"
+        hello.clock = ClockReading(wallMilliseconds: .min, asked: .max)
         var writer = WireWriter()
         hello.encode(to: &writer)
         writer.field(99, "from the future")
         #expect(try Hello(decoding: writer.bytes) == hello)
+        // A build from before feature levels says nothing of them; half a range is none.
+        hello.build.levels = nil
+        #expect(try Hello(decoding: hello.encoded()).build.levels == nil)
+        writer = WireWriter()
+        hello.encode(to: &writer)
+        writer.field(9, 4)
+        #expect(throws: WireError.missingField(10)) { try Hello(decoding: writer.bytes) }
+        writer.field(10, 3)
+        #expect(throws: WireError.invalidValue(field: 10)) { try Hello(decoding: writer.bytes) }
 
         let long = String(repeating: "x", count: 5_000)
         #expect(try Goodbye(decoding: Goodbye(long).encoded()).reason.utf8.count == Goodbye.reasonBytesMax)

@@ -13,8 +13,9 @@ struct GreetingTests {
 
     @Test("a peer is welcome only if certificate, claim, dialled node, cluster, version and channel agree")
     func judgement() throws {
-        let incoming = Greeting(node: NodeID(1), clusterID: "test")
-        let outgoing = Greeting(node: NodeID(1), clusterID: "test", dialled: (NodeID(2), .raft))
+        let incoming = Greeting(node: NodeID(1), clusterID: "test", build: PeerPresence.test.build)
+        let outgoing = Greeting(
+            node: NodeID(1), clusterID: "test", build: PeerPresence.test.build, dialled: (NodeID(2), .raft))
         let good = try hello()
         #expect(incoming.refusal(of: good, certificateNodes: [NodeID(2)]) == nil)
         #expect(outgoing.refusal(of: good, certificateNodes: [NodeID(2)]) == nil)
@@ -31,6 +32,37 @@ struct GreetingTests {
         #expect(try refusal(incoming, [2]) { ($0.versionMin, $0.versionMax) = (2, 3) }?.contains("versions") == true)
         #expect(try refusal(incoming, [2]) { ($0.versionMin, $0.versionMax) = (0, 0) }?.contains("versions") == true)
         #expect(try refusal(outgoing, [2]) { $0.channel = .bulk }?.contains("channel") == true)
+        #expect(try refusal(incoming, [2]) { $0.build.levels = 1...1 }?.contains("it is too old") == true)
+        #expect(try refusal(outgoing, [2]) { $0.build.levels = nil }?.contains("before feature levels") == true)
+    }
+
+    @Test(
+        "builds fit whose feature levels overlap; else each side says which of the two is too old",
+        arguments: [
+            (2...5, 1...2, nil), (2...5, 5...9, nil), (3...3, 1...9, nil),
+            (2...5, 1...1, "it is too old for this cluster"),
+            (2...5, 6...9, "this node is too old for its cluster"),
+        ] as [(ClosedRange<UInt64>, ClosedRange<UInt64>, String?)])
+    func builds(own: ClosedRange<UInt64>, peer: ClosedRange<UInt64>, says: String?) throws {
+        let (own, peer) = (PeerBuild(version: "1.4", levels: own), PeerBuild(version: "1.5", levels: peer))
+        let (here, there) = (own.refusal(of: peer), peer.refusal(of: own))
+        #expect((here == nil) == (there == nil))
+        guard let says else { return #expect(here == nil) }
+        #expect(here?.hasPrefix(says) == true && here?.contains("1.5") == true)
+        #expect(there?.hasPrefix(says.hasPrefix("it") ? "this node" : "it is") == true)
+    }
+
+    @Test(
+        "a clock differs by no less than can be told, however long the message was on its way",
+        arguments: [
+            (peer: 500, asked: 400, heard: 600, ahead: 0), (700, 400, 600, 100), (300, 400, 600, -100),
+            // This node's own clock was set back meanwhile.
+            (500, 600, 400, 0), (700, 600, 400, 100), (.max, -5, 5, .max - 5), (.max, -9, -5, .max), (.min, 5, 9, .min),
+        ] as [(peer: Int64, asked: Int64, heard: Int64, ahead: Int64)])
+    func clocks(peer: Int64, asked: Int64, heard: Int64, ahead: Int64) {
+        #expect(PeerClockComparison.ahead(peer: peer, asked: asked, heard: heard) == ahead)
+        #expect(ClockReading(wallMilliseconds: peer, asked: asked).ahead(heard: heard) == ahead)
+        #expect(ClockReading(wallMilliseconds: peer).ahead(heard: heard) == nil)
     }
 
     @Test(

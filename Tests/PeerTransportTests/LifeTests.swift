@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import Testing
+import Wire
 
 @testable import PeerTransport
 
@@ -105,16 +106,17 @@ struct LifeTests {
         try await two.stop()
     }
 
-    @Test("a ping is answered with a pong at once")
+    @Test("a ping is answered with a pong at once, which has the node's clock")
     func pong() async throws {
         let node = try TestNode(1)
         try await node.start()
         let peer = try await RawPeer(port: node.transport.port ?? 0, tls: try peerTLS(2), saying: helloBytes())
         peer.say([1, 0, 0, 0, FrameKind.ping.rawValue])
-        let pong: [UInt8] = [1, 0, 0, 0, FrameKind.pong.rawValue]
+        let clock = ClockReading(wallMilliseconds: PeerPresence.test.wallMilliseconds).encoded()
+        let pong: [UInt8] = [UInt8(1 + clock.count), 0, 0, 0, FrameKind.pong.rawValue] + clock
         try await peer.events.wait(for: "the pong") { events in
             let bytes = events.flatMap { if case .bytes(let bytes) = $0 { bytes } else { [UInt8]() } }
-            return bytes.suffix(5) == pong
+            return bytes.suffix(pong.count) == pong
         }
         peer.close()
         try await node.stop()

@@ -99,7 +99,7 @@ func helloBytes(node: UInt64 = 2, channel: PeerChannel = .raft, _ change: (inout
     var hello = Hello(
         PeerTransportConfiguration(
             nodeID: NodeID(node), clusterID: "test", listenHost: "", listenPort: 0, peers: [], tls: Fixtures.tls(2),
-            incarnation: 7, bootCounter: 1), channel: channel)
+            incarnation: 7, bootCounter: 1, presence: { .test }), channel: channel)
     change(&hello)
     var buffer = OutboundBuffer(frameBytesMax: 1 << 20)
     _ = buffer.append(.hello) { hello.encode(to: &$0) }

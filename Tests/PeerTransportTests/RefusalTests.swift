@@ -36,6 +36,56 @@ struct RefusalTests {
         try await node.stop()
     }
 
+    private static func build(_ levels: ClosedRange<UInt64>?) -> PeerPresence {
+        PeerPresence(build: PeerBuild(version: "1.0", levels: levels), wallMilliseconds: 0)
+    }
+
+    @Test("a peer whose feature levels do not overlap is refused, and both sides say which of the two is too old")
+    func builds() async throws {
+        let new = try await started { $0.presence = { Self.build(3...4) } }
+        let old = try await started(2) { $0.presence = { Self.build(1...2) } }
+        old.transport.update(peers: [new.address(as: 1)])
+        try await new.events.wait(
+            forLog: .warning, "refused", "it is too old for this cluster", "follows feature levels 1 to 2")
+        try await old.events.wait(forLog: .warning, "saying: it is too old for this cluster")
+        old.transport.update(peers: [])
+        new.transport.update(peers: [old.address(as: 2)])
+        try await old.events.wait(forLog: .warning, "refused", "this node is too old for its cluster")
+        #expect(try await !new.onLoop { $0.isConnected(NodeID(2)) })
+        try await old.stop()
+        try await new.stop()
+    }
+
+    @Test("a peer of a build from before feature levels is refused, whoever dialled")
+    func beforeLevels() async throws {
+        try await expectRefusal(tls: peerTLS(2), saying: helloBytes { $0.build.levels = nil }, "before feature levels")
+        let old = try await started(2) { $0.presence = { Self.build(nil) } }
+        let node = try await started()
+        node.transport.update(peers: [old.address(as: 2)])
+        try await node.events.wait(forLog: .warning, "refused node 2", "before feature levels")
+        try await old.stop()
+        try await node.stop()
+    }
+
+    @Test("who dials hears how far the peer's clock is ahead: in the hello, and with each ping")
+    func clocks() async throws {
+        func presence(_ time: Int64) -> @Sendable () -> PeerPresence {
+            { PeerPresence(build: PeerPresence.test.build, wallMilliseconds: time) }
+        }
+        let early = try await started { $0.presence = presence(1_000) }
+        let late = try await started(2) {
+            $0.presence = presence(91_000)
+            $0.pingInterval = .milliseconds(10)
+        }
+        try await late.connect(to: early, as: 1)
+        try await late.events.wait(for: "clocks of hellos and pings") { events in
+            events.count { $0 == .clock(NodeID(1), ahead: -90_000) } > 2 * PeerChannel.allCases.count
+        }
+        #expect(!early.events.all.contains { if case .clock = $0 { true } else { false } })
+        try await late.stop()
+        try await early.stop()
+    }
+
     @Test("a peer whose certificate is of another authority is refused by both sides")
     func strangersAuthority() async throws {
         let node = try await started()
@@ -129,7 +179,8 @@ struct RefusalTests {
         let node = try await started()
         let hello = helloBytes { $0.versionMax = 9 }
         let peer = try await RawPeer(port: node.transport.port ?? 0, tls: try peerTLS(2), saying: hello)
-        let identity = PeerIdentity(node: NodeID(2), incarnation: 7, bootCounter: 1)
+        let identity = PeerIdentity(
+            node: NodeID(2), incarnation: 7, bootCounter: 1, build: PeerPresence.test.build)
         try await node.events.wait(for: .introduced(identity, .raft))
         peer.close()
         try await node.stop()

@@ -35,6 +35,11 @@ enum Fixtures {
 typealias Serve =
     @Sendable (_ request: [UInt8], _ reply: @escaping @Sendable (Result<[UInt8], PeerTransportError>) -> Void) -> Void
 
+extension PeerPresence {
+    /// A node of the present build whose clock stands still.
+    static let test = PeerPresence(build: PeerBuild(version: "7.0", levels: 2...5), wallMilliseconds: 1_000_000)
+}
+
 /// A transport in this process with its events.
 final class TestNode: PeerTransportDelegate {
     let events = Events()
@@ -50,7 +55,7 @@ final class TestNode: PeerTransportDelegate {
         self.serve = serve
         var configuration = PeerTransportConfiguration(
             nodeID: NodeID(node), clusterID: "test", listenHost: "127.0.0.1", listenPort: 0, peers: [],
-            tls: Fixtures.tls(node), incarnation: node * 100, bootCounter: 1)
+            tls: Fixtures.tls(node), incarnation: node * 100, bootCounter: 1, presence: { .test })
         // A machine that is busy for minutes makes no peer silent nor late; the tests of silence set what they need.
         configuration.silentIntervalsMax = 600
         configuration.handshakeTimeout = .minutes(10)
@@ -108,6 +113,8 @@ final class TestNode: PeerTransportDelegate {
     func peerDisconnected(_ node: NodeID, channel: PeerChannel) { events.record(.disconnected(node, channel)) }
 
     func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { events.record(.introduced(peer, channel)) }
+
+    func peerClock(of node: NodeID, ahead: Int64) { events.record(.clock(node, ahead: ahead)) }
 
     func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
         eventLoop.preconditionInEventLoop()

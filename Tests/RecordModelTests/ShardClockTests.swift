@@ -19,7 +19,7 @@ struct ShardClockTests {
         #expect(ShardClock.time(.max, after: .min) == .max - minute)
         #expect(ShardClock.time(.min, after: .max) == .min + minute)
         #expect(ShardClock.time(.min, after: .min) == .min)
-        let hour = ShardClock.maintenanceStepMax
+        let hour = ShardClock.hourStepMax
         #expect(ShardClock.time(now, after: now + 2 * hour, stepMax: hour) == now + hour)
         #expect(ShardClock.time(now, after: now - 2 * hour, stepMax: hour) == now - hour)
         #expect(ShardClock.time(now, after: now - 2 * minute, stepMax: hour) == now - 2 * minute)

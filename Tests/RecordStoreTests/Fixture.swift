@@ -86,9 +86,21 @@ struct Fixture {
     @discardableResult
     func apply(_ command: RecordCommand) throws -> RecordOutcome {
         // Through its bytes, as the log would carry it.
-        let decoded = try RecordCommand(decoding: command.encoded())
+        let decoded = try RecordCommand(decodingStrictly: command.encoded())
         let outcome = try queue.write { try tables.apply(decoded, in: $0) }
         return try RecordOutcome(decoding: outcome.encoded())
+    }
+
+    /// Has a part of maintenance done at a feature level.
+    /// - Returns: whether the leader goes on because the shard's time is behind.
+    func maintain(_ time: Int64, at level: FeatureLevel) throws -> Bool {
+        try queue.write { db in
+            let transaction = try tables.begin(in: db, level: level)
+            let command = RecordCommand.maintain(Maintain(time: time))
+            _ = try transaction.apply(command)
+            try transaction.finish()
+            return transaction.isToGoOn(command)
+        }
     }
 
     func modify(

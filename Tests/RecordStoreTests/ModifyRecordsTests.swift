@@ -187,7 +187,7 @@ struct ModifyRecordsTests {
         #expect(try stamp("d", now + 59_000) == now + 60_000)
     }
 
-    @Test("a command moves the shard's time by a minute at most, maintenance by an hour; right clocks bring it back")
+    @Test("a command moves the shard's time by a minute at most, maintenance too; right clocks bring it back")
     func shardTime() throws {
         func time() throws -> Int { try shard.count("SELECT time FROM record_state") }
         let now = 1_700_000_000_000
@@ -197,15 +197,29 @@ struct ModifyRecordsTests {
         }
         #expect(try time() == now + 100 * 60_000)
         try shard.apply(.maintain(Maintain(time: .max)))
-        #expect(try time() == now + 100 * 60_000 + 3_600_000)
+        #expect(try time() == now + 101 * 60_000)
         #expect(try shard.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) })
-        for _ in 0..<3 { try shard.apply(.maintain(Maintain(time: Int64(now)))) }
-        #expect(try time() == now)
+        // The leader goes on until its clock moves the time no more.
+        for number in (1...100).reversed() {
+            let isAstray = try shard.maintain(Int64(now), at: FeatureLevel.evenSteps)
+            #expect(try time() == now + number * 60_000)
+            #expect(isAstray == (number > 1))
+        }
         #expect(try shard.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) } == false)
         for number in 0..<3 { _ = try shard.one(zone, time: Int64(now - 90_000), .make(.create, "b\(number)")) }
         #expect(try time() == now - 60_000)
         // One that nothing was written to has no time.
         let other = try Fixture()
         #expect(try other.queue.read { try RecordTables.isAstray(from: Int64(now), in: $0) } == false)
+    }
+
+    @Test("at the first feature level maintenance moves the shard's time by an hour, as builds that know no other do")
+    func firstLevel() throws {
+        let now = 1_700_000_000_000
+        _ = try shard.one(zone, time: Int64(now), .make(.create, "a"))
+        _ = try shard.maintain(.max, at: .first)
+        #expect(try shard.count("SELECT time FROM record_state") == now + 3_600_000)
+        _ = try shard.maintain(.min, at: .first)
+        #expect(try shard.count("SELECT time FROM record_state") == now)
     }
 }

@@ -53,7 +53,7 @@ extension RecordTwin {
 
     /// All that there is to do, at once.
     mutating func maintain(_ command: Maintain) -> RecordOutcome {
-        observe(command.time, stepMax: ShardClock.maintenanceStepMax)
+        observe(command.time)
         var touched: [Int] = []
         while !jobs.isEmpty {
             switch jobs.removeFirst() {

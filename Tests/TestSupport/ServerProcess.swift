@@ -13,10 +13,11 @@ package final class ServerProcess {
     package var isRunning: Bool { process.isRunning }
 
     /// Starts `zonekeeper serve` with more arguments.
+    /// - Parameter program: another build's binary.
     /// - Throws: where the binary cannot be started.
-    package init(arguments: [String], logPath: String) throws {
+    package init(arguments: [String], logPath: String, program: URL = binary) throws {
         self.logPath = logPath
-        process.executableURL = Self.binary
+        process.executableURL = program
         process.arguments = ["serve"] + arguments
         if !FileManager.default.fileExists(atPath: logPath) {
             try require(FileManager.default.createFile(atPath: logPath, contents: nil), "cannot write \(logPath)")

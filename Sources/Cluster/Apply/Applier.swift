@@ -1,8 +1,10 @@
 import Crypto
 import DequeModule
+import Foundation
 import GRDB
 import Logging
 package import RaftCore
+import RecordModel
 import Storage
 import Synchronization
 import Wire
@@ -55,6 +57,8 @@ package final class Applier: Sendable {
         var items: Deque<Item> = []
         var isScheduled = false
         var database: ShardDatabase
+        /// At which commands are applied.
+        var level: FeatureLevel
         /// Why the first item could not be applied, as it was said.
         var failure: String?
         /// Whether a transaction that failed may have been kept, so that the machine does not know what the database holds.
@@ -68,24 +72,30 @@ package final class Applier: Sendable {
     private let databaseOptions: ShardDatabaseOptions
     private let log: RaftLog
     private let settings: ApplySettings
+    private let levels: FeatureLevels
     private let logger: Logger
 
+    /// - Throws: what keeps the database from being read.
     init(
         group: GroupID, machine: any StateMachine, database: ShardDatabase, path: String, options: ShardDatabaseOptions,
-        log: RaftLog, settings: ApplySettings, logger: Logger
-    ) {
+        log: RaftLog, settings: ApplySettings, levels: FeatureLevels, logger: Logger
+    ) throws {
         self.group = group
         self.machine = machine
         self.log = log
         self.settings = settings
+        self.levels = levels
         self.logger = logger
         databasePath = path
         databaseOptions = options
-        state = Mutex(State(database: database))
+        state = Mutex(State(database: database, level: try database.read { try AppliedState.level(of: $0) }))
     }
 
     /// The database as it is now; a snapshot may put another in its place.
     var database: ShardDatabase { state.withLock(\.database) }
+
+    /// The feature level at which commands are applied.
+    var level: FeatureLevel { state.withLock(\.level) }
 
     /// Queues work. Returns whether the applier has to be handed to its worker.
     func enqueue(_ item: Item) -> Bool {
@@ -100,7 +110,7 @@ package final class Applier: Sendable {
     enum Progress {
         /// Applied through this position; `isInstalled` if a snapshot was put in place.
         case applied(LogPosition, installed: SnapshotMark?)
-        /// The disk failed; the same items wait for another try.
+        /// The disk failed, or this build is too old (`BuildTooOld`); the same items wait for another try.
         case failed(any Error)
     }
 
@@ -110,8 +120,7 @@ package final class Applier: Sendable {
             do {
                 switch item {
                 case .entries(let entries, let completions):
-                    try apply(entries, completions: completions)
-                    report(.applied(entries[entries.count - 1].position, installed: nil))
+                    try applyKnown(entries, completions: completions, report: report)
                 case .logged(let from, let through):
                     try applyLogged(from: from, through: through, report: report)
                 case .install(let path, let mark):
@@ -147,7 +156,10 @@ package final class Applier: Sendable {
             defer { state.failure = text }
             return state.failure != text
         }
-        if isNew { logger.error("group \(group): applying failed, and is tried again until it succeeds: \(text)") }
+        guard isNew else { return }
+        let isFinal = error is BuildTooOld
+        let what = isFinal ? "applying stops here" : "applying failed, and is tried again until it succeeds"
+        logger.error("group \(group): \(what): \(text)")
     }
 
     /// Whether something waits that no worker has; then the caller schedules the applier.
@@ -191,18 +203,51 @@ package final class Applier: Sendable {
         }
     }
 
+    /// Applies entries; where this build is too old for one, those before it.
+    /// - Throws: `BuildTooOld` then.
+    private func applyKnown(
+        _ entries: [Entry], completions: [Int: Completion], report: (Progress) -> Void
+    ) throws {
+        do {
+            try apply(entries, completions: completions)
+            report(.applied(entries[entries.count - 1].position, installed: nil))
+        } catch let error as BuildTooOld {
+            machine.didRollBack()
+            let known = Array(entries.prefix { $0.index < error.index })
+            if let last = known.last {
+                try apply(known, completions: completions)
+                keep(Array(entries[known.count...]), of: completions, from: known.count)
+                report(.applied(last.position, installed: nil))
+            }
+            throw error
+        }
+    }
+
+    /// The first item is what was not applied of it.
+    private func keep(_ entries: [Entry], of completions: [Int: Completion], from offset: Int) {
+        state.withLock { state in
+            guard case .entries? = state.items.first else { return }
+            var rest: [Int: Completion] = [:]
+            for (position, completion) in completions where position >= offset { rest[position - offset] = completion }
+            state.items[0] = .entries(entries, completions: rest)
+        }
+    }
+
     private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
-        let outcomes = try database.write { db in
+        let (outcomes, level) = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
             let applied = try AppliedState.position(of: db).index
             let known = entries.prefix { $0.index <= applied }.count
-            guard known < entries.count else { return [[UInt8]?](repeating: nil, count: known) }
+            var level = try AppliedState.level(of: db)
+            guard known < entries.count else { return ([[UInt8]?](repeating: nil, count: known), level) }
             guard entries[known].index == applied.next else {
                 throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
             }
             try AppliedState.setPosition(entries[entries.count - 1].position, in: db)
-            return [[UInt8]?](repeating: nil, count: known) + (try self.outcomes(of: Array(entries[known...]), in: db))
+            let outcomes = try self.outcomes(of: Array(entries[known...]), at: &level, in: db)
+            return ([[UInt8]?](repeating: nil, count: known) + outcomes, level)
         }
+        state.withLock { $0.level = level }
         if state.withLock(\.isUnsure) {
             try database.read { try machine.didReplace($0) }
             state.withLock { $0.isUnsure = false }
@@ -216,47 +261,68 @@ package final class Applier: Sendable {
     }
 
     /// Applies the entries within a transaction: commands of the machine that follow each other go to it together.
-    private func outcomes(of entries: [Entry], in db: Database) throws -> [[UInt8]] {
+    private func outcomes(
+        of entries: [Entry], at level: inout FeatureLevel, in db: Database
+    ) throws -> [[UInt8]] {
         var outcomes: [[UInt8]] = []
         outcomes.reserveCapacity(entries.count)
         var commands: [[UInt8]] = []
         func flush() throws {
-            if !commands.isEmpty { outcomes += try machine.apply(commands, in: db) }
+            do {
+                if !commands.isEmpty { outcomes += try machine.apply(commands, at: level, in: db) }
+            } catch let unknown as UnknownCommand {
+                throw tooOld(at: entries[outcomes.count + unknown.offset].index, "\(unknown.error)")
+            }
             commands = []
         }
         for entry in entries {
-            if let command = machineCommand(of: entry) {
-                commands.append(command)
-                continue
+            let command = try groupCommand(of: entry)
+            switch command {
+            case .machine(let bytes), .freeing(let bytes): commands.append(bytes)
+            case .hashState, .scrub, .raise, nil:
+                try flush()
+                outcomes.append(try outcome(of: command, entry, at: &level, in: db))
             }
-            try flush()
-            outcomes.append(try outcome(ofGroup: entry, in: db))
         }
         try flush()
         return outcomes
     }
 
-    private func machineCommand(of entry: Entry) -> [UInt8]? {
+    /// What an entry asks of the group; nil where it is no command, or one that is damaged, which every build sees.
+    private func groupCommand(of entry: Entry) throws -> GroupCommand? {
         guard case .command(let bytes) = entry.payload else { return nil }
-        switch try? GroupCommand(decoding: bytes) {
-        case .machine(let command), .freeing(let command): return command
-        case .hashState, .scrub, nil: return nil
+        do throws(WireError) {
+            return try GroupCommand(decodingStrictly: bytes)
+        } catch {
+            if error.isOfNewerBuild { throw tooOld(at: entry.index, "\(error)") }
+            return nil
         }
     }
 
     /// Applies an entry that concerns the group itself, not its machine.
-    private func outcome(ofGroup entry: Entry, in db: Database) throws -> [UInt8] {
-        switch entry.payload {
-        case .configuration(let configuration): try AppliedState.setConfiguration(configuration, in: db)
-        case .command(let bytes):
-            switch try? GroupCommand(decoding: bytes) {
-            case .hashState: return try hashState(at: entry.index, in: db)
-            case .scrub(let cursor): return try scrub(after: cursor, at: entry.index, in: db)
-            case .machine, .freeing, nil: break
-            }
-        case .empty: break
+    private func outcome(
+        of command: GroupCommand?, _ entry: Entry, at level: inout FeatureLevel, in db: Database
+    ) throws -> [UInt8] {
+        if case .configuration(let configuration) = entry.payload {
+            try AppliedState.setConfiguration(configuration, in: db)
         }
-        return []
+        switch command {
+        case .hashState: return try hashState(at: entry.index, in: db)
+        case .scrub(let cursor): return try scrub(after: cursor, at: entry.index, in: db)
+        case .raise(let next):
+            guard next <= levels.supported.upperBound else { throw tooOld(at: entry.index, needs: next, "") }
+            guard next > level else { return [] }
+            try levels.record(next)
+            try AppliedState.setLevel(next, in: db)
+            level = next
+            return []
+        case .machine, .freeing, nil: return []
+        }
+    }
+
+    private func tooOld(at index: LogIndex, needs level: FeatureLevel? = nil, _ detail: String) -> BuildTooOld {
+        BuildTooOld(
+            group: group, index: index, needs: level, supported: levels.supported.upperBound, detail: detail)
     }
 
     private func hashState(at index: LogIndex, in db: Database) throws -> [UInt8] {
@@ -291,19 +357,24 @@ package final class Applier: Sendable {
                 throw StorageMismatch(
                     "the log of group \(group) has no entry \(next), which is not in the database either")
             }
-            try apply(entries, completions: [:])
-            report(.applied(last.position, installed: nil))
+            try applyKnown(entries, completions: [:], report: report)
             next = last.index.next
         }
     }
 
     private func install(path: String, _ mark: SnapshotMark) throws {
         let old = database
+        // The folder says so before the database is in its place.
+        if FileManager.default.fileExists(atPath: path) { try levels.record(try SnapshotInstall.level(ofFileAt: path)) }
         let new = try SnapshotInstall.replaceDatabase(
             at: databasePath, by: path, mark: mark, old: old, options: databaseOptions)
         state.withLock { $0.database = new }
         try new.write { try machine.upgradeTables(in: $0) }
-        try new.read { try machine.didReplace($0) }
+        let level = try new.read { db in
+            try machine.didReplace(db)
+            return try AppliedState.level(of: db)
+        }
+        state.withLock { $0.level = level }
     }
 }
 

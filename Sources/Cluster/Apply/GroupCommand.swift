@@ -1,3 +1,4 @@
+package import RecordModel
 package import Wire
 
 /// What the payload of a log entry asks of a group.
@@ -10,6 +11,8 @@ package enum GroupCommand: Sendable {
     case hashState
     /// The same of a bounded part of the state, which begins after the cursor.
     case scrub(after: [UInt8])
+    /// From here on the group's commands are applied at this feature level; a lower one than is in force changes nothing.
+    case raise(FeatureLevel)
 }
 
 extension GroupCommand {
@@ -32,6 +35,7 @@ extension GroupCommand: WireCodable {
         case .freeing(let command): writer.field(3, command)
         case .hashState: writer.field(2, true)
         case .scrub(let cursor): writer.field(4, cursor)
+        case .raise(let level): writer.field(5, level.rawValue)
         }
     }
 
@@ -43,6 +47,7 @@ extension GroupCommand: WireCodable {
             case 2: command = try reader.bool() ? .hashState : nil
             case 3: command = .freeing(try reader.array())
             case 4: command = .scrub(after: try reader.array())
+            case 5: command = .raise(FeatureLevel(try reader.unsigned()))
             default: try reader.skip()
             }
         }

@@ -226,9 +226,10 @@ extension Lane {
     func applied(_ progress: Applier.Progress, by applier: Applier) {
         let group = applier.group
         // The replica may have been given up meanwhile.
-        guard replicas[group]?.applier === applier else { return }
+        guard let replica = replicas[group], replica.applier === applier else { return }
         switch progress {
         case .failed(ShardDatabaseError.failedSync(let path)): syncFailed(path)
+        case .failed(let error as BuildTooOld): stopped(replica, by: error)
         case .failed(let error):
             if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
             if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull() }

@@ -13,6 +13,8 @@ extension Lane {
     private static let failurePauseMilliseconds: UInt64 = 1_000
 
     func maintain(now: MonotonicTime) {
+        // These commands carry this node's time.
+        guard clockWatch.errorMilliseconds == nil else { return }
         let wallTime = platform.clock.wallMilliseconds
         searchWork(now: now, wallTime: wallTime)
         for group in groups {

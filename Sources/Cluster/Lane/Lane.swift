@@ -20,6 +20,8 @@ package final class Lane: @unchecked Sendable {
     let settings: NodeSettings
     let leaders: LeaderTable
     let platform: any NodePlatform
+    /// Whether this node's clock may be trusted.
+    let clockWatch: ClockWatch
     let blockingPool: any WorkPool
     /// For copies of whole databases, one at a time, so that reads never wait for them.
     let snapshotPool: any WorkPool
@@ -53,6 +55,7 @@ package final class Lane: @unchecked Sendable {
     var preferredLeaders: [GroupID: NodeID] = [:]
     var nextRebalance = MonotonicTime.zero
     var nextReconcile = MonotonicTime.zero
+    var nextBuildReview = MonotonicTime.zero
     /// When the databases of groups that this node leads are next looked through for work that came by time alone.
     var nextWorkSearch = MonotonicTime.zero
     var replicas: [GroupID: Replica] = [:]
@@ -107,6 +110,7 @@ package final class Lane: @unchecked Sendable {
         blockingPool: any WorkPool, snapshotPool: any WorkPool, logger: Logger
     ) {
         self.platform = platform
+        clockWatch = ClockWatch(node: settings.nodeID, clock: platform.clock)
         eventLoop = platform.eventLoop
         self.log = log
         self.settings = settings
@@ -298,6 +302,7 @@ package final class Lane: @unchecked Sendable {
         expireCalls(now: now)
         maintain(now: now)
         scrub(now: now)
+        reviewBuilds(now: now)
         rebalance(now: now)
         reconcile(now: now)
         finishTurn()
@@ -316,14 +321,14 @@ package final class Lane: @unchecked Sendable {
             let isAsked = !effects.sendNow.isEmpty
             if isAsked { replica.transferUntil = now.adding(milliseconds: settings.electionTimeoutMilliseconds) }
             perform(effects, of: group)
-            if isAsked, !space.isShort { return }
+            if isAsked, !isUnfit { return }
         }
     }
 
     /// Who should lead instead of this node: another one if this node cannot do the work, the preferred one otherwise.
     private func successor(of replica: Replica, _ group: GroupID, now: MonotonicTime) -> ReplicaID? {
         let others = replica.raft.configuration.voters.filter {
-            $0 != replica.raft.id && !rejectedPeers.contains($0.node)
+            $0 != replica.raft.id && !rejectedPeers.contains($0.node) && canFollow(replica, $0.node)
                 && transport?.isConnected($0.node, channel: .raft) == true
         }
         func hasLed(delays: UInt64) -> Bool {
@@ -332,7 +337,7 @@ package final class Lane: @unchecked Sendable {
         // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go round and round.
         let mayReturn = replica.leadGiver == nil || hasLed(delays: 12)
         let isUnable = replica.applyFailure != nil || replica.damage != nil || space.isShort && submissions.isStalled
-        if isUnable || space.isShort && mayReturn {
+        if isUnable || isUnfit && mayReturn {
             // Any: the first one may be no better.
             return others.isEmpty ? nil : others[Int(platform.random() % UInt64(others.count))]
         }
@@ -363,7 +368,7 @@ package final class Lane: @unchecked Sendable {
                     leader: replica.raft.leader,
                     commitIndex: replica.raft.commitIndex, appliedIndex: replica.applied, lastLog: replica.raft.lastLog,
                     applyFailure: replica.applyFailure ?? replica.damage.map { "its data are damaged: \($0.error)" }
-                        ?? replica.refusedAppend)
+                        ?? replica.refusedAppend, level: replica.applier.level)
             }
         }
     }

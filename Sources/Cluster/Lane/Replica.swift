@@ -1,6 +1,7 @@
 import DequeModule
 import PeerTransport
 package import RaftCore
+package import RecordModel
 
 /// One group's replica on this node, as its lane sees it.
 final class Replica: @unchecked Sendable {
@@ -68,6 +69,10 @@ final class Replica: @unchecked Sendable {
     var refusedAppend: String?
     /// Why applying stands still, if it does.
     var applyFailure: String?
+    /// The entry that this build cannot apply, if it stands before one.
+    var tooOld: BuildTooOld?
+    /// Whether a higher feature level is being proposed.
+    var isRaising = false
     /// When it is tried again.
     var nextApply = MonotonicTime.zero
     /// Followers that a snapshot is being sent to.
@@ -82,6 +87,9 @@ final class Replica: @unchecked Sendable {
 
     /// Why it must not answer: what it says may be wrong. One without others says what it can, until its damage is met.
     var refusal: ReplicaError? {
+        if let tooOld {
+            return raft.role == .leader ? .unavailable(tooOld.description) : .notLeader(hint: raft.leader)
+        }
         guard let damage, damage.kind == .reading, raft.configuration.voters.count > 1 else { return nil }
         return raft.role == .leader
             ? .unavailable("the data of its leader are damaged, and another node has to lead first")
@@ -127,4 +135,6 @@ package struct ReplicaStatus: Sendable {
     package var appliedIndex: LogIndex
     package var lastLog: LogPosition
     package var applyFailure: String?
+    /// At which the group's commands are applied here.
+    package var level: FeatureLevel
 }

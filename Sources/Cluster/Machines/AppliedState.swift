@@ -1,6 +1,7 @@
 import Foundation
 package import GRDB
 package import RaftCore
+package import RecordModel
 import Storage
 import Wire
 
@@ -14,21 +15,34 @@ package enum AppliedState {
                 CREATE TABLE applied (
                     id INTEGER PRIMARY KEY CHECK (id = 1), log_index INTEGER NOT NULL, term INTEGER NOT NULL,
                     configuration BLOB NOT NULL, position_sum INTEGER NOT NULL DEFAULT 0,
-                    configuration_sum INTEGER NOT NULL DEFAULT 0) STRICT;
+                    configuration_sum INTEGER NOT NULL DEFAULT 0, feature_level INTEGER NOT NULL DEFAULT 0,
+                    feature_level_sum INTEGER NOT NULL DEFAULT 0) STRICT;
                 CREATE TABLE state_hash (log_index INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;
                 INSERT INTO applied (id, log_index, term, configuration) VALUES (1, 0, 0, x'');
                 """)
+        try setLevel(.first, in: db)
         try setPosition(.zero, in: db)
         try setConfiguration(configuration, in: db)
     }
 
-    /// Whether the row is of the time before it had checksums.
-    package static func isWithoutSums(in db: Database) throws -> Bool {
-        try !db.columns(in: "applied").contains { $0.name == "position_sum" }
+    /// Whether the row is of the present format.
+    package static func isCurrent(_ db: Database) throws -> Bool {
+        try db.columns(in: "applied").contains { $0.name == "feature_level_sum" }
     }
 
-    /// Adds checksums to a row that has none.
-    package static func addSums(in db: Database) throws {
+    /// Brings the row of an earlier format to what `create` makes: it had no checksums at first, and then no feature level.
+    package static func upgrade(_ db: Database) throws {
+        if try !db.columns(in: "applied").contains(where: { $0.name == "position_sum" }) { try addSums(in: db) }
+        guard try !isCurrent(db) else { return }
+        try db.execute(
+            sql: """
+                ALTER TABLE applied ADD COLUMN feature_level INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE applied ADD COLUMN feature_level_sum INTEGER NOT NULL DEFAULT 0;
+                """)
+        try setLevel(.first, in: db)
+    }
+
+    private static func addSums(in db: Database) throws {
         try db.execute(
             sql: """
                 ALTER TABLE applied ADD COLUMN position_sum INTEGER NOT NULL DEFAULT 0;
@@ -71,6 +85,23 @@ package enum AppliedState {
         let statement = try db.cachedStatement(sql: "UPDATE applied SET log_index = ?, term = ?, position_sum = ?")
         let (index, term) = (Int64(bitPattern: position.index.rawValue), Int64(bitPattern: position.term.rawValue))
         try statement.execute(arguments: [index, term, sum([index, term])])
+    }
+
+    /// The feature level at which the group's commands are applied.
+    /// - Throws: `DatabaseError` that says what is damaged.
+    package static func level(of db: Database) throws -> FeatureLevel {
+        let statement = try db.cachedStatement(sql: "SELECT feature_level, feature_level_sum FROM applied")
+        guard let row = try Row.fetchOne(statement) else { throw damaged("is missing") }
+        guard let level = Int64.fromDatabaseValue(row[0]), Int64.fromDatabaseValue(row[1]) == sum([level]) else {
+            throw damaged("has another checksum than its feature level")
+        }
+        return FeatureLevel(UInt64(bitPattern: level))
+    }
+
+    static func setLevel(_ level: FeatureLevel, in db: Database) throws {
+        let number = Int64(bitPattern: level.rawValue)
+        try db.execute(
+            sql: "UPDATE applied SET feature_level = ?, feature_level_sum = ?", arguments: [number, sum([number])])
     }
 
     static func setConfiguration(_ configuration: RaftCore.Configuration, in db: Database) throws {

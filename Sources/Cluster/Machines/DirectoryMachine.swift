@@ -1,7 +1,7 @@
 package import Directory
 package import GRDB
 import RaftCore
-import RecordModel
+package import RecordModel
 import Synchronization
 import Wire
 
@@ -30,15 +30,16 @@ package final class DirectoryMachine: StateMachine {
 
     package func createTables(in db: Database) throws { try DirectoryTables.create(in: db) }
 
-    package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
-        try commands.map { try apply($0, in: db) }
+    package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
+        try commands.enumerated().map { try apply($1, offset: $0, in: db) }
     }
 
-    private func apply(_ command: [UInt8], in db: Database) throws -> [UInt8] {
+    private func apply(_ command: [UInt8], offset: Int, in db: Database) throws -> [UInt8] {
         let decoded: DirectoryEntry
         do throws(WireError) {
-            decoded = try DirectoryEntry(decoding: command)
+            decoded = try DirectoryEntry(decodingStrictly: command)
         } catch {
+            if error.isOfNewerBuild { throw UnknownCommand(offset: offset, error: error) }
             return DirectoryOutcome.refused(ServiceError(.internalError, "unreadable directory command: \(error)"))
                 .encoded()
         }

@@ -1,7 +1,7 @@
 package import Directory
 package import GRDB
 package import KeyValueStore
-import RecordModel
+package import RecordModel
 import RecordStore
 import Synchronization
 import Wire
@@ -51,18 +51,27 @@ package final class ShardMachine: StateMachine {
         try StoredValues.read { try KeyValueTables.upgrade(in: db) }
     }
 
-    package func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
-        try StoredValues.read { try applyAll(commands, in: db) }
+    package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
+        try StoredValues.read { try applyAll(commands, at: level, in: db) }
     }
 
-    private func applyAll(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]] {
+    private func applyAll(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
         let tables = state.withLock(\.tables)
-        var transaction = try tables.begin(in: db)
+        var transaction = try tables.begin(in: db, level: level)
         var outcomes: [[UInt8]] = []
         outcomes.reserveCapacity(commands.count)
         var isDue: Bool?
-        for command in commands {
-            outcomes.append(try apply(command, in: &transaction, of: tables, db, isDue: &isDue))
+        for (offset, command) in commands.enumerated() {
+            let decoded: ShardCommand
+            do throws(WireError) {
+                decoded = try ShardCommand(decodingStrictly: command)
+            } catch {
+                if error.isOfNewerBuild { throw UnknownCommand(offset: offset, error: error) }
+                let refusal = ServiceError(.internalError, "unreadable command: \(error)")
+                outcomes.append(RecordOutcome.refused(refusal).encoded())
+                continue
+            }
+            outcomes.append(try apply(decoded, in: &transaction, of: tables, db, isDue: &isDue))
         }
         try transaction.finish()
         let hasJobs = transaction.hasWork
@@ -74,19 +83,13 @@ package final class ShardMachine: StateMachine {
     }
 
     private func apply(
-        _ command: [UInt8], in transaction: inout RecordTransaction, of tables: RecordTables, _ db: Database,
+        _ command: ShardCommand, in transaction: inout RecordTransaction, of tables: RecordTables, _ db: Database,
         isDue: inout Bool?
     ) throws -> [UInt8] {
-        let decoded: ShardCommand
-        do throws(WireError) {
-            decoded = try ShardCommand(decoding: command)
-        } catch {
-            return RecordOutcome.refused(ServiceError(.internalError, "unreadable command: \(error)")).encoded()
-        }
-        switch decoded {
+        switch command {
         case .record(let command):
             let outcome = try transaction.apply(command)
-            if case .maintained(let hasMore) = outcome { isDue = hasMore }
+            if case .maintained(let hasMore) = outcome { isDue = hasMore || transaction.isToGoOn(command) }
             return outcome.encoded()
         case .keyValue(let command):
             let time = transaction.observe(command.time)
@@ -97,7 +100,7 @@ package final class ShardMachine: StateMachine {
             // It changes rows that an open transaction holds copies of.
             try transaction.finish()
             try RecordTables.startNewIncarnation(incarnation, in: db)
-            transaction = try tables.begin(in: db)
+            transaction = try tables.begin(in: db, level: transaction.level)
             _ = try KeyValueTables.startNewIncarnation(incarnation, in: db)
             state.withLock { $0.pendingAll = true }
             return []

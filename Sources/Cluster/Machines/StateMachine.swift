@@ -1,4 +1,5 @@
 package import GRDB
+package import RecordModel
 
 /// What a group replicates. Apply is a pure function of the database and the command: the same on every replica.
 package protocol StateMachine: Sendable {
@@ -9,8 +10,10 @@ package protocol StateMachine: Sendable {
     /// it at different moments.
     func upgradeTables(in db: Database) throws
     /// Applies commands in order, within the open transaction, and returns the outcome of each, encoded.
-    /// - Throws: only what this replica's disk does wrong; a bad command has an outcome that says so.
-    func apply(_ commands: [[UInt8]], in db: Database) throws -> [[UInt8]]
+    /// - Parameter level: in force for all of them.
+    /// - Throws: what this replica's disk does wrong, and `UnknownCommand` for a command that only a newer build can know whole; a
+    ///   bad command has an outcome that says so.
+    func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]]
     /// The transaction of the last applied commands is in the database.
     func didCommit()
     /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was kept all the

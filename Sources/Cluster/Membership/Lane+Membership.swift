@@ -18,6 +18,7 @@ extension Lane {
         // Two maps may come from two threads.
         guard !isStopping, map.epoch >= self.map?.epoch ?? 0 else { return }
         self.map = map
+        clockWatch.keep(only: map.nodes.map { NodeID(rawValue: $0.id) })
         for group in map.groups {
             preferredLeaders[group] = map.preferredLeader(of: group)
             if preferredLeaders[group] == settings.nodeID { replicas[group]?.leadGiver = nil }
@@ -162,13 +163,9 @@ extension Replica {
     func fail(_ error: ReplicaError) {
         for proposal in proposals { proposal.completion(.failure(.notLeader(hint: nil))) }
         for inFlight in inFlight { inFlight.completion(.failure(error)) }
-        let batches = readBatches.keys.sorted().flatMap { readBatches[$0] ?? [] }
-        for read in reads + batches + confirmedReads.map(\.read) { read.fail(error) }
         proposals = []
         inFlight = []
-        reads = []
-        readBatches = [:]
-        confirmedReads = []
+        failReads(error)
     }
 }
 

@@ -97,8 +97,9 @@ struct ReplicaKeeper: Sendable {
             group: group, id: ReplicaID(.init(node: settings.nodeID.rawValue, generation: generation)),
             bootstrap: founding?.configuration(of: group) ?? Configuration(voters: []),
             isPreferred: (placement.map ?? founding)?.preferredLeader(of: group) == settings.nodeID,
-            machine: machine(of: group), settings: settings, log: log, recovered: recovered, platform: platform,
-            logger: logger)
+            machine: machine(of: group), settings: settings, log: log, recovered: recovered,
+            levels: FeatureLevels(supported: settings.featureLevels) { [folder] in try folder.record($0) },
+            platform: platform, logger: logger)
         let replica = try await opening.open(worker: workers[Int(group.rawValue % UInt64(workers.count))])
         holdings.add(replica.applier)
         do {

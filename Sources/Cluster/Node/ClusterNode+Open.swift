@@ -5,6 +5,7 @@ package import Logging
 import NIOCore
 import PeerTransport
 import RaftCore
+import RecordModel
 import Storage
 import Synchronization
 
@@ -112,6 +113,7 @@ extension ClusterNode {
         _ settings: NodeSettings, configured: ClusterMap, _ platform: any NodePlatform, _ logger: Logger
     ) throws -> (NodeFolder, RaftLog, [GroupID: RecoveredGroup]) {
         let path = settings.dataPath
+        try NodeFolder.check(settings)
         if let reason = try SetAside.reason(of: path) {
             try setAside(settings, because: reason, logger)
         }
@@ -221,7 +223,14 @@ extension ClusterNode {
         let configuration = PeerTransportConfiguration(
             nodeID: settings.nodeID, clusterID: settings.clusterID, listenHost: settings.peerListenHost,
             listenPort: own.peerPort, peers: peers, tls: settings.tls, incarnation: identity.incarnation,
-            bootCounter: identity.bootCounter)
+            bootCounter: identity.bootCounter
+        ) { [weak lane] in
+            let least = max(settings.featureLevels.lowerBound, lane?.directoryLevel ?? .first)
+            let most = max(settings.featureLevels.upperBound, least)
+            return PeerPresence(
+                build: PeerBuild(version: settings.version, levels: least.rawValue...most.rawValue),
+                wallMilliseconds: platform.clock.wallMilliseconds)
+        }
         settings.checkSizes(frameBytesMax: configuration.frameBytesMax)
         return try platform.makeNetwork(configuration, delegate: lane, logger: logger)
     }

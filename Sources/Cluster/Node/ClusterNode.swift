@@ -205,14 +205,23 @@ package final class ClusterNode: Sendable {
 
 extension ClusterNode {
     /// Whether the node can serve: every group that it shall hold has a leader and nothing fails, and the cluster's map is known.
-    package func isReady(_ replicas: [ReplicaStatus]) -> Bool {
-        guard let map = directory.snapshot.map, !isRestoring else { return false }
-        return map.groups.allSatisfy { group in
+    package func isReady(_ replicas: [ReplicaStatus]) -> Bool { obstacle(replicas) == nil }
+
+    /// Why the node cannot serve, in words; nil if it can.
+    package func obstacle(_ replicas: [ReplicaStatus]) -> String? {
+        guard let map = directory.snapshot.map else { return "this node does not know the cluster's map yet" }
+        if isRestoring { return "a restore is under way" }
+        if let problem = lane.clockWatch.problem { return problem }
+        for group in map.groups {
             let wanted = map.replicas(ofShard: group.shard).first { $0.node == settings.nodeID.rawValue }
-            guard let wanted else { return true }
-            return replicas.contains {
-                $0.group == group && $0.id == ReplicaID(wanted) && $0.leader != nil && $0.applyFailure == nil
-            }
+            guard let wanted else { continue }
+            let present = replicas.first { $0.group == group && $0.id == ReplicaID(wanted) }
+            if let failure = present?.applyFailure { return "group \(group) fails: \(failure)" }
+            if present?.leader == nil { return "a group that this node holds has no leader yet" }
         }
+        return nil
     }
+
+    /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands then.
+    package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
 }

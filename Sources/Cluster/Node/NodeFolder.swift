@@ -2,6 +2,7 @@ import Directory
 import Foundation
 import PeerTransport
 import RaftCore
+import RecordModel
 import Storage
 import Synchronization
 import Wire
@@ -36,6 +37,20 @@ final class NodeFolder: Sendable {
         identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
         state = Mutex(identity)
         try update { _ in }
+    }
+
+    /// Notes that something here comes to a feature level, durably.
+    /// - Throws: `DiskError`; then nothing has changed.
+    func record(_ level: FeatureLevel) throws {
+        guard level.rawValue > identity.featureLevel ?? FeatureLevel.first.rawValue else { return }
+        try update { $0.featureLevel = max($0.featureLevel ?? 0, level.rawValue) }
+    }
+
+    /// Looks whether this build may open a folder, before anything in it is touched.
+    /// - Throws: `NodeStartError` that says what to do.
+    static func check(_ settings: NodeSettings) throws {
+        guard let present = try read(settings.dataPath) else { return }
+        _ = try checked(present, settings)
     }
 
     /// Changes the account; it is durable on return.
@@ -88,6 +103,10 @@ final class NodeFolder: Sendable {
             throw NodeStartError(
                 "\(settings.dataPath) has format \(identity.formatVersion), this program reads "
                     + "\(NodeIdentity.currentFormatVersion): use the version that wrote it")
+        }
+        let level = FeatureLevel(identity.featureLevel ?? FeatureLevel.first.rawValue)
+        if let refusal = FeatureLevels.refusal(of: level, in: settings.dataPath, supported: settings.featureLevels) {
+            throw NodeStartError(refusal)
         }
         guard identity.clusterID == settings.clusterID, identity.nodeID == settings.nodeID.rawValue else {
             throw NodeStartError(

@@ -1,6 +1,7 @@
 package import Directory
 package import PeerTransport
 import RaftCore
+package import RecordModel
 package import Storage
 
 /// What a node must be told to run.
@@ -18,6 +19,10 @@ package struct NodeSettings: Sendable {
     /// The key, 32 bytes, under which the keys of encrypted fields are kept; nil where none is configured, and then such fields are
     /// refused. The same on every node.
     package var encryptionKey: [UInt8]?
+    /// The program's version, for peers and operators.
+    package var version = ""
+    /// The feature levels that this node follows. The upper end may be lowered: it holds the cluster back while it is upgraded.
+    package var featureLevels = FeatureLevel.supported
     /// Counts only when the cluster is made.
     package var shardCount = 16
     package var replicasPerShard = 3

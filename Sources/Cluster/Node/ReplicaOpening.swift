@@ -17,6 +17,7 @@ struct ReplicaOpening {
     var settings: NodeSettings
     var log: RaftLog
     var recovered: RecoveredGroup
+    var levels: FeatureLevels
     var platform: any NodePlatform
     var logger: Logger
 
@@ -27,12 +28,12 @@ struct ReplicaOpening {
             try AppliedState.create(in: db, configuration: bootstrap)
             try machine.createTables(in: db)
         }
-        let applied = try load(database)
+        let applied = try load(database, path)
         let restored = try await restoredState(applied: applied)
         let now = platform.clock.now
-        let applier = Applier(
+        let applier = try Applier(
             group: group, machine: machine, database: database, path: path, options: options, log: log,
-            settings: settings.apply, logger: logger)
+            settings: settings.apply, levels: levels, logger: logger)
         let raft = Raft(
             id: id, settings: raftSettings, seed: platform.random(),
             restored: restored, now: now)
@@ -41,10 +42,16 @@ struct ReplicaOpening {
 
     /// Has the machine read what the database holds, and says where that stands. Called before the node does anything else, so it
     /// may block.
-    private func load(_ database: ShardDatabase) throws -> SnapshotMark {
-        if try database.read({ try AppliedState.isWithoutSums(in: $0) }) {
-            try database.write { try AppliedState.addSums(in: $0) }
+    private func load(_ database: ShardDatabase, _ path: String) throws -> SnapshotMark {
+        if try database.read({ try !AppliedState.isCurrent($0) }) {
+            try database.write { try AppliedState.upgrade($0) }
         }
+        let level = try database.read { try AppliedState.level(of: $0) }
+        if let refusal = FeatureLevels.refusal(of: level, in: path, supported: levels.supported) {
+            throw NodeStartError(refusal)
+        }
+        // A crash may have come between the two.
+        try levels.record(level)
         try database.write { try machine.upgradeTables(in: $0) }
         return try database.read { db in
             try machine.didReplace(db)

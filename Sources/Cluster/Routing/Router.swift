@@ -60,6 +60,8 @@ package final class Router: Sendable {
     package func submit(_ command: GroupCommand, to group: GroupID, by deadline: Deadline) async throws(ClusterError)
         -> [UInt8]
     {
+        // A command carries the time of the node that makes it.
+        if let problem = lane.clockWatch.problem { throw .unavailable(problem) }
         let encoded = command.encoded()
         if let excess = lane.settings.excess(of: encoded) { throw .tooLarge(excess) }
         return try await route(group, isWrite: true, by: deadline) { node in

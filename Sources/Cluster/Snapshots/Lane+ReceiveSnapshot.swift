@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import NIOCore
 import RaftCore
+import RecordModel
 import Storage
 
 // The follower's part: collect the chunks of one snapshot in a file, check it, and let the core decide whether to install it.
@@ -22,7 +23,7 @@ extension Lane {
             do {
                 let size = try IncomingSnapshot.write(chunk, to: path)
                 guard size == chunk.totalBytes else { return reply(.received(size)) }
-                try IncomingSnapshot.check(chunk, at: path)
+                try IncomingSnapshot.check(chunk, at: path, settings.featureLevels)
             } catch {
                 try? FileManager.default.removeItem(atPath: path)
                 return reply(.failed("\(error)"))
@@ -105,7 +106,9 @@ enum IncomingSnapshot {
         return newSize
     }
 
-    static func check(_ chunk: SnapshotChunk, at path: String) throws {
+    static func check(
+        _ chunk: SnapshotChunk, at path: String, _ supported: ClosedRange<FeatureLevel>
+    ) throws {
         let (bytes, hash) = try FileHash.ofFile(at: path)
         guard bytes == chunk.totalBytes, hash == chunk.fileHash else {
             throw StorageMismatch("the received snapshot does not have the hash its sender gave")
@@ -114,6 +117,11 @@ enum IncomingSnapshot {
         guard mark == chunk.mark else {
             throw StorageMismatch(
                 "the received snapshot stands at \(mark.position), announced was \(chunk.mark.position)")
+        }
+        let level = try SnapshotInstall.level(ofFileAt: path)
+        let place = "the snapshot of group \(chunk.group)"
+        if let refusal = FeatureLevels.refusal(of: level, in: place, supported: supported) {
+            throw StorageMismatch(refusal)
         }
     }
 }

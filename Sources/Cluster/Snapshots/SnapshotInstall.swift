@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RaftCore
+import RecordModel
 import Storage
 
 /// Puts a received database in the place of a group's own.
@@ -44,10 +45,19 @@ enum SnapshotInstall {
 
     /// Reads where a database file stands.
     static func mark(ofFileAt path: String) throws -> SnapshotMark {
+        try read(path) { try AppliedState.mark(of: $0) }
+    }
+
+    /// Reads the feature level of a database file.
+    static func level(ofFileAt path: String) throws -> FeatureLevel {
+        try read(path) { try AppliedState.level(of: $0) }
+    }
+
+    private static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
-        return try queue.read { try AppliedState.mark(of: $0) }
+        return try queue.read(body)
     }
 }

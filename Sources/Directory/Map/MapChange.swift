@@ -106,7 +106,7 @@ extension MapChange: WireCodable {
             case 7: return .preferLeader(shard: shard, node: id)
             case 8: return .moveLeaders(from: id, to: second)
             case 9: return .moveNode(try described())
-            default: throw .invalidValue(field: 1)
+            default: throw .unknownValue(field: 1)
             }
         }
 

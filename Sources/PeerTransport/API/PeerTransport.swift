@@ -108,6 +108,11 @@ package protocol PeerTransportDelegate: AnyObject, Sendable {
     /// A peer has connected to this node and proved who it is. Does nothing unless implemented.
     func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel)
 
+    /// A peer that this node dialled has told its clock: in its hello, and every ping interval from then on. Does nothing unless
+    /// implemented.
+    /// - Parameter ahead: how far it is ahead of this node's, in milliseconds (see `PeerClockComparison`).
+    func peerClock(of node: NodeID, ahead: Int64)
+
     /// Raft messages of one frame, in the order they were sent. The transport vouches for the node, not for the
     /// replica ids in the messages.
     func receiveRaft(_ messages: [PeerMessage], from node: NodeID)
@@ -122,6 +127,8 @@ package protocol PeerTransportDelegate: AnyObject, Sendable {
 extension PeerTransportDelegate {
     /// Does nothing.
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {}
+    /// Does nothing.
+    package func peerClock(of node: NodeID, ahead: Int64) {}
 }
 
 /// A Raft message and the group it belongs to. Messages to one peer arrive in the order they were sent, or not at all.

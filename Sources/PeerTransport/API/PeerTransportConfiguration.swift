@@ -52,6 +52,8 @@ package struct PeerTransportConfiguration: Sendable {
     package var incarnation: UInt64
     /// Sent to peers in the hello (see `PeerIdentity`).
     package var bootCounter: UInt64
+    /// What is said in each hello of this node's program and clock. Called on the event loop.
+    package var presence: @Sendable () -> PeerPresence
     /// The longest frame sent or accepted.
     package var frameBytesMax = 8 << 20
     /// The most bytes that wait for one connection; beyond it messages are dropped and requests fail. At least
@@ -75,7 +77,7 @@ package struct PeerTransportConfiguration: Sendable {
     /// Creates a value from its parts.
     package init(
         nodeID: NodeID, clusterID: String, listenHost: String, listenPort: Int, peers: [PeerAddress], tls: PeerTLS,
-        incarnation: UInt64, bootCounter: UInt64
+        incarnation: UInt64, bootCounter: UInt64, presence: @escaping @Sendable () -> PeerPresence
     ) {
         self.nodeID = nodeID
         self.clusterID = clusterID
@@ -85,6 +87,7 @@ package struct PeerTransportConfiguration: Sendable {
         self.tls = tls
         self.incarnation = incarnation
         self.bootCounter = bootCounter
+        self.presence = presence
     }
 }
 
@@ -121,12 +124,17 @@ package struct PeerIdentity: Hashable, Sendable {
     package var incarnation: UInt64
     /// How often the peer has started on that folder; a smaller one means an old image of the disk.
     package var bootCounter: UInt64
+    /// The program that it runs.
+    package var build: PeerBuild
 
     /// Creates a value from its parts.
-    package init(node: NodeID, incarnation: UInt64, bootCounter: UInt64) {
+    package init(
+        node: NodeID, incarnation: UInt64, bootCounter: UInt64, build: PeerBuild = PeerBuild(levels: nil)
+    ) {
         self.node = node
         self.incarnation = incarnation
         self.bootCounter = bootCounter
+        self.build = build
     }
 }
 

@@ -11,6 +11,8 @@ protocol PeerConnectionOwner: AnyObject {
     func connectionReady(_ connection: PeerConnection, peer: PeerIdentity, channel: PeerChannel)
     /// A frame of kind raft, request or response.
     func connection(_ connection: PeerConnection, received frame: Frame) throws(PeerProtocolError)
+    /// A peer that was dialled has told its clock.
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64)
     /// The connection is gone. Called once, whether or not it was ready.
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd)
 }
@@ -150,8 +152,8 @@ final class PeerConnection: ChannelInboundHandler {
             return try greeted(frame.payload)
         }
         switch frame.kind {
-        case .ping: write(.pong)
-        case .pong: break
+        case .ping: answerPing(frame.payload)
+        case .pong: compareClocks(frame.payload)
         case .hello: throw .unexpected("a second hello")
         default: try owner?.connection(self, received: frame)
         }
@@ -161,14 +163,19 @@ final class PeerConnection: ChannelInboundHandler {
         let hello: Hello
         do { hello = try Hello(decoding: payload) } catch { throw .malformed("hello (\(error))") }
         let nodes = tls.peerCertificate.map(PeerCertificate.nodes) ?? []
-        let greeting = Greeting(node: configuration.nodeID, clusterID: configuration.clusterID, dialled: dialled)
+        let greeting = Greeting(
+            node: configuration.nodeID, clusterID: configuration.clusterID, build: configuration.presence().build,
+            dialled: dialled)
         if let reason = greeting.refusal(of: hello, certificateNodes: nodes) { return refuse(reason) }
-        if dialled == nil { write(.hello) { Hello(self.configuration, channel: hello.channel).encode(to: &$0) } }
+        if dialled == nil {
+            write(.hello) { Hello(self.configuration, channel: hello.channel, asked: hello.clock).encode(to: &$0) }
+        }
         phase = .ready(hello.identity, hello.channel)
         peer = hello.identity
         timer?.cancel()
         watch()
         owner?.connectionReady(self, peer: hello.identity, channel: hello.channel)
+        if let clock = hello.clock { compare(clock, of: hello.node) }
     }
 
     private func finish() {
@@ -283,8 +290,30 @@ extension PeerConnection {
         guard silentIntervals < configuration.silentIntervalsMax else {
             return giveUp("nothing came for \(silentIntervals) intervals of \(configuration.pingInterval)")
         }
-        if dialled != nil { write(.ping) }
+        if dialled != nil { write(.ping) { self.reading().encode(to: &$0) } }
         watch()
+    }
+
+    // MARK: Clocks
+
+    private func reading(asked: Int64? = nil) -> ClockReading {
+        ClockReading(wallMilliseconds: configuration.presence().wallMilliseconds, asked: asked)
+    }
+
+    func answerPing(_ payload: [UInt8]) {
+        let asked = (try? ClockReading(decoding: payload))?.wallMilliseconds
+        write(.pong) { self.reading(asked: asked).encode(to: &$0) }
+    }
+
+    func compareClocks(_ payload: [UInt8]) {
+        guard case .ready(let peer, _) = phase, let clock = try? ClockReading(decoding: payload) else { return }
+        compare(clock, of: peer.node)
+    }
+
+    /// Only who dialled compares: nothing tells the other how long a hello was on its way. Each node dials all others.
+    func compare(_ clock: ClockReading, of node: NodeID) {
+        guard dialled != nil, let ahead = clock.ahead(heard: configuration.presence().wallMilliseconds) else { return }
+        owner?.connection(self, heardClockOf: node, ahead: ahead)
     }
 }
 

@@ -4,6 +4,8 @@ import Wire
 struct Hello: Hashable, WireCodable {
     /// The versions of the peer protocol that this build speaks.
     static let versions: ClosedRange<UInt64> = 1...1
+    /// Of the build's version; the rest is cut off when it is read.
+    static let versionBytesMax = 128
 
     var versionMin: UInt64
     var versionMax: UInt64
@@ -12,8 +14,14 @@ struct Hello: Hashable, WireCodable {
     var channel: PeerChannel
     var incarnation: UInt64
     var bootCounter: UInt64
+    var build: PeerBuild
+    var clock: ClockReading?
 
-    init(_ configuration: PeerTransportConfiguration, channel: PeerChannel) {
+    /// - Parameter asked: the clock of the hello that this one answers.
+    init(_ configuration: PeerTransportConfiguration, channel: PeerChannel, asked: ClockReading? = nil) {
+        let presence = configuration.presence()
+        build = presence.build
+        clock = ClockReading(wallMilliseconds: presence.wallMilliseconds, asked: asked?.wallMilliseconds)
         versionMin = Self.versions.lowerBound
         versionMax = Self.versions.upperBound
         clusterID = configuration.clusterID
@@ -23,7 +31,9 @@ struct Hello: Hashable, WireCodable {
         bootCounter = configuration.bootCounter
     }
 
-    var identity: PeerIdentity { PeerIdentity(node: node, incarnation: incarnation, bootCounter: bootCounter) }
+    var identity: PeerIdentity {
+        PeerIdentity(node: node, incarnation: incarnation, bootCounter: bootCounter, build: build)
+    }
 
     func encode(to writer: inout WireWriter) {
         writer.field(1, versionMin)
@@ -33,15 +43,25 @@ struct Hello: Hashable, WireCodable {
         writer.field(5, UInt64(channel.rawValue))
         writer.field(6, incarnation)
         writer.field(7, bootCounter)
+        writer.field(8, build.version)
+        if let levels = build.levels {
+            writer.field(9, levels.lowerBound)
+            writer.field(10, levels.upperBound)
+        }
+        if let clock { writer.field(11) { clock.encode(to: &$0) } }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
-        var numbers: [UInt64?] = Array(repeating: nil, count: 8)
+        var numbers: [UInt64?] = Array(repeating: nil, count: 11)
         var clusterID: String?
+        var version = ""
+        clock = nil
         while let field = try reader.nextField() {
             switch field {
-            case 1, 2, 4, 5, 6, 7: numbers[field] = try reader.unsigned()
+            case 1, 2, 4, 5, 6, 7, 9, 10: numbers[field] = try reader.unsigned()
             case 3: clusterID = try reader.string()
+            case 8: version = String(decoding: try reader.slice().prefix(Self.versionBytesMax), as: UTF8.self)
+            case 11: clock = try reader.message()
             default: try reader.skip()
             }
         }
@@ -61,6 +81,50 @@ struct Hello: Hashable, WireCodable {
         self.channel = channel
         incarnation = try number(6)
         bootCounter = try number(7)
+        build = PeerBuild(version: version, levels: nil)
+        // A build from before levels says nothing of them.
+        guard let least = numbers[9] else { return }
+        let most = try number(10)
+        guard least <= most else { throw .invalidValue(field: 10) }
+        build.levels = least...most
+    }
+}
+
+/// A node's clock as it tells it to a peer: in hellos, pings and pongs.
+struct ClockReading: Hashable, WireCodable {
+    /// Milliseconds since 1970.
+    var wallMilliseconds: Int64
+    /// The peer's own clock, as it stood in what this answers; nil where nothing was asked.
+    var asked: Int64?
+
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, signed: wallMilliseconds)
+        if let asked { writer.field(2, signed: asked) }
+    }
+
+    init(wallMilliseconds: Int64, asked: Int64? = nil) {
+        self.wallMilliseconds = wallMilliseconds
+        self.asked = asked
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var wallMilliseconds: Int64?
+        asked = nil
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: wallMilliseconds = try reader.signed()
+            case 2: asked = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let wallMilliseconds else { throw .missingField(1) }
+        self.wallMilliseconds = wallMilliseconds
+    }
+
+    /// How far the peer that answered with this is ahead; nil where it did not answer a question.
+    /// - Parameter heard: this node's clock now.
+    func ahead(heard: Int64) -> Int64? {
+        asked.map { PeerClockComparison.ahead(peer: wallMilliseconds, asked: $0, heard: heard) }
     }
 }
 

@@ -7,6 +7,8 @@ struct Greeting {
     var clusterID: String
     /// The versions of the protocol this node speaks.
     var versions: ClosedRange<UInt64> = Hello.versions
+    /// The program that this node runs.
+    var build: PeerBuild
     /// Whom this node dialled and for what; nil on an incoming connection.
     var dialled: (node: NodeID, channel: PeerChannel)?
 
@@ -34,6 +36,7 @@ struct Greeting {
             return "it speaks versions \(hello.versionMin) to \(hello.versionMax) of the peer protocol, and this node "
                 + "\(versions.lowerBound) to \(versions.upperBound)"
         }
+        if let refusal = build.refusal(of: hello.build) { return refusal }
         if let dialled, dialled.channel != hello.channel {
             return "it answered for channel \(hello.channel), but \(dialled.channel) was dialled"
         }

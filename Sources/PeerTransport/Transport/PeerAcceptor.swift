@@ -119,6 +119,8 @@ final class PeerAcceptor: PeerConnectionOwner {
         }
     }
 
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64) {}
+
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         unauthenticated.removeValue(forKey: ObjectIdentifier(connection))

@@ -113,6 +113,10 @@ final class PeerLink: PeerConnectionOwner {
         finish(response.id, response.result)
     }
 
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64) {
+        if connection === self.connection { shared.delegate?.peerClock(of: node, ahead: ahead) }
+    }
+
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
         // One of several attempts that lost, or ended before it was known to have won.
         guard connection === self.connection else { return }

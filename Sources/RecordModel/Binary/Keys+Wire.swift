@@ -77,7 +77,7 @@ extension ZoneID: WireCodable {
 extension WireReader {
     /// The current field as a case of an enumeration.
     mutating func code<Code: WireCoded>(_ field: Int) throws(WireError) -> Code {
-        guard let code = Code(wireCode: try unsigned()) else { throw .invalidValue(field: field) }
+        guard let code = Code(wireCode: try unsigned()) else { throw .unknownValue(field: field) }
         return code
     }
 }

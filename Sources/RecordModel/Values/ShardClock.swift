@@ -4,10 +4,12 @@
 /// shard's time by more than `stepMax`, forward or back. The time of a shard serves only to forget what is old; what a
 /// client sees is judged and stamped by the time of its own command.
 package enum ShardClock {
-    /// How far a client's command moves the time of a shard, in milliseconds. Clocks that differ by less are taken to agree.
+    /// How far a command moves the time of a shard, in milliseconds. Clocks that differ by less are taken to agree.
     package static let stepMax: Int64 = 60_000
-    /// How far a maintenance command moves it. A leader proposes one a minute at most, so a shard without traffic keeps up.
-    package static let maintenanceStepMax: Int64 = 3_600_000
+    /// How far a maintenance command moved it before `FeatureLevel.evenSteps`.
+    package static let hourStepMax: Int64 = 3_600_000
+    /// How far a shard without traffic may lag behind its leader's clock before maintenance brings it there.
+    package static let lagMax: Int64 = 3_600_000
 
     /// The time of a shard after a command.
     /// - Parameter time: the time before it; 0 stands for none yet.

@@ -1,5 +1,5 @@
 import GRDB
-import RecordModel
+package import RecordModel
 
 /// A run of commands inside one write transaction of a shard database.
 ///
@@ -8,6 +8,8 @@ import RecordModel
 package final class RecordTransaction {
     let tables: RecordTables
     let db: Database
+    /// The level that is in force for the commands of this transaction.
+    package let level: FeatureLevel
     let rows: Rows
     let statements: WriteStatements
     var names: StampNames
@@ -37,9 +39,10 @@ package final class RecordTransaction {
     /// May be asked after each `apply`. Where it is true the group's leader proposes `RecordCommand.maintain`.
     package var hasWork: Bool { hasJobs }
 
-    init(tables: RecordTables, db: Database) throws {
+    init(tables: RecordTables, db: Database, level: FeatureLevel) throws {
         self.tables = tables
         self.db = db
+        self.level = level
         rows = Rows(db: db)
         statements = try WriteStatements(db)
         names = StampNames(db)
@@ -60,6 +63,12 @@ package final class RecordTransaction {
         return time
     }
 
+    /// Whether the same command once more would move the shard's time again: a shard that lags behind catches up at once.
+    package func isToGoOn(_ command: RecordCommand) -> Bool {
+        guard case .maintain(let command) = command, level >= .evenSteps else { return false }
+        return ShardClock.time(time, after: command.time) != time
+    }
+
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
@@ -75,7 +84,7 @@ package final class RecordTransaction {
         case .installSchema(let command):
             return try installSchema(command)
         case .maintain(let command):
-            observe(command.time, stepMax: ShardClock.maintenanceStepMax)
+            observe(command.time, stepMax: level < .evenSteps ? ShardClock.hourStepMax : ShardClock.stepMax)
             return try maintain(command)
         case .quota(let command):
             return try apply(command)

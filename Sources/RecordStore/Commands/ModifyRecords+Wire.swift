@@ -79,7 +79,7 @@ extension RecordChange: WireEncodable, WireDecodable {
         self.init(.create, "")
         while let field = try reader.nextField() {
             switch field {
-            case 1: kind = Kind(rawValue: try reader.unsigned())
+            case 1: kind = try reader.choice()
             case 2: recordName = try reader.string()
             case 3: recordType = try reader.string()
             case 4: changeTag = try reader.message()
@@ -87,7 +87,7 @@ extension RecordChange: WireEncodable, WireDecodable {
             default: try reader.skip()
             }
         }
-        guard let kind else { throw .invalidValue(field: 1) }
+        guard let kind else { throw .missingField(1) }
         self.kind = kind
     }
 }

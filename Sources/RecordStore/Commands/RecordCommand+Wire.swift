@@ -23,7 +23,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
             switch field {
             case 1: zone = try reader.message()
             case 2: time = try reader.signed()
-            case 3: kind = Kind(rawValue: try reader.unsigned())
+            case 3: kind = try reader.choice()
             case 4: caller = try reader.message()
             case 5: schemaVersion = try reader.unsigned()
             case 6: idempotency = try reader.message()
@@ -31,7 +31,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
             }
         }
         guard let zone else { throw .missingField(1) }
-        guard let kind else { throw .invalidValue(field: 3) }
+        guard let kind else { throw .missingField(3) }
         self.init(
             kind, zone: zone, caller: caller, time: time, schemaVersion: schemaVersion, idempotency: idempotency)
     }
@@ -55,14 +55,14 @@ extension InstallSchema: WireEncodable, WireDecodable {
         while let field = try reader.nextField() {
             switch field {
             case 1: container = try reader.string()
-            case 2: environment = Environment(rawValue: try reader.string())
+            case 2: environment = try reader.choice()
             case 3: version = try reader.unsigned()
             case 4: schema = try reader.message()
             case 5: generation = try reader.unsigned()
             default: try reader.skip()
             }
         }
-        guard let environment else { throw .invalidValue(field: 2) }
+        guard let environment else { throw .missingField(2) }
         self.init(
             container: container, environment: environment, version: version, generation: generation, schema: schema)
     }

@@ -110,7 +110,7 @@ extension RecordTables {
     package static func isAstray(from now: Int64, in db: Database) throws -> Bool {
         let time = try SQLStatement(cached: "SELECT time FROM record_state", in: db).first { $0.integer(0) } ?? 0
         let (distance, isFar) = now.subtractingReportingOverflow(time)
-        return time != 0 && (isFar || distance.magnitude > UInt64(ShardClock.maintenanceStepMax))
+        return time != 0 && (isFar || distance.magnitude > UInt64(ShardClock.lagMax))
     }
 
     /// Whether maintenance has something to do at a time; see the static form.

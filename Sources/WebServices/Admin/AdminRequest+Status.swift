@@ -11,11 +11,19 @@ extension AdminRequest {
     func status() async throws(RequestFailure) -> Reply {
         let replicas = await context.service.node.status()
         let ownID = context.service.node.settings.nodeID
+        let level = context.service.node.settings.featureLevels.upperBound
         return Reply { writer in
             writer.member("node", integer: Int64(ownID.rawValue))
             writer.member("pid", integer: Int64(getpid()))
             writer.member("clusterID", context.service.node.settings.clusterID)
-            writer.member("ready", context.service.node.isReady(replicas))
+            let obstacle = context.service.node.obstacle(replicas)
+            writer.member("ready", obstacle == nil)
+            if let obstacle { writer.member("obstacle", obstacle) }
+            writer.member("version", context.service.node.settings.version)
+            writer.member("featureLevelMax", integer: Int64(clamping: level.rawValue))
+            if let ahead = context.service.node.clockErrorMilliseconds {
+                writer.member("clockErrorMilliseconds", integer: ahead)
+            }
             writer.key("replicas")
             writer.array { writer in
                 for replica in replicas {
@@ -26,6 +34,7 @@ extension AdminRequest {
                         if let leader = replica.leader { writer.member("leader", integer: Int64(leader.node.rawValue)) }
                         writer.member("commitIndex", integer: Int64(replica.commitIndex.rawValue))
                         writer.member("appliedIndex", integer: Int64(replica.appliedIndex.rawValue))
+                        writer.member("featureLevel", integer: Int64(clamping: replica.level.rawValue))
                         if let failure = replica.applyFailure { writer.member("failure", failure) }
                     }
                 }

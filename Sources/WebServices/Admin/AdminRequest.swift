@@ -101,8 +101,9 @@ struct AdminRequest: Sendable {
     }
 
     fileprivate func metrics() async throws(RequestFailure) -> Reply {
-        Reply(
-            body: Array(context.metrics.text(of: context.service.node).utf8), contentType: "text/plain; version=0.0.4")
+        let replicas = await context.service.node.status()
+        let text = context.metrics.text(of: context.service.node, replicas)
+        return Reply(body: Array(text.utf8), contentType: "text/plain; version=0.0.4")
     }
 }
 

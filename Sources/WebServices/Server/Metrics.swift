@@ -1,6 +1,7 @@
 import Cluster
 import Foundation
 import Glibc
+import RecordModel
 import Service
 import Storage
 import Synchronization
@@ -27,7 +28,7 @@ package final class Metrics: Sendable {
     }
 
     /// The Prometheus text form.
-    func text(of node: ClusterNode) -> String {
+    func text(of node: ClusterNode, _ replicas: [ReplicaStatus]) -> String {
         let log = node.logCounters
         var lines = [
             "# TYPE zonekeeper_log_syncs_total counter", "zonekeeper_log_syncs_total \(log.syncs)",
@@ -37,8 +38,11 @@ package final class Metrics: Sendable {
             "# TYPE zonekeeper_disk_written_bytes_total counter",
             "zonekeeper_disk_written_bytes_total \(Self.diskBytesWritten())",
             "# TYPE zonekeeper_cpu_seconds_total counter", "zonekeeper_cpu_seconds_total \(Self.cpuSeconds())",
-            "# TYPE zonekeeper_requests_total counter",
+            "# TYPE zonekeeper_clock_error_milliseconds gauge",
+            "zonekeeper_clock_error_milliseconds \(node.clockErrorMilliseconds ?? 0)",
         ]
+        lines += Self.lines(of: replicas)
+        lines.append("# TYPE zonekeeper_requests_total counter")
         let counts = requests.withLock { $0 }
         for (key, count) in counts.sorted(by: { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }) {
             lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
@@ -46,6 +50,15 @@ package final class Metrics: Sendable {
         lines += edge.withLock(\.self)?.lines ?? []
         lines += watches.withLock(\.self)?.lines ?? []
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func lines(of replicas: [ReplicaStatus]) -> [String] {
+        func gauge(_ name: String, _ value: (ReplicaStatus) -> UInt64) -> [String] {
+            ["# TYPE zonekeeper_\(name) gauge"]
+                + replicas.map { "zonekeeper_\(name){group=\"\($0.group)\"} \(value($0))" }
+        }
+        return gauge("replica_failing") { $0.applyFailure == nil ? 0 : 1 }
+            + gauge("replica_feature_level") { $0.level.rawValue }
     }
 
     /// What this process had the kernel write to disks so far, the databases included.

@@ -110,11 +110,9 @@ struct WebResponder: HTTPResponder {
         case "live": return Reply { $0.member("live", true) }
         case "ready":
             let replicas = await context.service.node.status()
-            guard context.service.node.isReady(replicas) else {
+            if let obstacle = context.service.node.obstacle(replicas) {
                 throw RequestFailure(
-                    ServiceError(
-                        .tryAgainLater, "not ready: a group that this node holds has no leader yet",
-                        retryAfterSeconds: 1))
+                    ServiceError(.tryAgainLater, "not ready: \(obstacle)", retryAfterSeconds: 1))
             }
             return Reply { $0.member("ready", true) }
         default: throw RequestFailure(.notFound, "there are /health/live and /health/ready")

@@ -78,7 +78,9 @@ struct ClusterStatusCommand: AsyncParsableCommand {
                 + "ZONEKEEPER_ADMIN_TOKEN_FILE say where to ask.", valueName: "file"))
     var config: String?
 
-    @Flag(help: "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, leads}]}.")
+    @Flag(
+        help: "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads}]}."
+    )
     var json = false
 
     func run() async throws {
@@ -110,14 +112,16 @@ struct ClusterStatusCommand: AsyncParsableCommand {
 /// The nodes of a cluster as people and as programs read them.
 enum ClusterTable {
     static func text(_ statuses: [NodeStatus]) -> String {
-        var table = Table("NODE", "STATE", "PID", "CLIENTS", "PEERS", "LEADS SHARDS")
+        var table = Table("NODE", "STATE", "PID", "CLIENTS", "PEERS", "BUILD", "LEVEL", "LEADS SHARDS")
         for status in statuses {
             table.add([
                 "\(status.id)", status.state.rawValue, status.pid.map { "\($0)" } ?? "-", status.clientURL,
-                status.peerAddress, status.leads.map(String.init).joined(separator: " "),
+                status.peerAddress, status.version.isEmpty ? "-" : status.version,
+                status.featureLevel.map { "\($0)" } ?? "-", status.leads.map(String.init).joined(separator: " "),
             ])
         }
-        return table.text
+        let obstacles = statuses.compactMap { status in status.obstacle.map { "\nnode \(status.id): \($0)" } }
+        return table.text + obstacles.joined()
     }
 
     /// What the configuration file does not say: other nodes, and replicas on their way.
@@ -141,7 +145,10 @@ enum ClusterTable {
             JSONValue.members([
                 "id": .integer(Int64(clamping: status.id)), "pid": status.pid.map { .integer(Int64($0)) } ?? .null,
                 "clientURL": .string(status.clientURL), "peerAddress": .string(status.peerAddress),
-                "state": .string(status.state.rawValue), "leads": .array(status.leads.map { .integer(Int64($0)) }),
+                "state": .string(status.state.rawValue), "version": .string(status.version),
+                "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
+                "obstacle": status.obstacle.map { .string($0) } ?? .null,
+                "leads": .array(status.leads.map { .integer(Int64($0)) }),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()

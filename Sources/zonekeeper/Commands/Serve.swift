@@ -5,6 +5,7 @@ import Directory
 import Foundation
 import Logging
 import PeerTransport
+import RecordModel
 import Storage
 import WebServices
 
@@ -58,6 +59,15 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "The key of --client-certificate, PEM.")
     var clientKey: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The highest feature level that the node follows (default and most: what this build can).",
+            discussion: """
+                While a cluster is upgraded it holds new behaviour back, so that the former build can be started again.
+                """,
+            valueName: "level"))
+    var featureLevelMax: UInt64?
+
     @Option(help: "trace, debug, info, notice, warning, error or critical.", transform: Logger.Level.parse)
     var logLevel: Logger.Level?
 
@@ -73,13 +83,22 @@ struct ServeCommand: AsyncParsableCommand {
         for (name, port) in [("--port", port), ("--peer-port", peerPort)] {
             if let port, !(1...65_535).contains(port) { throw ValidationError("\(name): 1 to 65535 is expected") }
         }
+        if let level = featureLevelMax, !FeatureLevel.supported.contains(FeatureLevel(level)) {
+            let levels = FeatureLevel.supported
+            throw ValidationError(
+                "--feature-level-max: this build follows levels \(levels.lowerBound) to \(levels.upperBound)")
+        }
         if (clientCertificate == nil) != (clientKey == nil) {
             throw ValidationError("--client-certificate and --client-key go together")
         }
     }
 
     func run() async throws {
-        let plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
+        var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
+        plan.settings.version = Zonekeeper.configuration.version
+        if let featureLevelMax {
+            plan.settings.featureLevels = FeatureLevel.supported.lowerBound...FeatureLevel(featureLevelMax)
+        }
         // A single node says where it is in its greeting; its log is for what is out of the ordinary.
         let level = logLevel ?? (config == nil ? .warning : .info)
         LoggingSystem.bootstrap { label in

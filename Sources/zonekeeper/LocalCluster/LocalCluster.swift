@@ -161,6 +161,12 @@ struct NodeStatus: Hashable, Sendable {
     var state = State.stopped
     /// The shards that it leads, ascending.
     var leads: [Int] = []
+    /// The program that it runs; empty where it is not known.
+    var version = ""
+    /// The lowest feature level of a group here.
+    var featureLevel: Int?
+    /// Why it is not ready, as it says.
+    var obstacle: String?
 
     /// What to make of an answer to `/health/ready`.
     static func state(health: Health, isRunning: Bool, isLocal: Bool) -> State {
@@ -191,7 +197,7 @@ struct NodeStatus: Hashable, Sendable {
         var status = self
         status.state = Self.state(health: health, isRunning: pid != nil, isLocal: isLocal)
         if health == .ready || health == .notReady, client.administratorSecret != nil {
-            status.leads = await Self.leads(of: client)
+            await status.take(detailsFrom: client)
         }
         return status
     }
@@ -209,12 +215,18 @@ struct NodeStatus: Hashable, Sendable {
         }
     }
 
-    private static func leads(of client: ServiceClient) async -> [Int] {
+    private mutating func take(detailsFrom client: ServiceClient) async {
         var request = ServiceRequest(.get, "/admin/1/status", isAdministrative: true)
         request.patienceSeconds = 0
         request.timeoutSeconds = 2
-        guard let response = try? await client.send(request), let json = try? response.json() else { return [] }
-        return (json["replicas"]?.array ?? []).compactMap { replica in
+        guard let response = try? await client.send(request), let json = try? response.json() else { return }
+        let replicas = json["replicas"]?.array ?? []
+        version = json["version"]?.string ?? ""
+        obstacle = json["obstacle"]?.string
+        featureLevel = replicas.compactMap { replica in
+            if case .integer(let level)? = replica["featureLevel"] { Int(level) } else { nil }
+        }.min()
+        leads = replicas.compactMap { replica in
             // Group 0 is the directory; shard i is group i + 1.
             guard replica["role"]?.string == "leader", case .integer(let group)? = replica["group"], group > 0 else {
                 return nil

@@ -79,7 +79,8 @@ struct ShardDamageTests {
         }
         let outcomes = try database.write { db in
             try AppliedState.setPosition(LogPosition(index: LogIndex(100), term: Term(7)), in: db)
-            return try machine.apply(commands().map { $0.encoded() }, in: db)
+            return try machine.apply(
+                commands().map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
         }
         machine.didCommit()
         for outcome in outcomes.prefix(92) {
@@ -122,9 +123,10 @@ struct ShardDamageTests {
                     """)
             try db.execute(
                 sql: "INSERT INTO applied VALUES (1, 7, 3, ?)", arguments: [Data(configuration.encoded())])
-            #expect(try AppliedState.isWithoutSums(in: db))
-            try AppliedState.addSums(in: db)
-            #expect(try !AppliedState.isWithoutSums(in: db))
+            #expect(try !AppliedState.isCurrent(db))
+            try AppliedState.upgrade(db)
+            #expect(try AppliedState.isCurrent(db))
+            #expect(try AppliedState.level(of: db) == .first)
             let position = LogPosition(index: LogIndex(7), term: Term(3))
             let mark = SnapshotMark(position: position, configuration: configuration)
             #expect(try AppliedState.mark(of: db) == mark)
@@ -136,6 +138,8 @@ struct ShardDamageTests {
                 }
             }
             #expect(try AppliedState.mark(of: db) == mark)
+            try db.execute(sql: "UPDATE applied SET feature_level = 2")
+            #expect(throws: DatabaseError.self) { try AppliedState.level(of: db) }
         }
     }
 

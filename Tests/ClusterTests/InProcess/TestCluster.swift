@@ -10,6 +10,8 @@ import PeerTransport
 import RaftCore
 import RecordModel
 import RecordStore
+import Storage
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -18,7 +20,9 @@ import Wire
 final class TestCluster {
     let folder: String
     var nodes: [UInt64: ClusterNode] = [:]
-    private let settings: [NodeSettings]
+    private(set) var settings: [NodeSettings]
+    /// The machines' wall clocks, by node less one.
+    let clocks: [TestClock]
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     /// - Parameter change: adjusts each node's settings.
@@ -47,7 +51,11 @@ final class TestCluster {
             settings.append(node)
         }
         self.settings = settings
+        clocks = settings.map { _ in TestClock() }
     }
+
+    /// Adjusts what a node is told at its next start.
+    func change(_ id: UInt64, _ change: (inout NodeSettings) -> Void) { change(&settings[Int(id) - 1]) }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
@@ -64,7 +72,10 @@ final class TestCluster {
             var logger = Logger(label: "node-\(settings.nodeID)")
             logger.logLevel = ProcessInfo.processInfo.environment["TEST_LOG"] == nil ? .critical : .debug
             let node = try await ClusterNode.open(
-                settings, platform: SystemPlatform(eventLoop: group.next()), logger: logger)
+                settings,
+                platform: TestPlatform(
+                    system: SystemPlatform(eventLoop: group.next()), clocks: clocks[Int(settings.nodeID.rawValue) - 1]),
+                logger: logger)
             try opened()
             try await node.start { onFatalError(settings.nodeID, $0) }
             nodes[settings.nodeID.rawValue] = node
@@ -92,6 +103,41 @@ final class TestCluster {
         await stop()
         try await group.shutdownGracefully()
     }
+}
+
+/// The system's clocks, of which the one on the wall can be set.
+final class TestClock: NodeClock {
+    private let system = SystemClock()
+    private let ahead = Atomic<Int64>(0)
+
+    var now: MonotonicTime { system.now }
+    var wallMilliseconds: Int64 { system.wallMilliseconds + ahead.load(ordering: .relaxed) }
+    func sleep(milliseconds: UInt64) async throws { try await system.sleep(milliseconds: milliseconds) }
+    func set(aheadMilliseconds: Int64) { ahead.store(aheadMilliseconds, ordering: .relaxed) }
+}
+
+/// The system's platform with another clock.
+struct TestPlatform: NodePlatform {
+    let system: SystemPlatform
+    let clocks: TestClock
+
+    var eventLoop: any EventLoop { system.eventLoop }
+    var clock: any NodeClock { clocks }
+    var logScheduling: LogScheduling { system.logScheduling }
+    func random() -> UInt64 { system.random() }
+    func makeWorkPool(threads: Int) -> any WorkPool { system.makeWorkPool(threads: threads) }
+    func makeSerialQueue(name: String) -> any SerialQueue { system.makeSerialQueue(name: name) }
+    func makeRounds(
+        name: String, everyMilliseconds: UInt64, _ round: @escaping @Sendable () -> Void
+    ) -> any Rounds {
+        system.makeRounds(name: name, everyMilliseconds: everyMilliseconds, round)
+    }
+    func makeNetwork(
+        _ configuration: PeerTransportConfiguration, delegate: any PeerTransportDelegate, logger: Logger
+    ) throws -> any PeerNetwork {
+        try system.makeNetwork(configuration, delegate: delegate, logger: logger)
+    }
+    func startTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { system.startTask(body) }
 }
 
 /// Commands as the edge makes them.

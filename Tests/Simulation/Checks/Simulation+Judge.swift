@@ -14,6 +14,9 @@ extension Simulation {
         guard wait(seconds: 90, "a client gets no answer after everything was mended", until: clientsHaveEnded) else {
             return
         }
+        guard wait(seconds: 120, "a node does not come back after everything was mended", until: { isUpgraded }) else {
+            return
+        }
         if hasAlteredValue { awaitMending() }
         let before = look()
         hashStates(with: manager)
@@ -140,6 +143,7 @@ extension Simulation {
             return replicas.allSatisfy {
                 $0.status.leader != nil && $0.status.leader == first.status.leader
                     && $0.status.term == first.status.term && $0.status.applyFailure == nil
+                    && $0.status.level == FeatureLevel.supported.upperBound
             }
         }
     }
@@ -167,7 +171,7 @@ extension Simulation {
         (findings ?? look()).map { finding in
             let status = finding.status
             return
-                "\(finding.node)/\(status.group): \(status.role) term \(status.term) applied \(status.appliedIndex), committed \(status.commitIndex)"
+                "\(finding.node)/\(status.group): \(status.role) term \(status.term) level \(status.level) applied \(status.appliedIndex), committed \(status.commitIndex)"
                 + " of \(status.lastLog), leader \(status.leader?.description ?? "-")"
                 + (status.applyFailure.map { " fails: \($0)" } ?? "")
         }.joined(separator: "; ")

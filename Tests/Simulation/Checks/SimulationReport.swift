@@ -13,6 +13,8 @@ package struct SimulationReport: Sendable, Codable {
     package var transfers = 0
     package var snapshots = 0
     package var diskCalls: UInt64 = 0
+    /// Times of commands that were judged while one clock was wrong.
+    package var timesJudged = 0
     /// How often each kind of fault happened, by name.
     package var faults: [String: Int] = [:]
     /// What should not have been; empty if all is well.

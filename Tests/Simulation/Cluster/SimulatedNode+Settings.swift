@@ -16,6 +16,8 @@ extension SimulatedNode {
             nodeID: NodeID(UInt64(number)), clusterID: "simulation", dataPath: folder, nodes: members,
             peerListenHost: "simulated",
             tls: PeerTLS(authorityPath: "", certificatePath: "", keyPath: ""))
+        settings.featureLevels = levels
+        settings.version = "\(levels)"
         settings.encryptionKey = [UInt8](repeating: 7, count: 32)
         settings.shardCount = options.shards
         settings.electionTimeoutMilliseconds = options.electionTimeoutMilliseconds

@@ -1,6 +1,7 @@
 import Cluster
 import Directory
 import RaftCore
+import RecordModel
 import Service
 import Storage
 
@@ -32,7 +33,15 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var folder: String
     /// Of its machine; a start takes them over.
     var driftPartsPerMillion: Int64 = 0
-    var wallOffsetMilliseconds: Int64 = 0
+    private var wallOffsetMilliseconds: Int64 = 0
+    /// How far its wall clock is from those of the others.
+    private(set) var wallError: Int64 = 0
+    /// The feature levels that its program follows; a start takes them over.
+    var levels = FeatureLevel.supported
+    /// Those of the present process, or the last one.
+    private(set) var runningLevels = FeatureLevel.supported
+    /// When its process began to take requests.
+    private(set) var upSince: UInt64 = 0
     private var life = 0
     private var images = 0
     /// Dead processes that are not stopped yet.
@@ -57,6 +66,16 @@ final class SimulatedNode: @unchecked Sendable {
     var beforeDiskCall: ((_ isSync: Bool) -> Void)? {
         didSet { if process?.isDead == false { disk?.beforeCall = beforeDiskCall } }
     }
+    /// Sets its wall clock, in milliseconds.
+    /// - Parameters:
+    ///   - common: beyond true time, as all clocks.
+    ///   - error: beyond the others.
+    func setWall(common: Int64, error: Int64) {
+        wallError = error
+        wallOffsetMilliseconds = common + error
+        process?.clock.wallOffsetMilliseconds = wallOffsetMilliseconds
+    }
+
     /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
     func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
 
@@ -103,6 +122,7 @@ final class SimulatedNode: @unchecked Sendable {
         disk.faults = diskFaults
         disk.beforeCall = beforeDiskCall
         (self.process, self.platform, self.disk) = (process, platform, disk)
+        runningLevels = levels
         world.note("node \(number) starts")
         let (settings, folder) = (settings(disk), folder)
         platform.executor.start { [self] in
@@ -123,6 +143,7 @@ final class SimulatedNode: @unchecked Sendable {
             guard !process.isDead else { return await bury(service, folder: folder) }
             service.start()
             state = .up(service)
+            upSince = world.now
             world.note("node \(number) is up")
             let waiting = platform.executor.start { [self] in
                 do {

@@ -28,6 +28,14 @@ package final class Simulation: @unchecked Sendable {
     /// Whether nothing new goes wrong for a while.
     var isCalm = false
     var trap: Ambush?
+    /// Until when something went wrong by which nodes may not hear each other.
+    var calmSince: UInt64 = 0
+    /// When a clock was last set wrong, or right.
+    var wrongSince: UInt64 = 0
+    /// What all clocks show beyond true time, in milliseconds.
+    var commonOffset: Int64 = 0
+    /// The last entry of each group that any leader sent.
+    var lastSeen: [GroupID: LogIndex] = [:]
     /// Whether a disk altered a value, which must be found.
     var hasAlteredValue = false
 
@@ -86,6 +94,7 @@ package final class Simulation: @unchecked Sendable {
         network.observer = { [unowned self] message, sender in
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
+            judgeTimes(of: message)
             spring(at: message)
         }
         for node in nodes {
@@ -137,6 +146,7 @@ package final class Simulation: @unchecked Sendable {
         scheduleHashes()
         if options.membership { scheduleChange() }
         if let loss = options.loss { schedule(loss) }
+        if options.isUpgraded { scheduleUpgrade() }
     }
 
     /// Has every replica hash its state now and then.
@@ -161,6 +171,7 @@ package final class Simulation: @unchecked Sendable {
     }
 
     func restartLater(_ node: SimulatedNode) {
+        disturbed(for: 0)
         let delay = world.chance(60) ? world.milliseconds(100...3_000) : world.milliseconds(3_000...30_000)
         world.schedule(after: delay, .process, for: nil) { node.start() }
     }

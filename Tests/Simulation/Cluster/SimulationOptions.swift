@@ -20,6 +20,11 @@ package struct SimulationOptions: Sendable {
     /// Clocks run at most this much too fast or too slow, in millionths; within what leases rely on.
     var driftPartsPerMillionMax: Int64
 
+    /// How many of a hundred jumps of a wall clock are by days.
+    var wrongDaysPercent: Int
+    /// Whether nodes begin with a program of a lower feature level, and get the present one with a restart, each by itself.
+    var isUpgraded: Bool
+
     var clients: Int
     /// Between a client's requests, at most, in milliseconds.
     var thinkMillisecondsMax: UInt64
@@ -130,5 +135,7 @@ package struct SimulationOptions: Sendable {
         keepEntries = [0, 10, 100].randomElement(using: &generator) ?? 10
         checkpointMilliseconds = UInt64.random(in: 500...5_000, using: &generator)
         checkpointAgeMilliseconds = UInt64.random(in: 2_000...30_000, using: &generator)
+        wrongDaysPercent = chance(40) ? 50 : 0
+        isUpgraded = chance(30)
     }
 }

@@ -16,6 +16,7 @@ extension Simulation {
         let duration = world.milliseconds(world.chance(70) ? 200...6_000 : 6_000...25_000)
         world.note("FAULT \(fault.rawValue) at node \(node.number) for \(duration / World.millisecond) ms")
         report.faults[fault.rawValue, default: 0] += 1
+        if ![.jump, .drift].contains(fault) { disturbed(for: duration) }
         switch fault {
         case .halves, .alone, .bridge, .deaf, .mute, .holes: cut(fault, round: node.number, for: duration)
         case .slow: slowDown(round: node.number, for: duration)
@@ -27,7 +28,7 @@ extension Simulation {
         case .restart: node.stop { [self] in restartLater(node) }
         case .pause: pause(node, for: duration)
         case .drift: drift(node)
-        case .jump: jump(node)
+        case .jump: jump(node, for: duration)
         case .failingDisk: failDisk(of: node, for: duration)
         case .fullDisk: fillDisk(of: node, for: duration)
         case .slowDisk: node.slowDisk(byMicroseconds: UInt64(world.random(50_000...1_000_000)))
@@ -110,9 +111,15 @@ extension Simulation {
         node.process?.clock.setDrift(node.driftPartsPerMillion, at: world.now)
     }
 
-    private func jump(_ node: SimulatedNode) {
-        node.wallOffsetMilliseconds = Int64.random(in: -3_600_000...3_600_000, using: &world.generator)
-        node.process?.clock.wallOffsetMilliseconds = node.wallOffsetMilliseconds
+    /// Sets one wall clock wrong, by days where there are such clocks, and right again.
+    private func jump(_ node: SimulatedNode, for duration: UInt64) {
+        let most: Int64 = world.chance(options.wrongDaysPercent) ? 10 * 86_400_000 : 3_600_000
+        wrongSince = world.now
+        node.setWall(common: commonOffset, error: Int64.random(in: -most...most, using: &world.generator))
+        world.schedule(after: duration, .fault, for: nil) { [unowned self] in
+            wrongSince = world.now
+            node.setWall(common: commonOffset, error: 0)
+        }
     }
 
     // MARK: Disks
@@ -147,6 +154,7 @@ extension Simulation {
             node.diskFaults = SimulatedDisk.Faults()
             node.beforeDiskCall = nil
             node.driftPartsPerMillion = 0
+            node.setWall(common: commonOffset, error: 0)
             node.process?.clock.setDrift(0, at: world.now)
             node.process?.pausedUntil = 0
             if node.isEnlisted { node.start() }

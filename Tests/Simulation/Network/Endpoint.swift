@@ -8,7 +8,7 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
     let network: SimulatedNetwork
     let process: ProcessLife
     let loop: SimulatedLoop
-    let identity: PeerIdentity
+    private let configuration: PeerTransportConfiguration
     private weak var delegate: (any PeerTransportDelegate)?
     private var links: [Link] = []
     private var nextRequestID: UInt64 = 1
@@ -39,12 +39,20 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         self.process = process
         self.loop = loop
         self.delegate = delegate
-        identity = PeerIdentity(
-            node: configuration.nodeID, incarnation: configuration.incarnation, bootCounter: configuration.bootCounter)
+        self.configuration = configuration
         addLinks(to: configuration.peers.map(\.node))
     }
 
     private var world: World { network.world }
+
+    /// What a hello says.
+    private var identity: PeerIdentity {
+        PeerIdentity(
+            node: configuration.nodeID, incarnation: configuration.incarnation, bootCounter: configuration.bootCounter,
+            build: configuration.presence().build)
+    }
+
+    private var wallMilliseconds: Int64 { configuration.presence().wallMilliseconds }
 
     private func addLinks(to nodes: [NodeID]) {
         for node in nodes where node != identity.node {
@@ -188,6 +196,11 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
             acceptor.process.pausedUntil <= world.now,
             network.isOpenBothWays(process.node, acceptor.process.node)
         else { return false }
+        let builds = (identity.build, acceptor.identity.build)
+        if let refusal = builds.0.refusal(of: builds.1) ?? builds.1.refusal(of: builds.0) {
+            world.note("  node \(identity.node) and node \(link.peer) part: \(refusal)")
+            return false
+        }
         link.backoffMilliseconds = 50
         let connection = Connection(network: network, dialler: self, acceptor: acceptor, channel: link.channel)
         network.opened(connection)
@@ -195,7 +208,26 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
         connection.carry(.forth) { acceptor.delegate?.peerIntroduced(own, channel: channel) }
         link.connection = connection
         delegate?.peerConnected(acceptor.identity, channel: channel)
+        ask(over: connection, of: link)
         return true
+    }
+
+    /// Compares clocks, as pings do, now and again while the connection stands.
+    private func ask(over connection: Connection, of link: Link) {
+        guard link.channel == .raft, link.connection === connection, !isClosed, !process.isDead else { return }
+        let (acceptor, asked) = (connection.acceptor, wallMilliseconds)
+        connection.carry(.forth) {
+            guard !acceptor.isClosed, !acceptor.process.isDead else { return }
+            let peer = acceptor.wallMilliseconds
+            connection.carry(.back) { [self] in
+                guard !isClosed, !process.isDead else { return }
+                let ahead = PeerClockComparison.ahead(peer: peer, asked: asked, heard: wallMilliseconds)
+                delegate?.peerClock(of: link.peer, ahead: ahead)
+            }
+        }
+        world.schedule(after: 2 * World.second, .dial, for: process, on: loop) { [self] in
+            ask(over: connection, of: link)
+        }
     }
 
     /// The connection has ended, and this side knows it now.

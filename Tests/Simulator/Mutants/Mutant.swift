@@ -25,7 +25,7 @@ struct Mutant: Sendable {
     }
 
     /// All of them; the number of one is its place here, from 1.
-    static let all = inConsensus + inLog + inCluster + inStore
+    static let all = inConsensus + inLog + inCluster + inStore + inBuilds
 }
 
 extension Mutant.Edit {

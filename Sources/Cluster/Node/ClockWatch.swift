@@ -1,0 +1,75 @@
+import Logging
+import PeerTransport
+import RaftCore
+import Synchronization
+
+/// Whether this node's clock may be trusted, for all who make commands. Any thread.
+package final class ClockWatch: Sendable {
+    private struct State {
+        var clocks = PeerClocks()
+        /// What was last logged.
+        var said = PeerClocks.Verdict.agrees
+    }
+
+    private let node: NodeID
+    private let clock: any NodeClock
+    private let state = Mutex(State())
+
+    init(node: NodeID, clock: any NodeClock) {
+        self.node = node
+        self.clock = clock
+    }
+
+    /// What this node's clock shows when the monotonic one is zero.
+    private var base: Int64 {
+        clock.wallMilliseconds &- Int64(clamping: clock.now.nanoseconds / 1_000_000)
+    }
+
+    func heard(_ node: NodeID, ahead: Int64) {
+        let base = base
+        state.withLock { $0.clocks.heard(node, ahead: ahead, base: base) }
+    }
+
+    func keep(only nodes: [NodeID]) { state.withLock { $0.clocks.keep(only: nodes) } }
+
+    var verdict: PeerClocks.Verdict {
+        let base = base
+        return state.withLock { $0.clocks.verdict(base: base) }
+    }
+
+    /// How far this node's clock is ahead of its peers', in milliseconds, where it is wrong; nil where it is right. While it is wrong the
+    /// node makes no commands.
+    package var errorMilliseconds: Int64? {
+        if case .wrong(let ahead) = verdict { ahead } else { nil }
+    }
+
+    /// Why this node makes no commands, in words for clients and operators; nil while its clock is right.
+    package var problem: String? {
+        errorMilliseconds.map {
+            "the clock of node \(node) is \(Self.text($0)) those of most nodes, so it takes no writes: set its clock"
+        }
+    }
+
+    /// Logs what has changed since it was last asked.
+    func say(_ logger: Logger) {
+        let verdict = verdict
+        let last = state.withLock { state in
+            defer { state.said = verdict }
+            return state.said
+        }
+        switch (verdict, last) {
+        case (.wrong, .wrong), (.undecided, .undecided), (.agrees, .agrees): break
+        case (.wrong(let ahead), _):
+            logger.warning(
+                "this node's clock is \(Self.text(ahead)) those of most nodes: it makes no commands and leads no group until its clock is right"
+            )
+        case (.undecided(let ahead), _):
+            logger.warning("this node's clock is \(Self.text(ahead)) another's, and there is no telling which is right")
+        case (.agrees, _): logger.notice("this node's clock agrees with those of its peers again")
+        }
+    }
+
+    private static func text(_ ahead: Int64) -> String {
+        "\(ahead.magnitude / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
+    }
+}

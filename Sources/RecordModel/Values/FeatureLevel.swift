@@ -1,0 +1,27 @@
+/// What apply does, as a number: builds that apply at the same level come to the same result.
+///
+/// The level in force is replicated state of each group, raised by a command in its own log once every node can follow.
+/// So an entry is applied at the same level by all replicas, whichever build they run.
+///
+/// | level | since | what it brought |
+/// | --- | --- | --- |
+/// | 1 | 0.1.0 | levels themselves; apply is what it was when they came |
+/// | 2 | 0.1.0 | no command moves a shard's time by more than a minute; maintenance moved it by an hour |
+///
+/// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a field
+/// of one, that a level brought is not proposed before the level is in force.
+package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+    package var rawValue: UInt64
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+    package init(_ value: UInt64) { rawValue = value }
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    package var description: String { String(rawValue) }
+
+    /// What every group begins with.
+    package static let first = FeatureLevel(1)
+    /// No command moves a shard's time by more than `ShardClock.stepMax`.
+    package static let evenSteps = FeatureLevel(2)
+
+    /// The levels that this build can follow.
+    package static let supported = first...evenSteps
+}

@@ -1,0 +1,123 @@
+import Foundation
+import RecordModel
+import TestSupport
+import Testing
+
+extension ClusterSuites {
+    /// With `ZONEKEEPER_OLDER_BUILD`, the path of an older build's program, that one is upgraded from, where it knows feature
+    /// levels; else this build, held back at the level before its own.
+    @Suite("A cluster is upgraded node by node, and not downgraded")
+    struct RollingUpgradeTests {
+        private let cluster: GrowingCluster
+        private var base: ProcessCluster { cluster.base }
+        /// What this build follows at most, and what the cluster begins with.
+        private let top = 2
+        private let bottom = 1
+
+        init() throws { cluster = try GrowingCluster() }
+
+        private func startOld(_ id: Int) throws {
+            if let path = ProcessInfo.processInfo.environment["ZONEKEEPER_OLDER_BUILD"] {
+                try base.start(id, program: path)
+            } else {
+                try base.start(id, more: ["--feature-level-max", "\(bottom)"])
+            }
+        }
+
+        private func stop(_ id: Int) { _ = base.processes.removeValue(forKey: id)?.stop() }
+
+        /// The levels at which a node's replicas are applied.
+        private func levels(on id: Int) async throws -> Set<Int> {
+            let status = try await base.client.admin("GET", "status", node: id - 1)
+            return Set(
+                (status["replicas"]?.array ?? []).compactMap {
+                    if case .integer(let level)? = $0["featureLevel"] { Int(level) } else { nil }
+                })
+        }
+
+        private func save(_ name: String, on id: Int) async throws {
+            let body =
+                #"{"operations": [{"operationType": "create", "record": {"recordName": "\#(name)", "recordType": "Note", "#
+                + #""fields": {"number": {"value": 1}}}}]}"#
+            try await cluster.await("\(name) is saved") {
+                let answer = try await base.client.post(base.path("records/modify"), body, node: id - 1)
+                return answer.status == 200
+            }
+        }
+
+        private func isThere(_ name: String, on id: Int) async throws -> Bool {
+            let body = #"{"records": [{"recordName": "\#(name)"}]}"#
+            let answer = try await base.client.post(base.path("records/lookup"), body, node: id - 1)
+            return answer.status == 200 && answer.json["records"]?.array?.first?["recordChangeTag"] != nil
+        }
+
+        private func contents(of folder: String) throws -> [String: Data] {
+            var contents: [String: Data] = [:]
+            for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+                contents[name] = FileManager.default.contents(atPath: "\(folder)/\(name)")
+            }
+            return contents
+        }
+
+        @Test(
+            "its level rises by itself once all nodes can follow, and then no node goes back", .timeLimit(.minutes(4)))
+        func roll() async throws {
+            for id in base.ids { try startOld(id) }
+            for id in base.ids { try await base.awaitReady(id) }
+            _ = try await base.client.admin("PATCH", "limits", base.limits)
+            try await base.prepare()
+            for id in base.ids {
+                try await save("before-\(id)", on: id)
+                // Until the last node has the new build nothing rises.
+                for other in base.ids { #expect(try await levels(on: other) == [bottom]) }
+                stop(id)
+                try base.start(id)
+                try await base.awaitReady(id)
+                try await save("after-\(id)", on: id)
+            }
+            for id in base.ids {
+                try await cluster.await("node \(id) comes to level \(top)") { try await levels(on: id) == [top] }
+            }
+            for id in base.ids {
+                for other in base.ids {
+                    #expect(try await isThere("before-\(other)", on: id))
+                    #expect(try await isThere("after-\(other)", on: id))
+                }
+            }
+            try await refuseDowngrade()
+            try await refuseOldNewcomer()
+        }
+
+        /// A node whose data are at the level is not started by a build that cannot follow, and nothing is touched.
+        private func refuseDowngrade() async throws {
+            stop(1)
+            let folder = cluster.folder(of: 1)
+            let before = try contents(of: folder)
+            let ended = try await cluster.command([
+                "serve", "--config", base.configPath, "--node", "1", "--admin-token-file", base.folder + "/admin.token",
+                "--feature-level-max", "\(bottom)",
+            ])
+            #expect(ended.status == 1)
+            #expect(
+                ended.errors.contains("is at feature level \(top), and this build follows levels up to \(bottom)")
+                    && ended.errors.contains("start the build that was used before"), "\(ended.errors)")
+            #expect(try contents(of: folder) == before)
+            try base.start(1)
+            try await base.awaitReady(1)
+            #expect(try await isThere("before-1", on: 1))
+        }
+
+        /// One that comes with an empty folder is refused at the hello, and both sides say why.
+        private func refuseOldNewcomer() async throws {
+            stop(3)
+            try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
+            try base.start(3, more: ["--feature-level-max", "\(bottom)"])
+            try await base.awaitLog(of: 3, "it is too old for this cluster", "Start a later build there")
+            try await base.awaitLog(of: 1, "it is too old for this cluster", "follows feature levels \(bottom)")
+            stop(3)
+            try base.start(3)
+            try await base.awaitReady(3)
+            #expect(try await isThere("after-3", on: 3))
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import GRDB
+import Logging
+import RaftCore
+import RecordModel
+import RecordStore
+import Storage
+import Synchronization
+import Testing
+import Wire
+
+@testable import Cluster
+@testable import Directory
+
+@Suite("Apply stops before what only a newer build knows")
+struct TooOldApplierTests {
+    /// The levels that a folder was told.
+    private final class Record: Sendable {
+        let levels = Mutex<[FeatureLevel]>([])
+    }
+
+    /// An applier over a database in a folder of its own.
+    private final class Bench {
+        let folder = NSTemporaryDirectory() + "too-old-\(UUID().uuidString)"
+        let database: ShardDatabase
+        let log: RaftLog
+        let record = Record()
+        let group: GroupID
+
+        init(_ group: GroupID = .shard(0)) throws {
+            self.group = group
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            (log, _) = try RaftLog.open(directory: folder + "/log", options: RaftLogOptions())
+            let machine = Self.machine(of: group)
+            database = try ShardDatabase.open(path: folder + "/group.sqlite") { db in
+                try AppliedState.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
+                try machine.createTables(in: db)
+            }
+        }
+
+        private static func machine(of group: GroupID) -> any StateMachine {
+            let vault = FieldVault(clusterKey: nil)
+            return group == .directory ? DirectoryMachine(vault: vault) : ShardMachine(vault: vault)
+        }
+
+        /// As a build of such levels opens it.
+        func applier(_ levels: ClosedRange<UInt64> = 1...2) throws -> Applier {
+            let machine = Self.machine(of: group)
+            try database.read { try machine.didReplace($0) }
+            return try Applier(
+                group: group, machine: machine, database: database, path: folder + "/group.sqlite",
+                options: ShardDatabaseOptions(), log: log, settings: ApplySettings(),
+                levels: FeatureLevels(
+                    supported: FeatureLevel(levels.lowerBound)...FeatureLevel(levels.upperBound)
+                ) { [record] level in record.levels.withLock { $0.append(level) } },
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+
+        /// Applies commands as entries from an index on.
+        /// - Returns: the error that apply stopped with, and what the callers were told, by the offsets of their commands.
+        func apply(
+            _ commands: [[UInt8]], from first: UInt64, by applier: Applier
+        ) -> (error: BuildTooOld?, answers: [Int: Result<[UInt8], ReplicaError>]) {
+            let answers = Mutex<[Int: Result<[UInt8], ReplicaError>]>([:])
+            var completions: [Int: Completion] = [:]
+            for offset in commands.indices {
+                completions[offset] = { result in
+                    answers.withLock { answers in
+                        #expect(answers[offset] == nil, "answered twice")
+                        answers[offset] = result
+                    }
+                }
+            }
+            let entries = commands.enumerated().map { offset, command in
+                Entry(index: LogIndex(first + UInt64(offset)), term: Term(1), payload: .command(command))
+            }
+            _ = applier.enqueue(.entries(entries, completions: completions))
+            var error: BuildTooOld?
+            applier.drain { progress in
+                if case .failed(let failure) = progress { error = failure as? BuildTooOld }
+            }
+            return (error, answers.withLock(\.self))
+        }
+
+        var applied: LogIndex {
+            get throws { try database.read { try AppliedState.position(of: $0).index } }
+        }
+
+        deinit {
+            try? database.close()
+            log.close()
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+    }
+
+    private static func bytes(_ write: (inout WireWriter) -> Void) -> [UInt8] {
+        var writer = WireWriter()
+        write(&writer)
+        return writer.bytes
+    }
+
+    private static let save = GroupCommand(Commands.save("a", number: 1)).encoded()
+
+    /// Entries that are well formed, and of which this build knows too little.
+    static let unknown: [(name: String, command: [UInt8])] = [
+        ("a group's command", bytes { $0.field(99, 7) }),
+        ("a shard's command", GroupCommand.machine(bytes { $0.field(99, 7) }).encoded()),
+        ("a record command", GroupCommand.machine(bytes { $0.field(1) { $0.field(99, 7) } }).encoded()),
+        (
+            "a field of a command",
+            GroupCommand.machine(
+                bytes { writer in
+                    writer.field(1) { record in
+                        record.field(4) { maintain in
+                            Maintain(time: 5).encode(to: &maintain)
+                            maintain.field(77, 1)
+                        }
+                    }
+                }
+            ).encoded()
+        ),
+        (
+            "a value of an enumeration",
+            GroupCommand.machine(
+                bytes { writer in
+                    writer.field(1) { record in
+                        record.field(2) { zone in
+                            zone.field(1) { Commands.zone.encode(to: &$0) }
+                            zone.field(3, 77)
+                        }
+                    }
+                }
+            ).encoded()
+        ),
+    ]
+
+    @Test(
+        "what is before it is applied and answered, it and what follows wait for a build that knows it",
+        arguments: 0..<5)
+    func stops(_ number: Int) throws {
+        let (name, command) = Self.unknown[number]
+        let bench = try Bench()
+        let applier = try bench.applier()
+        let (error, answers) = bench.apply([Self.save, command, Self.save], from: 1, by: applier)
+        #expect(error?.index == LogIndex(2) && error?.needs == nil, "\(name)")
+        #expect("\(try #require(error))".contains("too old"))
+        #expect(try bench.applied == LogIndex(1))
+        guard case .success? = answers[0], case .failure(.outcomeUnknown)? = answers[1],
+            case .failure(.outcomeUnknown)? = answers[2]
+        else {
+            Issue.record("\(name): \(answers)")
+            return
+        }
+    }
+
+    @Test(
+        "so does the directory's", arguments: [bytes { $0.field(1) { $0.field(99, 7) } }, bytes { $0.field(9, "x") }])
+    func directory(_ command: [UInt8]) throws {
+        let bench = try Bench(.directory)
+        let open = GroupCommand.machine(DirectoryEntry(.setSignUp(isOpen: true)).encoded()).encoded()
+        let applier = try bench.applier()
+        let (error, _) = bench.apply([open, GroupCommand.machine(command).encoded()], from: 1, by: applier)
+        #expect(error?.index == LogIndex(2))
+        #expect(try bench.applied == LogIndex(1))
+    }
+
+    @Test("a level above what the build follows stops apply, and says which; a build that has it goes on from there")
+    func level() throws {
+        let bench = try Bench()
+        let commands = [Self.save, GroupCommand.raise(FeatureLevel(3)).encoded(), Self.save]
+        let old = try bench.applier(1...2)
+        let error = try #require(bench.apply(commands, from: 1, by: old).error)
+        #expect(
+            error.description
+                == "this build is too old for what the log holds: entry 2 of group 1 needs feature level 3, and this build follows "
+                + "levels up to 2; start a build that has it")
+        #expect(old.level == .first)
+        #expect(bench.record.levels.withLock(\.self) == [])
+
+        let able = try bench.applier(1...3)
+        let (stop, answers) = bench.apply(Array(commands[1...]), from: 2, by: able)
+        #expect(stop == nil)
+        #expect(answers.count == 2)
+        #expect(able.level == FeatureLevel(3))
+        // The folder says so, too, and did before the database.
+        #expect(bench.record.levels.withLock(\.self) == [FeatureLevel(3)])
+        #expect(try bench.applied == LogIndex(3))
+        // It is in the database, and a lower one changes nothing.
+        let next = try bench.applier(1...3)
+        #expect(next.level == FeatureLevel(3))
+        #expect(bench.apply([GroupCommand.raise(FeatureLevel(2)).encoded()], from: 4, by: next).error == nil)
+        #expect(next.level == FeatureLevel(3))
+    }
+
+    @Test("a command that is damaged is refused, by every build alike, and apply goes on")
+    func damaged() throws {
+        let cut = Array(Commands.save("a", number: 1).encoded().dropLast(3))
+        let damaged = [
+            GroupCommand.machine(cut).encoded(), GroupCommand.machine([]).encoded(), Array(Self.save.dropLast()), [],
+            GroupCommand.machine(Self.bytes { $0.field(1) { $0.field(2) { $0.field(3, 1) } } }).encoded(),
+        ]
+        let bench = try Bench()
+        let (error, answers) = bench.apply(damaged + [Self.save], from: 1, by: try bench.applier())
+        #expect(error == nil)
+        #expect(try bench.applied == LogIndex(6))
+        for offset in [0, 1, 4] {
+            guard case .success(let bytes)? = answers[offset], case .refused? = try? RecordOutcome(decoding: bytes)
+            else {
+                Issue.record("\(offset): \(String(describing: answers[offset]))")
+                continue
+            }
+        }
+    }
+
+    @Test("a command is applied at the level in force where it stands in the log, however entries come together")
+    func placed() throws {
+        let hour: Int64 = 3_600_000
+        func maintain(_ time: Int64) -> [UInt8] {
+            GroupCommand(ShardCommand.record(.maintain(Maintain(time: time)))).encoded()
+        }
+        let commands = [
+            maintain(hour), maintain(3 * hour), GroupCommand.raise(.evenSteps).encoded(), maintain(3 * hour),
+        ]
+        for pieces in [[0..<4], [0..<1, 1..<3, 3..<4], [0..<2, 2..<4]] {
+            let bench = try Bench()
+            let applier = try bench.applier()
+            for piece in pieces {
+                let (error, _) = bench.apply(Array(commands[piece]), from: UInt64(piece.lowerBound + 1), by: applier)
+                #expect(error == nil)
+            }
+            let time = try bench.database.read { try Int64.fetchOne($0, sql: "SELECT time FROM record_state") }
+            #expect(time == 2 * hour + 60_000)
+        }
+    }
+}

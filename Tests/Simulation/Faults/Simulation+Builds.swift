@@ -1,0 +1,54 @@
+import RaftCore
+import RecordModel
+
+// Nodes of several builds, and clocks that all jump at once.
+extension Simulation {
+    /// Has the first nodes run a build of the first feature level, and the present one after a while, each by itself.
+    func scheduleUpgrade() {
+        for node in nodes.prefix(options.nodes) {
+            node.levels = FeatureLevel.first...FeatureLevel.first
+            let share = UInt64(world.random(20...80))
+            world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
+                upgrade(node)
+            }
+        }
+        // Shards whose time lags behind are where the levels differ.
+        for _ in 0..<4 {
+            let share = UInt64(world.random(10...95))
+            world.schedule(after: options.seconds * World.second / 100 * share, .fault, for: nil) { [unowned self] in
+                setAllClocks(ahead: 2 * 3_600_000)
+            }
+        }
+    }
+
+    private func upgrade(_ node: SimulatedNode) {
+        node.levels = FeatureLevel.supported
+        world.note("UPGRADE of node \(node.number)")
+        count("upgrade")
+        disturbed(for: 40 * World.second)
+        restart(node)
+    }
+
+    /// Has a node that is at work take over what it is told at a start.
+    private func restart(_ node: SimulatedNode) {
+        guard !node.isRetired, node.runningLevels != node.levels else { return }
+        if node.running != nil {
+            node.stop { [self] in restartLater(node) }
+        } else {
+            world.schedule(after: 3 * World.second, .process, for: nil) { [unowned self] in restart(node) }
+        }
+    }
+
+    /// Whether every node runs the build that it shall.
+    var isUpgraded: Bool {
+        nodes.allSatisfy { !$0.isEnlisted || $0.isRetired || ($0.running != nil && $0.runningLevels == $0.levels) }
+    }
+
+    private func setAllClocks(ahead milliseconds: Int64) {
+        guard !isHealed else { return }
+        world.note("all clocks go ahead by \(milliseconds) ms")
+        commonOffset += milliseconds
+        disturbed(for: 0)
+        for node in nodes { node.setWall(common: commonOffset, error: node.wallError) }
+    }
+}
