@@ -25,7 +25,14 @@ struct Mutant: Sendable {
     }
 
     /// All of them; the number of one is its place here, from 1.
-    static let all = inConsensus + inLog + inCluster + inStore + inBuilds
+    static let all = inConsensus + inLog + inCluster + inStore + inBuilds + planted
+
+    /// Those made by who knew the sources alone, and nothing of what looks for them: they measure it.
+    private static let planted = [
+        plantedInConsensus, plantedInLog, plantedInSnapshots, plantedInApply, plantedInMembership, plantedInDirectory,
+        plantedInRecords, plantedInKeyValues, plantedInQuotas, plantedInRates, plantedInSessions, plantedInSchemas,
+        plantedInAudit,
+    ].flatMap(\.self)
 }
 
 extension Mutant.Edit {
