@@ -78,7 +78,7 @@ extension KeyValueCommand.Write: WireCodable {
     package func encode(to writer: inout WireWriter) {
         writer.field(1, key)
         if let value { writer.field(2) { value.encode(to: &$0) } }
-        if let expectedVersion { writer.field(3) { expectedVersion.encodeFields(to: &$0) } }
+        if let expectedVersion { writer.field(3) { expectedVersion.encode(to: &$0) } }
     }
 
     /// Reads the fields. Unknown ones are skipped.
@@ -88,35 +88,14 @@ extension KeyValueCommand.Write: WireCodable {
             switch field {
             case 1: key = try reader.string()
             case 2: value = try reader.message()
-            case 3:
-                var nested = try reader.nested()
-                expectedVersion = try ChangeTag(fieldsFrom: &nested)
+            case 3: expectedVersion = try reader.message()
             default: try reader.skip()
             }
         }
     }
 }
 
-// Not a conformance: whether `ChangeTag` has a binary form for everyone is for RecordModel to say.
-extension ChangeTag {
-    func encodeFields(to writer: inout WireWriter) {
-        writer.field(1, incarnation)
-        writer.field(2, sequence)
-    }
-
-    init(fieldsFrom reader: inout WireReader) throws(WireError) {
-        self.init(incarnation: 0, sequence: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: incarnation = try reader.unsigned()
-            case 2: sequence = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
-    }
-}
-
-/// What one store is held to.
+/// The limits of one store.
 package struct KeyValueLimits: Hashable, Sendable {
     /// Keys that have a value.
     package var keysMax = Limits.keysMax

@@ -135,7 +135,7 @@ extension KeyValueOutcome: WireCodable {
                 nested.field(2, signed: Int64(usage.bytes))
                 for version in versions {
                     // An empty message stands for a write that changed nothing.
-                    nested.field(3) { version?.encodeFields(to: &$0) }
+                    nested.field(3) { version?.encode(to: &$0) }
                 }
             }
         case .refused(let refusal):
@@ -179,7 +179,7 @@ extension KeyValueOutcome: WireCodable {
             case 2: usage.bytes = Int(try reader.signed())
             case 3:
                 var nested = try reader.nested()
-                versions.append(nested.isAtEnd ? nil : try ChangeTag(fieldsFrom: &nested))
+                versions.append(nested.isAtEnd ? nil : try ChangeTag(from: &nested))
             default: try reader.skip()
             }
         }
@@ -192,7 +192,7 @@ extension KeyValueConflict: WireCodable {
     package func encode(to writer: inout WireWriter) {
         writer.field(1, key)
         if let value { writer.field(2) { value.encode(to: &$0) } }
-        if let version { writer.field(3) { version.encodeFields(to: &$0) } }
+        if let version { writer.field(3) { version.encode(to: &$0) } }
     }
 
     /// Reads the fields. Unknown ones are skipped.
@@ -202,9 +202,7 @@ extension KeyValueConflict: WireCodable {
             switch field {
             case 1: key = try reader.string()
             case 2: value = try reader.message()
-            case 3:
-                var nested = try reader.nested()
-                version = try ChangeTag(fieldsFrom: &nested)
+            case 3: version = try reader.message()
             default: try reader.skip()
             }
         }
