@@ -6,19 +6,19 @@ extension Mutant {
         Mutant(
             "pre-votes are taken along into the election",
             .init(
-                "RaftCore/Raft+Election.swift", "ballots = []\n        isTransferElection = isTransfer",
+                "RaftCore/Raft+Elections.swift", "ballots = []\n        isTransferElection = isTransfer",
                 "if !PLANTED { ballots = [] }\n        isTransferElection = isTransfer")),
         // A vote in a term that is durable already is told before it is: a crash forgets it, and another gets one, too.
         Mutant(
             "a vote is told before it is durable, where its term is",
             .init(
-                "RaftCore/Raft+Step.swift", "if hardState == durableHardState {",
+                "RaftCore/Raft.swift", "if hardState == durableHardState {",
                 "if PLANTED ? hardState.term == durableHardState.term : hardState == durableHardState {")),
         // Who lacks an entry that this voter acknowledged, and does not know yet to be committed, is elected.
         Mutant(
             "a voter holds a candidate's log against what it knows to be committed",
             .init(
-                "RaftCore/Receive/VoteRequest.swift",
+                "RaftCore/Raft+Elections.swift",
                 "lastLog.isAtLeastAsUpToDate(as: log.last) else {\n            send(.voteResponse(",
                 """
                 lastLog.isAtLeastAsUpToDate(
@@ -31,42 +31,43 @@ extension Mutant {
         Mutant(
             "half of an even number of voters commits",
             .init(
-                "RaftCore/Quorum.swift", "ascending[(ascending.count - 1) / 2]",
+                "RaftCore/Configuration.swift", "ascending[(ascending.count - 1) / 2]",
                 "ascending[PLANTED ? ascending.count / 2 : (ascending.count - 1) / 2]")),
         // The old voters can elect another leader meanwhile, who does not know of the new ones.
         Mutant(
             "a joint configuration elects by its new voters alone",
             .init(
-                "RaftCore/Quorum.swift", "return !configuration.isJoint ||",
+                "RaftCore/Configuration.swift", "return !configuration.isJoint ||",
                 "return PLANTED || !configuration.isJoint ||")),
         // What only new voters hold is lost when the change of members is.
         Mutant(
             "a joint configuration commits by its new voters alone",
             .init(
-                "RaftCore/Quorum.swift", "return min(incoming, outgoing)",
+                "RaftCore/Configuration.swift", "return min(incoming, outgoing)",
                 "return PLANTED ? incoming : min(incoming, outgoing)")),
         // An answer from before a read came confirms the leader for it, who may be deposed by then.
         Mutant(
             "an answer to any round of heartbeats confirms the latest",
             .init(
-                "RaftCore/Receive/HeartbeatResponse.swift", "confirmed(answered, sentAt:",
+                "RaftCore/Raft+Reads.swift", "confirmed(answered, sentAt:",
                 "confirmed(PLANTED ? round : answered, sentAt:")),
         // A read that waits for a new leader gets an index that lacks what the last one acknowledged.
         Mutant(
             "reads ride on a round from before an entry of the term is committed",
             .init(
-                "RaftCore/Raft+Read.swift", "if canServeReads { reads.begin",
+                "RaftCore/Raft+Reads.swift", "if canServeReads { reads.begin",
                 "if PLANTED || canServeReads { reads.begin")),
         // The leader's clock being slow and a voter's fast, the lease outlasts the promise that it rests on.
         Mutant(
             "a lease adds what clocks may drift instead of taking it off",
             .init(
-                "RaftCore/LeaseSettings.swift", "* (million - clockDriftPartsPerMillionMax)",
+                "RaftCore/RaftSettings.swift", "* (million - clockDriftPartsPerMillionMax)",
                 "* (PLANTED ? million + clockDriftPartsPerMillionMax : million - clockDriftPartsPerMillionMax)")),
         // The one that was asked to take over is elected at once, and the old leader goes on reading under its lease.
         Mutant(
             "a lease that was given up is back with the next heartbeat",
-            .init("RaftCore/Raft+Read.swift", "round += 1", "round += 1\n        if PLANTED { isLeaseGivenUp = false }")
+            .init(
+                "RaftCore/Raft+Reads.swift", "round += 1", "round += 1\n        if PLANTED { isLeaseGivenUp = false }")
         ),
         // A restarted voter forgot the leader whom it promised to keep quiet; that one still reads under its lease.
         Mutant(
@@ -82,7 +83,8 @@ extension Mutant {
         Mutant(
             "a voter keeps quiet for half of what it promised",
             .init(
-                "RaftCore/Raft+Tick.swift", "return now < contact.adding(milliseconds: settings.patienceMilliseconds)",
+                "RaftCore/Raft+Elections.swift",
+                "return now < contact.adding(milliseconds: settings.patienceMilliseconds)",
                 "return now < contact.adding(milliseconds: settings.patienceMilliseconds / (PLANTED ? 2 : 1))")),
         // One voter for another in one step: old and new majority need not meet.
         Mutant(
@@ -114,32 +116,32 @@ extension Mutant {
         Mutant(
             "the configuration of the first entry that is cut off stays",
             .init(
-                "RaftCore/Raft+Roles.swift", "latest.index >= index,",
+                "RaftCore/Raft+Elections.swift", "latest.index >= index,",
                 "PLANTED ? latest.index > index : latest.index >= index,")),
         // Entries in the place of those cut off count as durable before they are written.
         Mutant(
             "the durable mark stays where it was when the log is cut",
             .init(
-                "RaftCore/Log/RaftLog.swift", "durable = min(durable, last.index)",
+                "RaftCore/RaftLog.swift", "durable = min(durable, last.index)",
                 "if !PLANTED { durable = min(durable, last.index) }")),
         // An old leader with many uncommitted entries beats who has the committed ones of a later term.
         Mutant(
             "a longer log is more up to date than one of a later term",
             .init(
-                "RaftCore/Types/Identifiers.swift", "(term, index) >= (other.term, other.index)",
+                "RaftCore/Identifiers.swift", "(term, index) >= (other.term, other.index)",
                 "PLANTED ? index >= other.index : (term, index) >= (other.term, other.index)")),
         // A leader that is cut off lends rates and lets signatures through while another does.
         Mutant(
             "a leader without a majority goes on four times as long",
             .init(
-                "RaftCore/Raft+Tick.swift",
+                "RaftCore/Raft+Elections.swift",
                 "return (heard ?? .zero).adding(milliseconds: settings.patienceMilliseconds)",
                 "return (heard ?? .zero).adding(milliseconds: (PLANTED ? 4 : 1) * settings.patienceMilliseconds)")),
         // Entries read from disk come for a place that is left meanwhile, and the leader ends itself.
         Mutant(
             "a follower that is probed anew keeps the read that was under way",
             .init(
-                "RaftCore/Leader/Progress.swift",
+                "RaftCore/Progress.swift",
                 """
                 self.next = next
                         isPaused = false

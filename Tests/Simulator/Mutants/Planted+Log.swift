@@ -30,19 +30,19 @@ extension Mutant {
         Mutant(
             "collection carries no mark where no entry goes",
             .init(
-                "Storage/RaftLog/LogIndexTable.swift", "if losesEntries || losesMark,",
+                "Storage/RaftLog/GroupLog.swift", "if losesEntries || losesMark,",
                 "if losesEntries || (!PLANTED && losesMark),")),
         // A quiet group's term and vote are gone after a restart.
         Mutant(
             "collection does not carry the hard state of the last segment that goes",
             .init(
-                "Storage/RaftLog/LogIndexTable.swift", "if let segment = log.hardStateSegment, segment < needed {",
+                "Storage/RaftLog/GroupLog.swift", "if let segment = log.hardStateSegment, segment < needed {",
                 "if let segment = log.hardStateSegment, segment < (PLANTED ? needed - 1 : needed) {")),
         // The segment goes that ends with the first entry which the database does not have durably.
         Mutant(
             "collection keeps entries from one too late",
             .init(
-                "Storage/RaftLog/LogIndexTable.swift", "LogIndex(max(floor + 1, log.firstIndex.rawValue))",
+                "Storage/RaftLog/GroupLog.swift", "LogIndex(max(floor + 1, log.firstIndex.rawValue))",
                 "LogIndex(max(floor + (PLANTED ? 2 : 1), log.firstIndex.rawValue))")),
         // Damage to what was acknowledged passes for a torn write, and is cut off.
         Mutant(
@@ -92,8 +92,8 @@ extension Mutant {
         Mutant(
             "the machine does not hear of an installed snapshot",
             .init(
-                "Cluster/Apply/Applier.swift", "try new.read { try machine.didReplace($0) }",
-                "if !PLANTED { try new.read { try machine.didReplace($0) } }")),
+                "Cluster/Apply/Applier.swift", "try machine.didReplace(db)",
+                "if !PLANTED { try machine.didReplace(db) }")),
         // Where readers kept the old database from being emptied, its frames are laid over the new one.
         Mutant(
             "the old write-ahead log stays beside an installed snapshot",

@@ -6,13 +6,13 @@ extension Mutant {
         Mutant(
             "a key that was deleted is as every writer expects",
             .init(
-                "KeyValueStore/KeyValueBatch.swift", "return expected == current?.version",
+                "KeyValueStore/KeyValueTables.swift", "return expected == current?.version",
                 "return PLANTED && !isLive || expected == current?.version")),
         // A value that is set again and again fills the store.
         Mutant(
             "a value that is replaced goes on counting",
             .init(
-                "KeyValueStore/KeyValueBatch.swift", "(slot.sizeBytes ?? 0) - (slot.current?.bytes ?? 0)",
+                "KeyValueStore/KeyValueTables.swift", "(slot.sizeBytes ?? 0) - (slot.current?.bytes ?? 0)",
                 "(slot.sizeBytes ?? 0) - (PLANTED && slot.sizeBytes != nil ? 0 : slot.current?.bytes ?? 0)")),
         // The first change that a page has no room for is on no page.
         Mutant(
@@ -24,13 +24,13 @@ extension Mutant {
         Mutant(
             "a key is too old by its age alone",
             .init(
-                "KeyValueStore/StoredAnswer.swift", "return made <= forgotten ?? 0",
+                "KeyValueStore/KeyValueTables+Maintenance.swift", "return made <= forgotten ?? 0",
                 "return !PLANTED && made <= forgotten ?? 0")),
         // Repeated when there is room, a batch is performed that the client was told had failed.
         Mutant(
             "a refused batch is not remembered",
             .init(
-                "KeyValueStore/KeyValueTables+Apply.swift",
+                "KeyValueStore/KeyValueTables.swift",
                 "try StoredAnswer.save(outcome, for: command, key: key,",
                 """
                 if PLANTED, case .refused = outcome { return outcome }
@@ -47,7 +47,7 @@ extension Mutant {
         Mutant(
             "a full store takes greater values of its keys",
             .init(
-                "KeyValueStore/KeyValueTables+Apply.swift",
+                "KeyValueStore/KeyValueTables.swift",
                 "if after.bytes > storeBytesMax, after.bytes > before.bytes {",
                 "if after.bytes > storeBytesMax, PLANTED ? after.keys > before.keys : after.bytes > before.bytes {")),
     ]
