@@ -10,7 +10,7 @@ struct ShardAnswers {
     let vault: FieldVault
     let db: Database
 
-    /// An answer has to fit a frame between nodes.
+    /// An answer has to fit a frame between nodes. A page ends before the record that would make it larger.
     private static let answerBytesMax = 6 << 20
     private static let tooMuch = ServiceError(
         .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
@@ -87,72 +87,63 @@ struct ShardAnswers {
         }
     }
 
-    /// Asks for fewer and fewer until the answer fits: pages are bounded by what is stored, and JSON may be several times that.
-    private func fitting(_ limit: Int, _ page: (Int) throws -> ReadAnswer) throws -> ReadAnswer {
-        var limit = limit
-        while true {
-            let answer = try page(limit)
-            guard case .found(let found) = answer, found.bytes.count > Self.answerBytesMax, limit > 1 else {
-                return answer
-            }
-            limit = max(1, min(limit, Limits.recordsPerPageMax) / 4)
-        }
-    }
-
     private func query(_ query: RecordQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(query.limit) { limit in
-            var query = query
-            query.limit = limit
-            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
-                var writer = JSONWriter(capacity: 512 * page.records.count)
-                writer.beginArray()
-                for record in page.records { try write(record, in: query.zone, rendering, to: &writer) }
-                writer.endArray()
-                var answer = ShardAnswer(writer.bytes, cursor: page.next)
-                if let explanation = page.explanation {
-                    var writer = JSONWriter()
-                    explanation.write(to: &writer)
-                    answer.explanation = writer.bytes
-                }
-                return answer
+        var writer = JSONWriter()
+        writer.beginArray()
+        let outcome = try tables.query(query, in: db) { record throws(ServiceError) in
+            try writer.fits(Self.answerBytesMax) { writer throws(ServiceError) in
+                try write(record, in: query.zone, rendering, to: &writer)
             }
+        }
+        return found(outcome) { page in
+            writer.endArray()
+            var answer = ShardAnswer(writer.bytes, cursor: page.next)
+            if let explanation = page.explanation {
+                var writer = JSONWriter()
+                explanation.write(to: &writer)
+                answer.explanation = writer.bytes
+            }
+            return answer
         }
     }
 
     private func databaseQuery(_ query: DatabaseQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(query.limit) { limit in
-            var query = query
-            query.limit = limit
-            return found(try tables.query(query, in: db)) { page throws(ServiceError) in
-                var ranked: [RankedRecord] = []
-                for item in page.items {
-                    var writer = JSONWriter(capacity: 512)
-                    let zone = ZoneKey(database: query.database, name: item.zone)
-                    try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
-                    ranked.append(RankedRecord(position: item.position, json: writer.bytes))
+        found(try tables.query(query, in: db)) { page throws(ServiceError) in
+            var ranked: [RankedRecord] = []
+            var bytes = 0
+            for item in page.items {
+                var writer = JSONWriter(capacity: 512)
+                let zone = ZoneKey(database: query.database, name: item.zone)
+                try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
+                bytes += writer.bytes.count + item.position.count
+                if bytes > Self.answerBytesMax, let last = ranked.last {
+                    return ShardAnswer(ShardList(ranked).encoded(), cursor: last.position)
                 }
-                return ShardAnswer(ShardList(ranked).encoded(), cursor: page.next)
+                ranked.append(RankedRecord(position: item.position, json: writer.bytes))
             }
+            return ShardAnswer(ShardList(ranked).encoded(), cursor: page.next)
         }
     }
 
     private func zoneChanges(_ request: ZoneChangesRequest, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(request.limit) { limit in
-            var request = request
-            request.limit = limit
-            return found(try tables.zoneChanges(request, in: db)) { page throws(ServiceError) in
-                var writer = JSONWriter(capacity: 512 * page.records.count)
-                writer.beginArray()
-                for entry in page.records {
+        var writer = JSONWriter()
+        writer.beginArray()
+        do {
+            let outcome = try tables.zoneChanges(request, in: db) { entry throws(ServiceError) in
+                try writer.fits(Self.answerBytesMax) { writer throws(ServiceError) in
                     switch entry {
                     case .record(let record): try write(record, in: request.zone, rendering, to: &writer)
                     case .deleted(let name, _, let changeTag):
                         writer.tombstone(recordName: name, changeTag: changeTag)
                     }
                 }
+            }
+            return found(outcome) { page in
                 writer.endArray()
                 return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
             }
+        } catch let error as ServiceError {
+            return .refused(error)
         }
     }
 
@@ -173,6 +164,20 @@ struct ShardAnswers {
             if error.code == .tryAgainLater { throw error }
             writer.recordError(recordName: record.name, error)
         }
+    }
+}
+
+extension JSONWriter {
+    /// Writes an element of an array, and takes it back where all that is written has become too large with it; but never the first
+    /// element. Returns whether it is there.
+    fileprivate mutating func fits(
+        _ bytesMax: Int, _ element: (inout JSONWriter) throws(ServiceError) -> Void
+    ) throws(ServiceError) -> Bool {
+        let before = bytes.count
+        try element(&self)
+        guard bytes.count > bytesMax, before > 1 else { return true }
+        cut(to: before)
+        return false
     }
 }
 
