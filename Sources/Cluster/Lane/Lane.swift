@@ -20,9 +20,7 @@ package final class Lane: @unchecked Sendable {
     let settings: NodeSettings
     let leaders: LeaderTable
     let platform: any NodePlatform
-    let blockingPool: any WorkPool
-    /// For copies of whole databases, one at a time, so that reads never wait for them.
-    let snapshotPool: any WorkPool
+    let pools: WorkPools
     /// What answers other nodes for the layers above.
     let services = ServiceHolder()
     /// Waits until this node knows what the directory holds; set before the lane starts.
@@ -104,15 +102,14 @@ package final class Lane: @unchecked Sendable {
 
     init(
         platform: any NodePlatform, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
-        blockingPool: any WorkPool, snapshotPool: any WorkPool, logger: Logger
+        pools: WorkPools, logger: Logger
     ) {
         self.platform = platform
         eventLoop = platform.eventLoop
         self.log = log
         self.settings = settings
         self.leaders = leaders
-        self.blockingPool = blockingPool
-        self.snapshotPool = snapshotPool
+        self.pools = pools
         self.logger = logger
         submissions = SubmissionOrder(bytesMax: settings.log.queueBytesMax)
         spaceReserve = SpaceReserve(
@@ -131,7 +128,8 @@ package final class Lane: @unchecked Sendable {
 
     /// Starts the timers.
     func start() {
-        blockingPool.run { [self] in
+        try? pools.upkeep.submit { [self] isActive in
+            guard isActive else { return }
             // Started on a full disk, it must not take what is left for anything but reads and deletions.
             do {
                 if try !spaceReserve.restore() { eventLoop.execute { [self] in enterDiskFull() } }
@@ -158,24 +156,41 @@ package final class Lane: @unchecked Sendable {
 
     /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this node leads
     /// the group. It runs on a reader connection and never waits for writes.
-    package func read(_ request: [UInt8], from group: GroupID, completion: @escaping Completion) {
+    /// - Parameter ticket: ends the read once it is not wanted any more.
+    func read(_ request: [UInt8], from group: GroupID, _ ticket: ReadTicket, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         let applier = replica.applier
+        let pool = group == .directory ? pools.directory : pools.reads
         let run: @Sendable () -> Void = { [self] in
-            blockingPool.run {
-                do {
-                    completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
-                } catch {
-                    completion(.failure(.failed("reading failed: \(error)")))
-                    guard DataDamage.isDamage(error) else { return }
-                    self.eventLoop.execute { self.damaged(group, error, .reading) }
+            do throws(QueueFull) {
+                try pool.submit(for: ticket.container) { isActive in
+                    guard isActive else { return completion(.failure(.unavailable("the node is stopping"))) }
+                    completion(self.answer(request, of: group, from: applier, ticket))
                 }
+            } catch {
+                completion(.failure(.overloaded))
             }
         }
         replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
+    }
+
+    /// Answers a read on a reader connection.
+    private func answer(
+        _ request: [UInt8], of group: GroupID, from applier: Applier, _ ticket: ReadTicket
+    ) -> Result<[UInt8], ReplicaError> {
+        guard ticket.isWanted else { return .failure(.readEnded) }
+        do {
+            return .success(
+                try applier.database.read(while: { ticket.isWanted }) { try applier.machine.read(request, in: $0) })
+        } catch ShardDatabaseError.readEnded {
+            return .failure(.readEnded)
+        } catch {
+            if DataDamage.isDamage(error) { eventLoop.execute { self.damaged(group, error, .reading) } }
+            return .failure(.failed("reading failed: \(error)"))
+        }
     }
 
     /// Has the layers above answer a request, if this node leads the group.
@@ -334,7 +349,7 @@ package final class Lane: @unchecked Sendable {
     private func expireCalls(now: MonotonicTime) {
         while let (deadline, call) = pendingCalls.first, deadline <= now {
             pendingCalls.removeFirst()
-            call.resume(.failure(.outcomeUnknown("no answer in time")))
+            call.resume(.failure(call.overdue))
         }
     }
 
