@@ -209,7 +209,9 @@ let package = Package(
             .executableTarget(
                 name: "store-benchmarks",
                 dependencies: [
-                    "Authorization", "RecordModel", "RecordStore", "Storage", .arguments, .grdb, .grdbSQLite,
+                    "Authorization", "Cluster", "Directory", "RecordModel", "RecordStore", "Storage", "Wire",
+                    .arguments,
+                    .grdb, .grdbSQLite,
                 ],
                 path: "Benchmarks/Store", swiftSettings: settings),
         ],

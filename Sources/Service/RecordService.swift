@@ -179,7 +179,7 @@ extension RecordService {
     ) async throws(RequestFailure) -> ReadAnswer {
         let answer: [UInt8]
         do throws(ClusterError) {
-            answer = try await node.router.read(request.encoded(), from: group, by: deadline)
+            answer = try await node.router.read(request.encoded(), from: group, of: request.container, by: deadline)
         } catch {
             throw RequestFailure(error)
         }

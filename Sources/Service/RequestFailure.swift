@@ -59,6 +59,12 @@ package struct RequestFailure: Error {
                 details: .outcomeUnknown)
         case .failed(let reason):
             self.init(.internalError, reason)
+        case .readEnded:
+            self.init(
+                ServiceError(
+                    .tryAgainLater,
+                    "the answer was not ready in time, and the work on it has ended. Send the request again, or ask for less: fewer "
+                        + "filters, fewer values in them, or a smaller resultsLimit", retryAfterSeconds: 1))
         case .tooLarge(let size):
             switch size.part {
             case .request:

@@ -84,14 +84,16 @@ struct ClusterWireTests {
             fileHash: [7], bytes: [1, 2])
         for request in [
             NodeRequest.propose(GroupID(3), command: [1, 2]), .propose(GroupID(0), command: []),
-            .read(GroupID(2), request: [3]), .snapshot(chunk),
+            .read(GroupID(2), request: [3], ReadTerms(container: "c", milliseconds: 7)),
+            .read(GroupID(2), request: [], ReadTerms()), .snapshot(chunk),
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
         }
         for reply in [
             NodeReply.done([]), .done([1]), .notLeader(hint: nil), .notLeader(hint: ReplicaID(3)), .overloaded,
             .diskFull,
-            .superseded, .outcomeUnknown("o"), .failed("f"), .tooLarge(Oversize(.request, bytes: 9, bytesMax: 8)),
+            .superseded, .readEnded,
+            .outcomeUnknown("o"), .failed("f"), .tooLarge(Oversize(.request, bytes: 9, bytesMax: 8)),
             .tooLarge(Oversize(.answer, bytes: 9, bytesMax: 8)),
         ] {
             #expect("\(try NodeReply(decoding: reply.encoded()))" == "\(reply)")

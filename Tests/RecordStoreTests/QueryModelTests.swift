@@ -15,6 +15,7 @@ struct QueryModelTests {
         var tuning = QueryTuning()
         guard Int.random(in: 0..<4, using: &random) > 0 else { return tuning }
         func pick(_ values: [Int]) -> Int { values.randomElement(using: &random) ?? 1 }
+        tuning.walkedFirst = pick([1, 8, 64])
         tuning.triedEntries = pick([1, 4, 16])
         tuning.fewRows = pick([0, 2, 10])
         tuning.gatheredRows = pick([0, 3, 30])
@@ -24,6 +25,7 @@ struct QueryModelTests {
         tuning.ringMax = pick([12, 40])
         tuning.examinedMax = pick([3, 40, 10_000, 10_000])
         tuning.pageBytesMax = pick([500, 4 << 20, 4 << 20])
+        tuning.workMax = pick([0, 400, 4_000, 40_000, 1_000_000, 1_000_000])
         return tuning
     }
 

@@ -49,6 +49,40 @@ final class ShardDatabaseTests {
         }
     }
 
+    @Test("a read that nobody wants any more ends within a statement, and its connection goes on")
+    func unwantedReads() throws {
+        let database = try open()
+        try insert(database, 100)
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+        for looksMax in [0, 1, 5] {
+            var looks = 0
+            #expect(throws: ShardDatabaseError.readEnded) {
+                try database.read(
+                    while: {
+                        looks += 1
+                        return looks <= looksMax
+                    }
+                ) { try Int.fetchOne($0, sql: endless) }
+            }
+            #expect(looks == looksMax + 1)
+        }
+        var looks = 0
+        for _ in 0..<3 {
+            #expect(try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 100)
+            let count = try database.read(
+                while: {
+                    looks += 1
+                    return true
+                }
+            ) { try Int.fetchOne($0, sql: "SELECT count(*) FROM t, t") }
+            #expect(count == 10_000)
+        }
+        #expect(looks > 3)
+        struct Stop: Error {}
+        #expect(throws: Stop.self) { try database.read(while: { true }) { _ in throw Stop() } }
+        try database.close()
+    }
+
     @Test("a failed write leaves nothing, and a file of another format is refused")
     func failures() throws {
         struct Stop: Error {}

@@ -1,6 +1,5 @@
 import Admission
 import Directory
-import Dispatch
 import RecordModel
 import Service
 import Synchronization
@@ -209,39 +208,5 @@ struct SignInPagesTests {
             #expect(places.place(of: account, browser: nil, address: address, now: 2) == nil)
         }
         #expect(places.place(of: "a2", browser: nil, address: "10.0.0.1", now: 31 * 86_400_000) == nil)
-    }
-}
-
-@Suite("The pool for slow work")
-struct BlockingPoolTests {
-    @Test("work beyond what may run and wait is refused, and all that was let in ends")
-    func bounds() async throws {
-        let pool = BlockingPool(runningMax: 1, waitingMax: 1)
-        let (started, signal) = AsyncStream.makeStream(of: Void.self)
-        let gate = DispatchSemaphore(value: 0)
-        let first = Task {
-            try await pool.run { () throws(ServiceError) -> Int in
-                signal.yield()
-                gate.wait()
-                return 1
-            }
-        }
-        for await _ in started { break }
-        // One of the next two waits, the other is refused at once.
-        let refused = await withTaskGroup(of: Bool.self) { tasks in
-            for _ in 0..<2 {
-                tasks.addTask { (try? await pool.run { () throws(ServiceError) -> Int in 2 }) == nil }
-            }
-            let first = await tasks.next()
-            gate.signal()
-            return [first, await tasks.next()]
-        }
-        #expect(refused == [true, false])
-        #expect(try await first.value == 1)
-        #expect(try await pool.run { () throws(ServiceError) -> Int in 3 } == 3)
-        await #expect(throws: ServiceError.self) {
-            try await pool.run { () throws(ServiceError) -> Int in throw ServiceError(.badRequest, "no") }
-        }
-        #expect(try await pool.run { () throws(ServiceError) -> Int in 4 } == 4)
     }
 }

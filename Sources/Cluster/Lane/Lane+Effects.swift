@@ -133,19 +133,30 @@ extension Lane {
     }
 
     private func load(_ request: LoadRequest, of group: GroupID) {
-        blockingPool.run { [self] in
-            let result = Result<[Entry]?, any Error> {
-                try log.entries(of: group, from: request.from, through: request.through, bytesMax: request.bytesMax)
+        do throws(QueueFull) {
+            try pools.upkeep.submit { [self] isActive in
+                guard isActive else { return }
+                let result = Result<[Entry]?, any Error> {
+                    try log.entries(
+                        of: group, from: request.from, through: request.through, bytesMax: request.bytesMax)
+                }
+                eventLoop.execute { self.loaded(request, result, of: group) }
             }
-            eventLoop.execute { [self] in
-                if case .failure(let error) = result { loadFailed(error, of: group) }
-                // The follower is given a snapshot instead, or another leader's entries.
-                let entries = (try? result.get()) ?? []
-                guard let effects = replicas[group]?.raft.loaded(request, entries: entries, now: now) else { return }
-                perform(effects, of: group)
-                finishTurn()
+        } catch {
+            // The core waits for an answer before it asks for more.
+            eventLoop.scheduleTask(in: .milliseconds(Int64(settings.heartbeatIntervalMilliseconds))) {
+                self.load(request, of: group)
             }
         }
+    }
+
+    private func loaded(_ request: LoadRequest, _ result: Result<[Entry]?, any Error>, of group: GroupID) {
+        if case .failure(let error) = result { loadFailed(error, of: group) }
+        // The follower is given a snapshot instead, or another leader's entries.
+        let entries = (try? result.get()) ?? []
+        guard let effects = replicas[group]?.raft.loaded(request, entries: entries, now: now) else { return }
+        perform(effects, of: group)
+        finishTurn()
     }
 
     private func loadFailed(_ error: any Error, of group: GroupID) {

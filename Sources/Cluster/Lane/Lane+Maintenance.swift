@@ -48,7 +48,9 @@ extension Lane {
         nextWorkSearch = now.adding(milliseconds: Self.searchIntervalMilliseconds)
         for group in groups where replicas[group]?.raft.role == .leader {
             guard let applier = replicas[group]?.applier else { continue }
-            blockingPool.run { [logger] in
+            // Where so much waits that there is no place, it is looked for in a minute.
+            try? pools.upkeep.submit { [logger] isActive in
+                guard isActive else { return }
                 do {
                     try applier.database.read { try applier.machine.findWork(now: wallTime, in: $0) }
                 } catch {

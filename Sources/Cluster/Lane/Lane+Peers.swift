@@ -103,8 +103,11 @@ extension Lane: PeerTransportDelegate {
             switch request {
             case .propose(let group, let command):
                 propose(command, to: group) { answer(NodeReply($0)) }
-            case .read(let group, let request):
-                read(request, from: group) { answer(NodeReply($0)) }
+            case .read(let group, let request, let terms):
+                let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
+                let ticket = ReadTicket(
+                    container: terms.container, until: now.adding(milliseconds: milliseconds), clock: platform.clock)
+                read(request, from: group, ticket) { answer(NodeReply($0)) }
             case .confer(let group, let request):
                 confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message):

@@ -34,16 +34,22 @@ extension Lane {
     func regainSpace(now: MonotonicTime) {
         guard space.isShort, space.nextLook <= now, !space.isLooking, !submissions.isStalled else { return }
         space.isLooking = true
-        blockingPool.run { [self] in
-            let isRegained = log.restoreReserve() && (try? spaceReserve.restore()) == true
-            eventLoop.execute { [self] in
-                space.isLooking = false
-                space.nextLook = self.now.adding(milliseconds: Self.lookMilliseconds)
-                guard isRegained, space.isShort, !submissions.isStalled else { return }
-                space.isShort = false
-                logger.notice("the disk has space again: everything is taken as before")
+        do throws(QueueFull) {
+            try pools.upkeep.submit { [self] isActive in
+                let isRegained = isActive && log.restoreReserve() && (try? spaceReserve.restore()) == true
+                eventLoop.execute { self.looked(isRegained: isRegained) }
             }
+        } catch {
+            looked(isRegained: false)
         }
+    }
+
+    private func looked(isRegained: Bool) {
+        space.isLooking = false
+        space.nextLook = now.adding(milliseconds: Self.lookMilliseconds)
+        guard isRegained, space.isShort, !submissions.isStalled else { return }
+        space.isShort = false
+        logger.notice("the disk has space again: everything is taken as before")
     }
 
     /// Refuses the proposals that a disk without space, or a log that has as much waiting as it may, cannot take.

@@ -22,9 +22,7 @@ package final class Lane: @unchecked Sendable {
     let platform: any NodePlatform
     /// Whether this node's clock may be trusted.
     let clockWatch: ClockWatch
-    let blockingPool: any WorkPool
-    /// For copies of whole databases, one at a time, so that reads never wait for them.
-    let snapshotPool: any WorkPool
+    let pools: WorkPools
     /// What answers other nodes for the layers above.
     let services = ServiceHolder()
     /// Waits until this node knows what the directory holds; set before the lane starts.
@@ -107,7 +105,7 @@ package final class Lane: @unchecked Sendable {
 
     init(
         platform: any NodePlatform, log: RaftLog, settings: NodeSettings, leaders: LeaderTable,
-        blockingPool: any WorkPool, snapshotPool: any WorkPool, logger: Logger
+        pools: WorkPools, logger: Logger
     ) {
         self.platform = platform
         clockWatch = ClockWatch(node: settings.nodeID, clock: platform.clock)
@@ -115,8 +113,7 @@ package final class Lane: @unchecked Sendable {
         self.log = log
         self.settings = settings
         self.leaders = leaders
-        self.blockingPool = blockingPool
-        self.snapshotPool = snapshotPool
+        self.pools = pools
         self.logger = logger
         submissions = SubmissionOrder(bytesMax: settings.log.queueBytesMax)
         spaceReserve = SpaceReserve(
@@ -135,7 +132,8 @@ package final class Lane: @unchecked Sendable {
 
     /// Starts the timers.
     func start() {
-        blockingPool.run { [self] in
+        try? pools.upkeep.submit { [self] isActive in
+            guard isActive else { return }
             // Started on a full disk, it must not take what is left for anything but reads and deletions.
             do {
                 if try !spaceReserve.restore() { eventLoop.execute { [self] in enterDiskFull() } }
@@ -162,38 +160,60 @@ package final class Lane: @unchecked Sendable {
 
     /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this node leads
     /// the group. It runs on a reader connection and never waits for writes.
-    package func read(_ request: [UInt8], from group: GroupID, completion: @escaping Completion) {
+    /// - Parameter ticket: ends the read once it is not wanted any more.
+    func read(_ request: [UInt8], from group: GroupID, _ ticket: ReadTicket, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
-        let applier = replica.applier
-        let run: @Sendable () -> Void = { [self] in
-            perform(request, of: group, on: applier, isAgain: false, completion: completion)
-        }
+        let read = ReaderRead(
+            request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
+        let run: @Sendable () -> Void = { [self] in perform(read, isAgain: false) }
         replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 
-    /// Runs a read. A record may be newer than what this node knows of the directory, as when its key was made by another node a
-    /// moment ago: then the node learns what was acknowledged until now, and reads again.
-    private func perform(
-        _ request: [UInt8], of group: GroupID, on applier: Applier, isAgain: Bool, completion: @escaping Completion
-    ) {
-        blockingPool.run { [self] in
-            do {
-                completion(.success(try applier.database.read { try applier.machine.read(request, in: $0) }))
-            } catch let behind as DirectoryBehind {
-                if isAgain { return completion(.success(behind.answer)) }
-                eventLoop.execute { [self] in
-                    catchUp { [self] _ in
-                        perform(request, of: group, on: applier, isAgain: true, completion: completion)
-                    }
+    /// A read that may run: everything that was acknowledged before it is applied.
+    private struct ReaderRead: Sendable {
+        var request: [UInt8]
+        var group: GroupID
+        var applier: Applier
+        var ticket: ReadTicket
+        var completion: Completion
+    }
+
+    /// Runs a read in its container's turn. A record may be newer than what this node knows of the directory, as when its key was
+    /// made by another node a moment ago: then the node learns what was acknowledged until now, and reads again.
+    private func perform(_ read: ReaderRead, isAgain: Bool) {
+        let pool = read.group == .directory ? pools.directory : pools.reads
+        do throws(QueueFull) {
+            try pool.submit(for: read.ticket.container) { [self] isActive in
+                guard isActive else { return read.completion(.failure(.unavailable("the node is stopping"))) }
+                do throws(DirectoryBehind) {
+                    read.completion(try answer(read))
+                } catch {
+                    if isAgain { return read.completion(.success(error.answer)) }
+                    eventLoop.execute { [self] in catchUp { [self] _ in perform(read, isAgain: true) } }
                 }
-            } catch {
-                completion(.failure(.failed("reading failed: \(error)")))
-                guard DataDamage.isDamage(error) else { return }
-                eventLoop.execute { [self] in damaged(group, error, .reading) }
             }
+        } catch {
+            read.completion(.failure(.overloaded))
+        }
+    }
+
+    /// Answers a read on a reader connection.
+    private func answer(_ read: ReaderRead) throws(DirectoryBehind) -> Result<[UInt8], ReplicaError> {
+        let (ticket, machine) = (read.ticket, read.applier.machine)
+        guard ticket.isWanted else { return .failure(.readEnded) }
+        do {
+            return .success(
+                try read.applier.database.read(while: { ticket.isWanted }) { try machine.read(read.request, in: $0) })
+        } catch ShardDatabaseError.readEnded {
+            return .failure(.readEnded)
+        } catch let behind as DirectoryBehind {
+            throw behind
+        } catch {
+            if DataDamage.isDamage(error) { eventLoop.execute { self.damaged(read.group, error, .reading) } }
+            return .failure(.failed("reading failed: \(error)"))
         }
     }
 
@@ -354,7 +374,7 @@ package final class Lane: @unchecked Sendable {
     private func expireCalls(now: MonotonicTime) {
         while let (deadline, call) = pendingCalls.first, deadline <= now {
             pendingCalls.removeFirst()
-            call.resume(.failure(.outcomeUnknown("no answer in time")))
+            call.resume(.failure(call.overdue))
         }
     }
 

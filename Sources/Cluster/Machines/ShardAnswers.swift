@@ -10,7 +10,7 @@ struct ShardAnswers {
     let vault: FieldVault
     let db: Database
 
-    /// An answer has to fit a frame between nodes.
+    /// An answer has to fit a frame between nodes. A page ends before the record that would make it larger.
     private static let answerBytesMax = 6 << 20
     private static let tooMuch = ServiceError(
         .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
@@ -44,22 +44,13 @@ struct ShardAnswers {
         }
     }
 
-    /// - Throws: `DirectoryBehind` where the answer shows what is sealed by a key that this node has not heard of.
     private func found<Value>(
-        _ outcome: ReadOutcome<Value>, _ answer: (Value) throws(ServiceError) -> ShardAnswer
+        _ outcome: ReadOutcome<Value>, _ answer: (Value) throws(DirectoryBehind) -> ShardAnswer
     ) throws(DirectoryBehind) -> ReadAnswer {
         switch outcome {
-        case .needsSchema(let installed): return .needsSchema(installed: installed)
-        case .refused(let error): return .refused(error)
-        case .found(let value):
-            do throws(ServiceError) {
-                return .found(try answer(value))
-            } catch {
-                let refusal = ReadAnswer.refused(error)
-                // Nothing but a missing key is to be tried again here.
-                if error.code == .tryAgainLater { throw DirectoryBehind(answer: refusal.encoded()) }
-                return refusal
-            }
+        case .needsSchema(let installed): .needsSchema(installed: installed)
+        case .refused(let error): .refused(error)
+        case .found(let value): .found(try answer(value))
         }
     }
 
@@ -67,7 +58,7 @@ struct ShardAnswers {
         let names = lookup.items.map(\.name)
         let outcome = try tables.lookup(
             names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
-        return try found(outcome) { items throws(ServiceError) in
+        return try found(outcome) { items throws(DirectoryBehind) in
             var writer = JSONWriter()
             var denials = 0
             writer.beginArray()
@@ -91,82 +82,68 @@ struct ShardAnswers {
         }
     }
 
-    /// Asks for fewer and fewer until the answer fits: pages are bounded by what is stored, and JSON may be several times that.
-    private func fitting(_ limit: Int, _ page: (Int) throws -> ReadAnswer) throws -> ReadAnswer {
-        var limit = limit
-        while true {
-            let answer = try page(limit)
-            guard case .found(let found) = answer, found.bytes.count > Self.answerBytesMax, limit > 1 else {
-                return answer
-            }
-            limit = max(1, min(limit, Limits.recordsPerPageMax) / 4)
-        }
-    }
-
     private func query(_ query: RecordQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(query.limit) { limit in
-            var query = query
-            query.limit = limit
-            return try found(try tables.query(query, in: db)) { page throws(ServiceError) in
-                var writer = JSONWriter(capacity: 512 * page.records.count)
-                writer.beginArray()
-                for record in page.records { try write(record, in: query.zone, rendering, to: &writer) }
-                writer.endArray()
-                var answer = ShardAnswer(writer.bytes, cursor: page.next)
-                if let explanation = page.explanation {
-                    var writer = JSONWriter()
-                    explanation.write(to: &writer)
-                    answer.explanation = writer.bytes
-                }
-                return answer
+        var writer = JSONWriter()
+        writer.beginArray()
+        let outcome = try tables.query(query, in: db) { record in
+            try writer.fits(Self.answerBytesMax) { writer throws(DirectoryBehind) in
+                try write(record, in: query.zone, rendering, to: &writer)
             }
+        }
+        return try found(outcome) { page in
+            writer.endArray()
+            var answer = ShardAnswer(writer.bytes, cursor: page.next)
+            if let explanation = page.explanation {
+                var writer = JSONWriter()
+                explanation.write(to: &writer)
+                answer.explanation = writer.bytes
+            }
+            return answer
         }
     }
 
     private func databaseQuery(_ query: DatabaseQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(query.limit) { limit in
-            var query = query
-            query.limit = limit
-            return try found(try tables.query(query, in: db)) { page throws(ServiceError) in
-                var ranked: [RankedRecord] = []
-                for item in page.items {
-                    var writer = JSONWriter(capacity: 512)
-                    let zone = ZoneKey(database: query.database, name: item.zone)
-                    try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
-                    ranked.append(RankedRecord(position: item.position, json: writer.bytes))
+        try found(try tables.query(query, in: db)) { page throws(DirectoryBehind) in
+            var ranked: [RankedRecord] = []
+            var bytes = 0
+            for item in page.items {
+                var writer = JSONWriter(capacity: 512)
+                let zone = ZoneKey(database: query.database, name: item.zone)
+                try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
+                bytes += writer.bytes.count + item.position.count
+                if bytes > Self.answerBytesMax, let last = ranked.last {
+                    return ShardAnswer(ShardList(ranked).encoded(), cursor: last.position)
                 }
-                return ShardAnswer(ShardList(ranked).encoded(), cursor: page.next)
+                ranked.append(RankedRecord(position: item.position, json: writer.bytes))
             }
+            return ShardAnswer(ShardList(ranked).encoded(), cursor: page.next)
         }
     }
 
     private func zoneChanges(_ request: ZoneChangesRequest, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try fitting(request.limit) { limit in
-            var request = request
-            request.limit = limit
-            return try found(try tables.zoneChanges(request, in: db)) { page throws(ServiceError) in
-                var writer = JSONWriter(capacity: 512 * page.records.count)
-                writer.beginArray()
-                for entry in page.records {
-                    switch entry {
-                    case .record(let record): try write(record, in: request.zone, rendering, to: &writer)
-                    case .deleted(let name, _, let changeTag):
-                        writer.tombstone(recordName: name, changeTag: changeTag)
-                    }
+        var writer = JSONWriter()
+        writer.beginArray()
+        let outcome = try tables.zoneChanges(request, in: db) { entry in
+            try writer.fits(Self.answerBytesMax) { writer throws(DirectoryBehind) in
+                switch entry {
+                case .record(let record): try write(record, in: request.zone, rendering, to: &writer)
+                case .deleted(let name, _, let changeTag): writer.tombstone(recordName: name, changeTag: changeTag)
                 }
-                writer.endArray()
-                return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
             }
+        }
+        return try found(outcome) { page in
+            writer.endArray()
+            return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
         }
     }
 
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that record's
     /// error, and keeps nobody from the others.
-    /// - Throws: where the value will open in a moment.
+    /// - Throws: where a value was sealed by a key that this node has not heard of yet.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,
         to writer: inout JSONWriter
-    ) throws(ServiceError) {
+    ) throws(DirectoryBehind) {
         let owner = zone.database.scope == .public ? nil : zone.database.owner
         do throws(ServiceError) {
             writer.record(
@@ -174,9 +151,23 @@ struct ShardAnswers {
                 desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
                 zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil)
         } catch {
-            if error.code == .tryAgainLater { throw error }
+            if error.code == .tryAgainLater { throw DirectoryBehind(answer: ReadAnswer.refused(error).encoded()) }
             writer.recordError(recordName: record.name, error)
         }
+    }
+}
+
+extension JSONWriter {
+    /// Writes an element of an array, and takes it back where all that is written has become too large with it; but never the first
+    /// element. Returns whether it is there.
+    fileprivate mutating func fits(
+        _ bytesMax: Int, _ element: (inout JSONWriter) throws(DirectoryBehind) -> Void
+    ) throws(DirectoryBehind) -> Bool {
+        let before = bytes.count
+        try element(&self)
+        guard bytes.count > bytesMax, before > 1 else { return true }
+        cut(to: before)
+        return false
     }
 }
 

@@ -32,6 +32,23 @@ package enum ShardRead: Sendable {
     /// A JSON object.
     case keyValue(StoreKey, KeyValueRead)
 
+    /// Whose data it reads.
+    package var container: String {
+        switch self {
+        case .lookup(let lookup): lookup.zone.database.container
+        case .query(let query, _): query.zone.database.container
+        case .databaseQuery(let query, _): query.database.container
+        case .zoneChanges(let request, _): request.zone.database.container
+        case .databaseChanges(let request): request.database.container
+        case .zones(let database, _), .ledger(let database): database.container
+        case .zone(let zone, _): zone.database.container
+        case .indexes(let key, _): key.container
+        case .usage(let request): request.container
+        case .earlierOutcome(let command): command.zone.database.container
+        case .keyValue(let store, _): store.container
+        }
+    }
+
     /// How records are rendered.
     package struct Rendering: Hashable, Sendable {
         package var desiredKeys: [String]?

@@ -17,8 +17,7 @@ struct NodeParts {
     var keeper: ReplicaKeeper
     var lane: Lane
     var checkpointer: Checkpointer
-    var blockingPool: any WorkPool
-    var snapshotPool: any WorkPool
+    var pools: WorkPools
     var logger: Logger
 }
 
@@ -34,11 +33,10 @@ extension ClusterNode {
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
         let (folder, log, recovered) = try openFolder(settings, configured: configured, platform, logger)
-        let blockingPool = platform.makeWorkPool(threads: 4)
-        let snapshotPool = platform.makeWorkPool(threads: 1)
+        let pools = WorkPools(platform)
         let lane = Lane(
-            platform: platform, log: log, settings: settings, leaders: LeaderTable(), blockingPool: blockingPool,
-            snapshotPool: snapshotPool, logger: logger)
+            platform: platform, log: log, settings: settings, leaders: LeaderTable(), pools: pools,
+            logger: logger)
         let keeper = makeKeeper(settings, platform, folder: folder, log: log, lane: lane, logger)
         let damaged = try await keeper.openPresent(recovered)
         let node = try ClusterNode(
@@ -50,7 +48,7 @@ extension ClusterNode {
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
                     },
                     onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
-                blockingPool: blockingPool, snapshotPool: snapshotPool, logger: logger))
+                pools: pools, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
         try await node.connectLane()

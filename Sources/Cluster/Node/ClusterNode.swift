@@ -36,8 +36,7 @@ package final class ClusterNode: Sendable {
     let workers: [any SerialQueue]
     let holdings: Holdings
     let checkpointer: Checkpointer
-    let blockingPool: any WorkPool
-    let snapshotPool: any WorkPool
+    let pools: WorkPools
     let logger: Logger
     let restore: RestoreMarker
     let refreshes: SharedRefresh
@@ -82,8 +81,7 @@ package final class ClusterNode: Sendable {
         workers = parts.keeper.workers
         holdings = parts.keeper.holdings
         checkpointer = parts.checkpointer
-        blockingPool = parts.blockingPool
-        snapshotPool = parts.snapshotPool
+        pools = parts.pools
         logger = parts.logger
         lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
         refreshes = SharedRefresh(platform: parts.platform)
@@ -168,7 +166,7 @@ package final class ClusterNode: Sendable {
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
         guard let applier = holdings[group] else { return [] }
-        return try await blockingPool.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
+        return try await pools.upkeep.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
     }
 
     /// Sets what answers other nodes for the layers above; until then they are told to try again.
@@ -191,8 +189,7 @@ package final class ClusterNode: Sendable {
         running.checkpoints?.stop()
         checkpointer.checkpointAll()
         log.close()
-        await blockingPool.stop()
-        await snapshotPool.stop()
+        await pools.stop()
         for applier in holdings.all {
             do {
                 try applier.database.close()

@@ -1,36 +1,152 @@
-import NIOPosix
+import Synchronization
 
-/// Threads for work that blocks.
-struct BlockingPool: WorkPool {
-    private let pool: NIOThreadPool
+/// Threads for work that blocks, with a bounded line before them: more is refused at once, so that whoever asks can be told to come again.
+///
+/// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more than half of
+/// the threads: who comes with little finds a thread at once, whatever another one has waiting.
+package final class BlockingPool: Sendable {
+    package typealias Work = @Sendable (_ isActive: Bool) -> Void
 
-    init(threads: Int) {
-        pool = NIOThreadPool(numberOfThreads: threads)
-        pool.start()
+    /// How much may run and wait.
+    package struct Bounds: Hashable, Sendable {
+        package var threads: Int
+        /// Threads that one owner's work may have at once.
+        package var threadsOfOne: Int
+        package var waitingMax: Int
+        package var waitingOfOneMax: Int
+
+        /// - Parameters:
+        ///   - isShared: whether there are several owners, of which each has half of the threads at most.
+        ///   - waitingOfOneMax: how much of one owner may wait; nil is as much as of all together.
+        package init(threads: Int, waitingMax: Int, waitingOfOneMax: Int? = nil, isShared: Bool = false) {
+            self.threads = threads
+            threadsOfOne = isShared ? max(threads / 2, 1) : threads
+            self.waitingMax = waitingMax
+            self.waitingOfOneMax = waitingOfOneMax ?? waitingMax
+        }
+
+        /// Those of a node's reads of shards.
+        package static let reads = Bounds(threads: 4, waitingMax: 1_024, waitingOfOneMax: 256, isShared: true)
     }
 
-    func submit(_ work: @escaping @Sendable (Bool) -> Void) {
-        pool.submit { state in
-            if case .active = state { work(true) } else { work(false) }
+    private struct State {
+        var queue: FairQueue
+        var waiting: [UInt64: Work] = [:]
+        /// Work on the threads, of each owner that has any there.
+        var running: [String: Int] = [:]
+        var runningCount = 0
+        var lastID: UInt64 = 0
+
+        /// Takes the next work that there is a thread for.
+        mutating func next(_ bounds: Bounds) -> (owner: String, work: Work)? {
+            guard runningCount < bounds.threads else { return nil }
+            let waiter = queue.next { running[$0.container, default: 0] < $0.containerMax }
+            guard let waiter, let work = waiting.removeValue(forKey: waiter.id) else { return nil }
+            running[waiter.container, default: 0] += 1
+            runningCount += 1
+            return (waiter.container, work)
+        }
+
+        mutating func end(_ owner: String) {
+            let left = running[owner, default: 0] - 1
+            running[owner] = left > 0 ? left : nil
+            runningCount -= 1
         }
     }
 
-    func stop() async { try? await pool.shutdownGracefully() }
-}
+    private let threads: any WorkPool
+    private let bounds: Bounds
+    private let state: Mutex<State>
 
-extension WorkPool {
-    /// Runs the work; work given to a stopped pool is dropped.
-    func run(_ work: @escaping @Sendable () -> Void) {
-        submit { if $0 { work() } }
+    /// - Parameter threads: as many as the bounds say.
+    package init(_ threads: any WorkPool, _ bounds: Bounds) {
+        self.threads = threads
+        self.bounds = bounds
+        state = Mutex(
+            State(queue: FairQueue(lineMax: bounds.waitingOfOneMax, totalMax: bounds.waitingMax)))
     }
 
-    /// Runs work that may throw and waits for its result.
-    /// - Throws: what the work throws, or `CancellationError` when the pool is stopped.
-    func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    /// Work on the threads, and waiting.
+    package var load: (running: Int, waiting: Int) { state.withLock { ($0.runningCount, $0.queue.count) } }
+
+    /// Has work done in its turn: with true on one of the threads; with false, anywhere, when the pool is stopped.
+    /// - Throws: where as much waits as may, of the owner or in all. Then it is not done.
+    package func submit(for owner: String = "", _ work: @escaping Work) throws(QueueFull) {
+        let refusal = state.withLock { state -> QueueFull? in
+            state.lastID += 1
+            let waiter = FairQueue.Waiter(id: state.lastID, container: owner, containerMax: bounds.threadsOfOne)
+            if let refusal = state.queue.join(waiter) { return refusal }
+            state.waiting[waiter.id] = work
+            return nil
+        }
+        if let refusal { throw refusal }
+        startWaiting()
+    }
+
+    /// Does work that may fail and waits for its result.
+    /// - Throws: what the work throws; `QueueFull`; `CancellationError` when the pool is stopped.
+    package func run<Value: Sendable>(
+        for owner: String = "", _ work: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            submit { isActive in
-                continuation.resume(with: isActive ? Result { try work() } : .failure(CancellationError()))
+            do throws(QueueFull) {
+                try submit(for: owner) { isActive in
+                    continuation.resume(with: isActive ? Result { try work() } : .failure(CancellationError()))
+                }
+            } catch {
+                continuation.resume(throwing: error)
             }
         }
+    }
+
+    /// Drops what waits, and waits for the end of what runs.
+    package func stop() async {
+        let dropped = state.withLock { state in
+            let works = state.waiting.keys.sorted().compactMap { state.waiting[$0] }
+            state.waiting = [:]
+            state.queue = FairQueue(lineMax: bounds.waitingOfOneMax, totalMax: bounds.waitingMax)
+            return works
+        }
+        for work in dropped { work(false) }
+        await threads.stop()
+    }
+
+    private func startWaiting() {
+        while let (owner, work) = state.withLock({ $0.next(bounds) }) {
+            threads.submit { [self] isActive in
+                work(isActive)
+                state.withLock { $0.end(owner) }
+                startWaiting()
+            }
+        }
+    }
+}
+
+/// The threads that a node does blocking work on. What must not wait for clients' queries has threads of its own: the directory's
+/// reads, which every node's lease needs within a second, and what the log and the replicas need.
+struct WorkPools: Sendable {
+    /// Reads of shards, by container.
+    let reads: BlockingPool
+    let directory: BlockingPool
+    /// Log entries for followers that lag, scrubbing, and looking for space and due work.
+    let upkeep: BlockingPool
+    /// Copies of whole databases, one at a time.
+    let snapshots: BlockingPool
+
+    init(_ platform: any NodePlatform) {
+        func pool(_ bounds: BlockingPool.Bounds) -> BlockingPool {
+            BlockingPool(platform.makeWorkPool(threads: bounds.threads), bounds)
+        }
+        reads = pool(.reads)
+        directory = pool(BlockingPool.Bounds(threads: 2, waitingMax: 256))
+        upkeep = pool(BlockingPool.Bounds(threads: 2, waitingMax: 4_096))
+        snapshots = pool(BlockingPool.Bounds(threads: 1, waitingMax: 1_024))
+    }
+
+    func stop() async {
+        await reads.stop()
+        await directory.stop()
+        await upkeep.stop()
+        await snapshots.stop()
     }
 }

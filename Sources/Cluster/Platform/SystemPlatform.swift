@@ -14,7 +14,7 @@ package struct SystemPlatform: NodePlatform {
 
     package func random() -> UInt64 { .random(in: 0 ... .max) }
 
-    package func makeWorkPool(threads: Int) -> any WorkPool { BlockingPool(threads: threads) }
+    package func makeWorkPool(threads: Int) -> any WorkPool { SystemThreads(threads) }
 
     package func makeSerialQueue(name: String) -> any SerialQueue { SerialThread(name: name) }
 

@@ -6,7 +6,7 @@ enum NodeRequest: Sendable {
     /// Append a command, if you lead the group.
     case propose(GroupID, command: [UInt8])
     /// Answer a read, if you lead the group.
-    case read(GroupID, request: [UInt8])
+    case read(GroupID, request: [UInt8], ReadTerms)
     case snapshot(SnapshotChunk)
     /// Answer for the layers above, if you lead the group.
     case confer(GroupID, request: [UInt8])
@@ -37,6 +37,13 @@ enum NodeRequest: Sendable {
     }
 }
 
+/// Whose read it is that a node asks for, and how long somebody waits for it.
+struct ReadTerms: Hashable, Sendable {
+    var container = ""
+    /// From when the request arrives; 0 where the node that asks does not say.
+    var milliseconds: UInt64 = 0
+}
+
 /// The answer.
 enum NodeReply: Sendable {
     case done([UInt8])
@@ -44,6 +51,7 @@ enum NodeReply: Sendable {
     case overloaded
     case diskFull
     case superseded
+    case readEnded
     case outcomeUnknown(String)
     case unavailable(String)
     case failed(String)
@@ -56,6 +64,7 @@ enum NodeReply: Sendable {
         case .failure(.overloaded): self = .overloaded
         case .failure(.diskFull): self = .diskFull
         case .failure(.superseded): self = .superseded
+        case .failure(.readEnded): self = .readEnded
         case .failure(.outcomeUnknown(let reason)): self = .outcomeUnknown(reason)
         case .failure(.unavailable(let reason)): self = .unavailable(reason)
         case .failure(.failed(let reason)): self = .failed(reason)
@@ -70,6 +79,7 @@ enum NodeReply: Sendable {
         case .overloaded: .failure(.overloaded)
         case .diskFull: .failure(.diskFull)
         case .superseded: .failure(.superseded)
+        case .readEnded: .failure(.readEnded)
         case .outcomeUnknown(let reason): .failure(.outcomeUnknown(reason))
         case .unavailable(let reason): .failure(.unavailable(reason))
         case .failed(let reason): .failure(.failed(reason))
@@ -84,9 +94,11 @@ extension NodeRequest: WireCodable {
         case .propose(let group, let command):
             writer.field(1, group.rawValue)
             writer.field(2, command)
-        case .read(let group, let request):
+        case .read(let group, let request, let terms):
             writer.field(1, group.rawValue)
             writer.field(3, request)
+            writer.field(14, terms.container)
+            writer.field(15, terms.milliseconds)
         case .snapshot(let chunk): writer.field(4) { chunk.encode(to: &$0) }
         case .confer(let group, let request):
             writer.field(1, group.rawValue)
@@ -116,11 +128,12 @@ extension NodeRequest: WireCodable {
     init(from reader: inout WireReader) throws(WireError) {
         var group = GroupID(0)
         var request: NodeRequest?
+        var terms = ReadTerms()
         while let field = try reader.nextField() {
             switch field {
             case 1: group = GroupID(try reader.unsigned())
             case 2: request = .propose(group, command: try reader.array())
-            case 3: request = .read(group, request: try reader.array())
+            case 3: request = .read(group, request: try reader.array(), terms)
             case 4: request = .snapshot(try reader.message())
             case 5: request = .confer(group, request: try reader.array())
             case 6: request = .tell(try reader.array())
@@ -131,9 +144,12 @@ extension NodeRequest: WireCodable {
             case 11: request = .stateHash(group, at: LogIndex(try reader.unsigned()))
             case 12: request = try Self.distrust(group, &reader)
             case 13: request = .condition(GroupID(try reader.unsigned()))
+            case 14: terms.container = try reader.string()
+            case 15: terms.milliseconds = try reader.unsigned()
             default: try reader.skip()
             }
         }
+        if case .read(let group, let bytes, _)? = request { request = .read(group, request: bytes, terms) }
         guard let request else { throw .missingField(2) }
         self = request
     }
@@ -188,6 +204,7 @@ extension NodeReply: WireCodable {
         case .diskFull: writer.field(7, true)
         case .unavailable(let reason): writer.field(8, reason)
         case .tooLarge(let size): writer.field(9) { size.encode(to: &$0) }
+        case .readEnded: writer.field(10, true)
         }
     }
 
@@ -206,6 +223,7 @@ extension NodeReply: WireCodable {
             case 7: reply = try reader.bool() ? .diskFull : nil
             case 8: reply = .unavailable(try reader.string())
             case 9: reply = .tooLarge(try reader.message())
+            case 10: reply = try reader.bool() ? .readEnded : nil
             default: try reader.skip()
             }
         }

@@ -12,6 +12,8 @@ package enum ClusterError: Error, Hashable, Sendable {
     case outcomeUnknown(String)
     /// Nothing was done, and asking again does not help before somebody mends what the reason says.
     case failed(String)
+    /// The read was not done by its deadline, or its client went away. It may be asked again; asking for less helps.
+    case readEnded
     /// The request, and then nothing was done, or its answer is larger than nodes take. Asking for less helps.
     case tooLarge(Oversize)
 }
@@ -25,6 +27,11 @@ package struct Deadline: Sendable {
     /// - Parameter now: by the node's clock.
     package init(milliseconds: UInt64, from now: MonotonicTime = .current) {
         time = now.adding(milliseconds: milliseconds)
+    }
+
+    /// What another node may take, so that its answer is here in time.
+    func millisecondsForOthers(at now: MonotonicTime) -> UInt64 {
+        UInt64(nanosecondsLeft(at: now)) / 1_000_000 * 9 / 10 + 1
     }
 
     func nanosecondsLeft(at now: MonotonicTime) -> Int64 {
@@ -71,14 +78,22 @@ package final class Router: Sendable {
         }
     }
 
-    /// Reads from the group's state as it is after everything acknowledged before this call.
-    package func read(_ request: [UInt8], from group: GroupID, by deadline: Deadline) async throws(ClusterError)
-        -> [UInt8]
-    {
+    /// Reads from the group's state as it is after everything acknowledged before this call. Where the task is cancelled, the read
+    /// ends.
+    /// - Parameter container: whose read it is. Containers take turns; the directory's reads belong to none.
+    package func read(
+        _ request: [UInt8], from group: GroupID, of container: String = "", by deadline: Deadline
+    ) async throws(ClusterError) -> [UInt8] {
         try await route(group, isWrite: false, by: deadline) { node in
-            node == self.nodeID
-                ? await self.readHere(request, from: group, by: deadline)
-                : await self.ask(node, .read(group, request: request), by: deadline)
+            if Task.isCancelled { return .answered(.failure(.readEnded)) }
+            if node == self.nodeID {
+                return await self.readHere(request, from: group, of: container, by: deadline)
+            }
+            let terms = ReadTerms(
+                container: container, milliseconds: deadline.millisecondsForOthers(at: self.platform.clock.now))
+            let attempt = await self.ask(node, .read(group, request: request, terms), by: deadline)
+            guard case .noAnswer = attempt, self.platform.clock.now >= deadline.time else { return attempt }
+            return .answered(.failure(.readEnded))
         }
     }
 
@@ -173,6 +188,7 @@ package final class Router: Sendable {
                 leaders.denied(by: node, hint: hint?.node, of: group)
                 if let hint, hint.node != node, tries % 4 != 0 { continue }
             case .answered(.failure(.superseded)): continue
+            case .answered(.failure(.readEnded)): throw .readEnded
             case .answered(.failure(.overloaded)):
                 throw .unavailable("group \(group) has as much work as it may; slow down")
             case .answered(.failure(.diskFull)):
@@ -213,16 +229,26 @@ package final class Router: Sendable {
         await call(by: deadline) { [lane] in lane.propose(command, to: group, completion: $0) }
     }
 
-    private func readHere(_ request: [UInt8], from group: GroupID, by deadline: Deadline) async -> Attempt {
-        await call(by: deadline) { [lane] in lane.read(request, from: group, completion: $0) }
+    private func readHere(
+        _ request: [UInt8], from group: GroupID, of container: String, by deadline: Deadline
+    ) async -> Attempt {
+        let ticket = ReadTicket(container: container, until: deadline.time, clock: platform.clock)
+        return await withTaskCancellationHandler {
+            await call(by: deadline, overdue: .readEnded) { [lane] in
+                lane.read(request, from: group, ticket, completion: $0)
+            }
+        } onCancel: {
+            ticket.cancel()
+        }
     }
 
-    private func call(by deadline: Deadline, _ body: @escaping @Sendable (@escaping Completion) -> Void) async
-        -> Attempt
-    {
+    private func call(
+        by deadline: Deadline, overdue: ReplicaError = .outcomeUnknown("no answer in time"),
+        _ body: @escaping @Sendable (@escaping Completion) -> Void
+    ) async -> Attempt {
         .answered(
             await withCheckedContinuation { continuation in
-                let call = PendingCall(continuation)
+                let call = PendingCall(continuation, overdue: overdue)
                 lane.eventLoop.execute { [lane] in
                     guard !lane.isStopping else { return call.resume(.failure(Self.stopping)) }
                     lane.expire(call, at: deadline.time)

@@ -82,9 +82,14 @@ extension Lane {
     /// The hash that this node's replica recorded at an index; empty if it has none.
     func stateHash(of group: GroupID, at index: LogIndex, completion: @escaping Completion) {
         guard let applier = replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
-        blockingPool.run {
-            let hashes = try? applier.database.read { try AppliedState.hashes(in: $0) }
-            completion(.success(hashes?.first { $0.index == index }?.hash ?? []))
+        do throws(QueueFull) {
+            try pools.upkeep.submit { isActive in
+                guard isActive else { return completion(.failure(.unavailable("the node is stopping"))) }
+                let hashes = try? applier.database.read { try AppliedState.hashes(in: $0) }
+                completion(.success(hashes?.first { $0.index == index }?.hash ?? []))
+            }
+        } catch {
+            completion(.failure(.overloaded))
         }
     }
 

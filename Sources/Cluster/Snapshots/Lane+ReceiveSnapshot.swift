@@ -19,19 +19,27 @@ extension Lane {
         let path = "\(settings.dataPath)/snapshots/\(chunk.group)-\(chunk.leader)-\(chunk.snapshotID)-in.sqlite"
         if let other = replica.incomingSnapshotPath, other != path { discard(other) }
         replica.incomingSnapshotPath = path
-        snapshotPool.run { [self] in
-            do {
-                let size = try IncomingSnapshot.write(chunk, to: path)
-                guard size == chunk.totalBytes else { return reply(.received(size)) }
-                try IncomingSnapshot.check(chunk, at: path, settings.featureLevels)
-            } catch {
-                try? FileManager.default.removeItem(atPath: path)
-                return reply(.failed("\(error)"))
+        do throws(QueueFull) {
+            try pools.snapshots.submit { [self] isActive in
+                guard isActive else { return reply(.unavailable("the node is stopping")) }
+                keep(chunk, at: path, reply: reply)
             }
-            eventLoop.execute { [self] in
-                received(chunk, at: path, reply: reply)
-            }
+        } catch {
+            reply(.overloaded)
         }
+    }
+
+    /// Adds a chunk to the file; called on the pool's thread.
+    private func keep(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
+        do {
+            let size = try IncomingSnapshot.write(chunk, to: path)
+            guard size == chunk.totalBytes else { return reply(.received(size)) }
+            try IncomingSnapshot.check(chunk, at: path, settings.featureLevels)
+        } catch {
+            try? FileManager.default.removeItem(atPath: path)
+            return reply(.failed("\(error)"))
+        }
+        eventLoop.execute { self.received(chunk, at: path, reply: reply) }
     }
 
     private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
@@ -61,7 +69,10 @@ extension Lane {
     }
 
     private func discard(_ path: String) {
-        snapshotPool.run { try? FileManager.default.removeItem(atPath: path) }
+        // Where there is no place for that, the file goes at the next start.
+        try? pools.snapshots.submit { isActive in
+            if isActive { try? FileManager.default.removeItem(atPath: path) }
+        }
     }
 
     /// Hands the received file to the applier, behind what it has to do already.

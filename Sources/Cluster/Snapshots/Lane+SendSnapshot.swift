@@ -56,7 +56,7 @@ extension Lane {
         let id = platform.random()
         defer { try? FileManager.default.removeItem(atPath: delivery.path) }
         do {
-            let snapshot = try await snapshotPool.run {
+            let snapshot = try await pools.snapshots.run {
                 try OutgoingSnapshot(copying: applier.database, to: delivery.path, id: id)
             }
             // The term after the copy, which may have entries of a later one than that in which it was asked for.
@@ -83,7 +83,7 @@ extension Lane {
         var failures = 0
         while offset < snapshot.totalBytes {
             let position = offset
-            let bytes = try await snapshotPool.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
+            let bytes = try await pools.snapshots.run { try snapshot.bytes(at: position, count: Self.chunkBytes) }
             let chunk = SnapshotChunk(
                 group: delivery.group, snapshotID: snapshot.id, term: term, leader: delivery.leader,
                 mark: snapshot.mark, offset: offset, totalBytes: snapshot.totalBytes, fileHash: snapshot.fileHash,

@@ -20,6 +20,12 @@ package struct JSONWriter: Sendable {
         }
     }
 
+    /// Takes back what was written since there were `count` bytes.
+    package mutating func cut(to count: Int) {
+        precondition(count <= bytes.count, "cut to \(count) of \(bytes.count) bytes")
+        bytes.removeLast(bytes.count - count)
+    }
+
     /// A value that was rendered before.
     package mutating func raw(_ rendered: [UInt8]) {
         separate()

@@ -7,9 +7,13 @@ extension RecordTables {
     ///
     /// A client that follows the tokens, in whichever directions, and takes over what the pages say has the zone's
     /// records each time that `moreComing` is false.
+    /// - Parameter take: is given the entries in order. False is that it has no room for this one: then the page ends before it,
+    ///   unless it is the first.
     /// - Returns: `.refused` with `BAD_REQUEST` for a token that is unreadable, expired or of another life of the zone.
-    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
-    package func zoneChanges(_ request: ZoneChangesRequest, in db: Database) throws -> ReadOutcome<ZoneChangesPage> {
+    /// - Throws: what `take` throws, `DatabaseError` on an I/O error, `WireError` on a damaged row.
+    package func zoneChanges(
+        _ request: ZoneChangesRequest, in db: Database, take: (RecordEntry) throws -> Bool = { _ in true }
+    ) throws -> ReadOutcome<ZoneChangesPage> {
         let opened: Opened
         switch try open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
@@ -31,7 +35,7 @@ extension RecordTables {
             return .refused(error)
         }
         var page = ZonePage(db: db, zone: zone, schema: try installedSchema(schema, in: db), request: request)
-        return .found(try page.collect(walk))
+        return .found(try page.collect(walk, take))
     }
 }
 
@@ -58,7 +62,7 @@ private struct ZonePage {
         names = StampNames(db)
     }
 
-    mutating func collect(_ walk: ZoneWalk) throws -> ZoneChangesPage {
+    mutating func collect(_ walk: ZoneWalk, _ take: (RecordEntry) throws -> Bool) throws -> ZoneChangesPage {
         let order = walk.isReverse ? "DESC" : "ASC"
         var leftOver = false
         try SQLStatement(
@@ -71,25 +75,30 @@ private struct ZonePage {
                 leftOver = true
                 return false
             }
-            try take(RecordRow(row))
+            let row = RecordRow(row)
+            let entry = try entry(of: row)
+            if let entry, try !take(entry), !entries.isEmpty {
+                leftOver = true
+                return false
+            }
+            examined += 1
+            last = row.sequence
+            bytes += entry == nil ? 0 : row.body.count
+            if let entry { entries.append(entry) }
             return true
         }
         let token = leftOver ? last.map(walk.token(after:)) ?? walk.tokenAtEnd() : walk.tokenAtEnd()
         return ZoneChangesPage(records: entries, token: token.encoded(), moreComing: leftOver)
     }
 
-    private mutating func take(_ row: RecordRow) throws {
-        examined += 1
-        last = row.sequence
+    /// What a client that asks for some types only is told of a row; nil where that is nothing.
+    private mutating func entry(of row: RecordRow) throws -> RecordEntry? {
         let type = schema.byID[row.typeID]
-        if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return }
+        if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return nil }
         guard !row.isDeleted, let type else {
             // What the schema lost is gone for clients already: they may know the name from before, as another type's record.
-            entries.append(
-                .deleted(name: row.name, type: type?.definition.name, changeTag: zone.changeTag(row.sequence)))
-            return
+            return .deleted(name: row.name, type: type?.definition.name, changeTag: zone.changeTag(row.sequence))
         }
-        bytes += row.body.count
-        entries.append(.record(try row.record(type: type, zone: zone, names: &names)))
+        return .record(try row.record(type: type, zone: zone, names: &names))
     }
 }

@@ -4,7 +4,8 @@ extension Condition {
     /// Translates a filter on a field of an installed type.
     /// - Throws: `BAD_REQUEST` where the field lacks the index or does not go with the comparator or the value.
     init(_ filter: Filter, scope: QueryScope) throws(ServiceError) {
-        title = "\(filter.field ?? "any searchable field") \(filter.comparator.rawValue)"
+        let indexes: [InstalledIndex]
+        let test: Test
         switch filter.comparator {
         case .near:
             let index = try scope.index(filter.field, .cells, .queryable)
@@ -24,6 +25,8 @@ extension Condition {
                 try index.type.isList
                 ? Self.listTest(filter, index) : Self.scalarTest(filter, index, incarnation: scope.incarnation)
         }
+        self.init(
+            indexes, test, title: "\(filter.field ?? "any searchable field") \(filter.comparator.rawValue)")
     }
 
     private static func near(_ filter: Filter, _ index: InstalledIndex) throws(ServiceError) -> Test {

@@ -17,37 +17,62 @@ struct Condition {
     }
 
     /// One, or for words in any field those of all searchable fields.
-    var indexes: [InstalledIndex]
-    var test: Test
+    let indexes: [InstalledIndex]
+    let test: Test
     /// What the client wrote, for explanations: field and comparator.
-    var title: String
+    let title: String
+    /// Rows that each narrow the records; none where the condition says what is not, or nothing.
+    let sources: [EntrySource]
+    /// What comparing one of the condition's keys costs.
+    private let compareCost: Int
+
+    init(_ indexes: [InstalledIndex], _ test: Test, title: String) {
+        self.indexes = indexes
+        self.test = test
+        self.title = title
+        sources = test.narrowing.map { EntrySource(indexes: indexes, ranges: $0, title: title) }
+        compareCost = 1 + QueryCost.bytes(test.keyBytesMax)
+    }
 
     var index: InstalledIndex { indexes[0] }
     var isReady: Bool { indexes.allSatisfy(\.isReady) }
 
-    func holds(_ record: IndexedRecord) -> Bool {
+    func holds(_ record: inout KeyedRecord) -> Bool {
         switch test {
-        case .any(let wanted): keys(record).contains { wanted.contains($0) }
-        case .none(let unwanted): !keys(record).contains { unwanted.contains($0) }
-        case .all(let wanted):
-            { keys in wanted.allSatisfy { keys.contains($0) } }(keys(record))
-        case .notAll(let unwanted):
-            { keys in !unwanted.allSatisfy { keys.contains($0) } }(keys(record))
-        case .within(let range): keys(record).contains { range.contains($0) }
-        case .without(let range): !keys(record).contains { range.contains($0) }
+        case .any(let wanted): shares(wanted, with: &record)
+        case .none(let unwanted): !shares(unwanted, with: &record)
+        case .all(let wanted): hasAll(wanted, &record)
+        case .notAll(let unwanted): !hasAll(unwanted, &record)
+        case .within(let range): hasKey(in: range, &record)
+        case .without(let range): !hasKey(in: range, &record)
         case .near(let place, let metres, _):
-            record.place(in: index).map { place.distance(to: $0) <= metres } ?? false
+            record.record.place(in: index).map { place.distance(to: $0) <= metres } ?? false
         case .words(let ranges, let all):
-            { keys in
-                all
-                    ? ranges.allSatisfy { keys.holdsAny(in: $0) } : ranges.contains { keys.holdsAny(in: $0) }
-            }(keys(record))
+            all ? ranges.allSatisfy { hasKey(in: $0, &record) } : ranges.contains { hasKey(in: $0, &record) }
         }
     }
 
-    /// Ascending where there is one index.
-    private func keys(_ record: IndexedRecord) -> [IndexKey] {
-        indexes.count == 1 ? record.keys(in: index) : indexes.flatMap { record.keys(in: $0) }
+    /// Whether the record has one of some ascending keys. Each key of the shorter list is searched for in the longer one.
+    private func shares(_ wanted: [IndexKey], with record: inout KeyedRecord) -> Bool {
+        let keys = record.keys(in: index)
+        let (few, many) = keys.count < wanted.count ? (keys, wanted) : (wanted, keys)
+        record.charge(few.count * QueryCost.search(many.count) * compareCost)
+        return few.contains { many.holds($0) }
+    }
+
+    private func hasAll(_ wanted: [IndexKey], _ record: inout KeyedRecord) -> Bool {
+        let keys = record.keys(in: index)
+        record.charge(wanted.count * QueryCost.search(keys.count) * compareCost)
+        return wanted.allSatisfy { keys.holds($0) }
+    }
+
+    private func hasKey(in range: KeyRange, _ record: inout KeyedRecord) -> Bool {
+        for index in indexes {
+            let keys = record.keys(in: index)
+            record.charge(QueryCost.search(keys.count) * compareCost)
+            if keys.first(in: range) != nil { return true }
+        }
+        return false
     }
 
     /// Whether a record without any value in the index passes.
@@ -61,53 +86,51 @@ struct Condition {
     }
 }
 
-extension [IndexKey] {
-    fileprivate func holdsAny(in range: KeyRange) -> Bool { contains { range.contains($0) } }
-}
-
 // MARK: Index rows
 
 /// Rows of indexes such that every record that passes a condition has at least one of them.
 struct EntrySource {
-    struct Part {
-        var index: InstalledIndex
-        /// Ascending within one index, and none overlapping another.
-        var range: KeyRange
-    }
-
-    var parts: [Part]
+    /// Each has rows in the ranges; at least one.
+    var indexes: [InstalledIndex]
+    /// Ascending, and none overlapping another.
+    var ranges: [KeyRange]
     var title: String
-    var isReady: Bool { parts.allSatisfy(\.index.isReady) }
+    var isReady: Bool { indexes.allSatisfy(\.isReady) }
 
     /// Where the source is the rows under one key of one index.
     var point: KeyPoint? {
-        guard parts.count == 1, let key = parts[0].range.pointKey else { return nil }
-        return KeyPoint(index: parts[0].index, key: key)
+        guard indexes.count == 1, ranges.count == 1, let key = ranges[0].pointKey else { return nil }
+        return KeyPoint(index: indexes[0], key: key)
     }
 }
 
-extension Condition {
-    /// Sources that each narrow the records; none where the condition says what is not, or nothing.
-    var sources: [EntrySource] {
-        switch test {
-        case .any(let keys): [source(keys.map(KeyRange.point))]
-        case .all(let keys): keys.map { source([.point($0)]) }
-        case .within(let range): [source([range])]
-        case .near(_, _, let covering): [source(covering)]
-        case .words(let ranges, let all):
-            all ? ranges.map { source([$0]) } : [source(KeyRange.union(ranges))]
+extension Condition.Test {
+    /// The ranges of each source that the test makes.
+    fileprivate var narrowing: [[KeyRange]] {
+        switch self {
+        case .any(let keys): [keys.map(KeyRange.point)]
+        case .all(let keys): keys.map { [.point($0)] }
+        case .within(let range): [[range]]
+        case .near(_, _, let covering): [covering]
+        case .words(let ranges, let all): all ? ranges.map { [$0] } : [KeyRange.union(ranges)]
         case .none, .notAll, .without: []
         }
     }
 
-    private func source(_ ranges: [KeyRange]) -> EntrySource {
-        EntrySource(
-            parts: indexes.flatMap { index in ranges.map { EntrySource.Part(index: index, range: $0) } }, title: title)
+    /// Bytes of the longest key that records' keys are compared with.
+    fileprivate var keyBytesMax: Int {
+        func bytes(_ range: KeyRange) -> Int { max(range.lower?.key.byteCount ?? 0, range.upper?.key.byteCount ?? 0) }
+        return switch self {
+        case .any(let keys), .none(let keys), .all(let keys), .notAll(let keys):
+            keys.reduce(0) { max($0, $1.byteCount) }
+        case .within(let range), .without(let range): bytes(range)
+        case .words(let ranges, _): ranges.reduce(0) { max($0, bytes($1)) }
+        case .near: 0
+        }
     }
+}
 
-    /// The source whose rows, in order, can be the order of a query that names none.
-    var orderingSource: EntrySource? { sources.first }
-
+extension Condition {
     /// A key that no matching record has; looked up rather than read from the record.
     var unwantedKey: IndexKey? {
         switch test {

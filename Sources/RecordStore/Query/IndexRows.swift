@@ -10,6 +10,8 @@ import GRDB
 struct IndexRows {
     let db: Database
     let zoneID: Int64
+    /// What each row that is read, counted or looked up is charged to.
+    let work: QueryWork
 
     /// Look-ups that one scan takes; more would make too many shapes of statements.
     static let lookUpsMax = 2
@@ -19,13 +21,21 @@ struct IndexRows {
         let (bounds, values) = Self.bounds(range, index)
         let sql =
             "SELECT count(*) FROM (SELECT 1 FROM \(index.table) d WHERE d.field = ? AND d.zone = ?\(bounds) LIMIT ?)"
-        return try SQLStatement(cached: sql, in: db).firstInteger(key(index) + values + [.integer(Int64(max))]) ?? 0
+        let count =
+            try SQLStatement(cached: sql, in: db)
+            .firstInteger(key(index) + values + [.integer(Int64(max))]) ?? 0
+        work.charge(QueryCost.statement + count)
+        return count
     }
 
     func countMissing(_ index: InstalledIndex, max: Int) throws -> Int {
-        try SQLStatement(
-            cached: "SELECT count(*) FROM (SELECT 1 FROM index_missing WHERE field = ? AND zone = ? LIMIT ?)", in: db
-        ).firstInteger(key(index) + [.integer(Int64(max))]) ?? 0
+        let count =
+            try SQLStatement(
+                cached: "SELECT count(*) FROM (SELECT 1 FROM index_missing WHERE field = ? AND zone = ? LIMIT ?)",
+                in: db
+            ).firstInteger(key(index) + [.integer(Int64(max))]) ?? 0
+        work.charge(QueryCost.statement + count)
+        return count
     }
 
     /// Rows in a range, by key and record id, and whether the record has the rows to look up. Returns whether the scan
@@ -44,8 +54,11 @@ struct IndexRows {
             WHERE d.field = ? AND d.zone = ?\(bounds) ORDER BY d.value \(order), d.record \(order)
             """
         var isAtEnd = true
+        let cost = 1 + lookUps.count * QueryCost.probe
+        work.charge(QueryCost.statement)
         try SQLStatement(cached: sql, in: db).forEach(joined + key(index) + values) { row in
             let value = point ?? (isNumber ? .number(row.integer(2)) : .bytes(row.bytes(2)))
+            work.charge(cost + (point == nil ? QueryCost.bytes(value.byteCount) : 0))
             isAtEnd = try visit(value, row.integer(0), !row.isNull(1))
             return isAtEnd
         }
@@ -73,8 +86,11 @@ struct IndexRows {
             ORDER BY d.record \(ascending ? "ASC" : "DESC")
             """
         var isAtEnd = true
+        let cost = 1 + lookUps.count * QueryCost.probe
+        work.charge(QueryCost.statement)
         try SQLStatement(cached: sql, in: db)
             .forEach(joined + key(index) + [.integer(between.lower), .integer(between.upper)]) { row in
+                work.charge(cost)
                 isAtEnd = try visit(row.integer(0), !row.isNull(1))
                 return isAtEnd
             }
@@ -89,7 +105,7 @@ struct IndexRows {
             : "SELECT 1 FROM \(point.index.table) WHERE field = ?1 AND zone = ?2 AND value = ?3 AND record = ?4"
         return RowProbe(
             statement: try SQLStatement(cached: sql, in: db), field: point.index.id, zone: zoneID,
-            value: point.key?.value ?? .null)
+            value: point.key?.value ?? .null, work: work)
     }
 
     /// Finds a record's row by its id.
@@ -137,9 +153,11 @@ struct RowProbe {
     let field: Int64
     let zone: Int64
     let value: SQLValue
+    let work: QueryWork
 
     func holds(_ recordID: Int64) throws -> Bool {
-        try statement.first(.integer(field), .integer(zone), value, .integer(recordID)) { _ in true } ?? false
+        work.charge(QueryCost.probe)
+        return try statement.first(.integer(field), .integer(zone), value, .integer(recordID)) { _ in true } ?? false
     }
 }
 

@@ -74,6 +74,23 @@ struct KeyRange: Equatable {
         return result
     }
 
+    /// What two lists of ascending ranges, none overlapping another of its list, both hold.
+    static func common(_ left: [KeyRange], _ right: [KeyRange]) -> [KeyRange] {
+        var result: [KeyRange] = []
+        var (first, second) = (0, 0)
+        while first < left.count, second < right.count {
+            if let both = left[first].intersection(right[second]) { result.append(both) }
+            // The one that ends first has met all that it can meet.
+            if left[first].ends(before: right[second]) { first += 1 } else { second += 1 }
+        }
+        return result
+    }
+
+    private func ends(before other: KeyRange) -> Bool {
+        guard let upper else { return false }
+        return other.upper.map { upper < $0 } ?? true
+    }
+
     /// What comes after a position among the rows of several ranges; with an ordinal, of several indexes in order.
     func rest(from start: QueryRun.LevelStart?, ordinal: Int?) -> KeyRange? {
         guard let start, var key = start.key else { return self }

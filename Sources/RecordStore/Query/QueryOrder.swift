@@ -22,21 +22,25 @@ struct QueryOrder {
     /// Ties go the way of the last key, which is the way its index is read.
     var tiesAscend: Bool { keys.last?.isAscending ?? true }
 
-    func keys(of record: IndexedRecord) -> [IndexKey?] { keys.map { $0.key(of: record) } }
+    func keys(of record: inout KeyedRecord) -> [IndexKey?] {
+        var keys: [IndexKey?] = []
+        for key in self.keys { keys.append(key.key(of: &record)) }
+        return keys
+    }
 }
 
 extension QueryOrder.Key {
-    func key(of record: IndexedRecord) -> IndexKey? {
+    func key(of record: inout KeyedRecord) -> IndexKey? {
         switch kind {
         case .values(let index): return record.keys(in: index).first
         case .distance(let index, let place):
-            return record.place(in: index).map { .number(IndexKey.number(ordering: place.distance(to: $0))) }
+            return record.record.place(in: index).map { .number(IndexKey.number(ordering: place.distance(to: $0))) }
         case .leastKey(let source):
             for (ordinal, index) in source.indexes.enumerated() {
                 let keys = record.keys(in: index)
-                let ranges = source.parts.lazy.filter { $0.index.id == index.id }.map(\.range)
-                if let key = keys.first(where: { key in ranges.contains { $0.contains(key) } }) {
-                    return source.orderKey(key, ordinal: ordinal)
+                for range in source.ranges {
+                    record.charge(QueryCost.search(keys.count))
+                    if let key = keys.first(in: range) { return source.orderKey(key, ordinal: ordinal) }
                 }
             }
             return nil
@@ -48,7 +52,7 @@ extension QueryOrder.Key {
         switch kind {
         case .values(let index): index.indexClass
         case .distance: .number
-        case .leastKey(let source): source.parts.first?.index.indexClass ?? .bytes
+        case .leastKey(let source): source.indexes.first?.indexClass ?? .bytes
         }
     }
 
@@ -75,16 +79,9 @@ extension QueryOrder.Key {
 }
 
 extension EntrySource {
-    /// The indexes of the parts, each once, in order.
-    var indexes: [InstalledIndex] {
-        parts.reduce(into: []) { indexes, part in
-            if indexes.last?.id != part.index.id { indexes.append(part.index) }
-        }
-    }
-
     /// A row's key where rows of several indexes, all of bytes, follow one another.
     func orderKey(_ key: IndexKey, ordinal: Int) -> IndexKey {
-        guard case .bytes(let bytes) = key, parts.first?.index.id != parts.last?.index.id else { return key }
+        guard case .bytes(let bytes) = key, indexes.count > 1 else { return key }
         return .bytes([UInt8(ordinal)] + bytes)
     }
 }

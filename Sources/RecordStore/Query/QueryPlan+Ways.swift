@@ -18,10 +18,7 @@ extension QueryPlan {
     func ranges(of index: InstalledIndex) -> [KeyRange] {
         var ranges: [KeyRange] = [.all]
         for condition in conditions where condition.indexes.count == 1 && condition.index.id == index.id {
-            for source in condition.sources {
-                let narrower = source.parts.map(\.range)
-                ranges = ranges.flatMap { range in narrower.compactMap { $0.intersection(range) } }
-            }
+            for source in condition.sources { ranges = KeyRange.common(ranges, source.ranges) }
         }
         return ranges
     }
@@ -35,7 +32,7 @@ extension QueryPlan {
     /// - Parameters:
     ///   - settled: points that every record in question was found or looked up under.
     ///   - scanned: the index of single values that is read only where filters on it leave ranges.
-    func tested(settled: [KeyPoint], scanned: InstalledIndex? = nil) -> [Condition] {
+    func tested(settled: Set<KeyPoint>, scanned: InstalledIndex? = nil) -> [Condition] {
         conditions.filter { condition in
             if let scanned, condition.indexes.count == 1, condition.index.id == scanned.id {
                 switch condition.test {
@@ -45,7 +42,7 @@ extension QueryPlan {
             }
             let sources = condition.sources
             return sources.isEmpty
-                || !sources.allSatisfy { source in settled.contains { $0.isSame(as: source.point) } }
+                || !sources.allSatisfy { $0.point.map(settled.contains) ?? false }
         }
     }
 

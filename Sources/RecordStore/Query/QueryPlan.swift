@@ -43,7 +43,7 @@ struct QueryPlan {
         _ conditions: [Condition], scope: QueryScope
     ) throws(ServiceError) -> QueryOrder {
         let sources = conditions.flatMap(\.sources)
-        if sources.contains(where: { $0.point != nil || $0.parts.isEmpty }) { return QueryOrder(keys: []) }
+        if sources.contains(where: { $0.point != nil || $0.ranges.isEmpty }) { return QueryOrder(keys: []) }
         func ascending(_ kind: QueryOrder.Key.Kind) -> QueryOrder {
             QueryOrder(keys: [QueryOrder.Key(kind: kind, isAscending: true, missingFirst: true)])
         }

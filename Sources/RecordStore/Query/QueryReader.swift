@@ -10,6 +10,10 @@ struct QueryReader {
     let type: InstalledType
     /// The only creator whose records the caller may read; nil if all.
     let onlyCreatedBy: Int64?
+    /// Made once: a query has up to thousands of values, and a database thousands of zones.
+    private let plan: QueryPlan
+    /// Whether a filter asks for change tags, which mean something in one zone only.
+    private let namesTags: Bool
 
     /// - Throws: `ServiceError` where the type is unknown, cannot be queried, or is closed to the caller.
     init(_ query: Query, caller: Caller, database: DatabaseKey, schema: InstalledSchema, in db: Database) throws {
@@ -36,20 +40,20 @@ struct QueryReader {
         self.query = query
         self.type = type
         container = database.container
+        namesTags = query.filters.contains { $0.field == SystemField.etag.rawValue }
+        plan = try Self.plan(query, container: database.container, type: type)
     }
 
+    /// The query's plan in a zone; nil is none in particular.
     /// - Throws: `BAD_REQUEST` where the query asks for what the schema does not have.
     func plan(in zone: ZoneRow?) throws(ServiceError) -> QueryPlan {
-        let incarnation = zone.map { UInt64(bitPattern: $0.incarnation) }
-        return try QueryPlan(query, scope: QueryScope(container: container, type: type, incarnation: incarnation))
+        guard let zone, namesTags else { return plan }
+        return try Self.plan(query, container: container, type: type, UInt64(bitPattern: zone.incarnation))
     }
 
-    func run(
-        _ plan: QueryPlan, zone: ZoneRow, limit: Int, after: QueryPosition?,
-        examinedBound: Int? = nil
-    ) throws -> QueryRun {
-        try QueryRun(
-            db: db, plan: plan, zoneID: zone.id, limit: limit, after: after, onlyCreatedBy: onlyCreatedBy,
-            examinedBound: examinedBound)
+    private static func plan(
+        _ query: Query, container: String, type: InstalledType, _ incarnation: UInt64? = nil
+    ) throws(ServiceError) -> QueryPlan {
+        try QueryPlan(query, scope: QueryScope(container: container, type: type, incarnation: incarnation))
     }
 }

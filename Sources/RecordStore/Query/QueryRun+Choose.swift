@@ -3,13 +3,9 @@ import RecordModel
 /// The ways to read a page. The choice depends on the query, the schema and bounded counts of index rows; any way gives
 /// the same records in the same order, so each page chooses anew.
 extension QueryRun {
-    /// What reading and judging a record costs, what a probe of an index, in steps of an index scan.
-    private static let recordCost = 30
-    private static let probeCost = 6
-
     mutating func read() throws {
         let sources = plan.conditions.flatMap(\.sources)
-        if sources.contains(where: { $0.parts.isEmpty }) {
+        if sources.contains(where: \.ranges.isEmpty) {
             note.way = .nothing
             return
         }
@@ -17,24 +13,33 @@ extension QueryRun {
         guard let first = plan.order.keys.first else { return try readByRecord(ready) }
         guard first.isReady else { return try gatherForBuilding(ready) }
         let others = ready.filter { !first.isReadThrough($0) }
+        if others.isEmpty { return try walkOrder(resume: cursor) }
+        if case .distance = first.kind {
+            if let some = try smallest(others, max: tuning.gatheredRows), try gather(some, others) { return }
+            return try walkOrder(resume: cursor)
+        }
+        guard let begun = try walk(tuning.walkedFirst, from: cursor) else { return }
         // Very few first, so that no long list is counted far.
         let veryFew = try smallest(others, max: tuning.fewRows / 8)
-        if let few = try veryFew ?? smallest(others, max: tuning.fewRows) {
-            return try gather(try intersection(few, others))
-        }
-        if case .distance = first.kind {
-            if let some = try smallest(others, max: tuning.gatheredRows) {
-                return try gather(try intersection(some, others))
-            }
-            return try walkOrder(resume: after)
-        }
-        if others.isEmpty { return try walkOrder(resume: after) }
-        examinedMax = min(tuning.triedEntries, examinedBound)
-        try walkOrder(resume: after)
-        examinedMax = examinedBound
-        guard let reached = stoppedAt, examined < examinedMax, !isFull else { return }
-        stoppedAt = nil
+        if let few = try veryFew ?? smallest(others, max: tuning.fewRows), try gather(few, others) { return }
+        guard let reached = try walk(tuning.triedEntries, from: begun) else { return }
         try goOn(from: reached, others)
+    }
+
+    /// Walks in the order until so many entries were examined in all; returns where that was, nil where the page is done.
+    private mutating func walk(_ entriesMax: Int, from start: QueryPosition?) throws -> QueryPosition? {
+        examinedMax = min(entriesMax, examinedBound)
+        defer { examinedMax = examinedBound }
+        if examined >= examinedMax, let start { return start }
+        try walkOrder(resume: start)
+        return takeBack()
+    }
+
+    /// Where the page stopped only for the bound of the way that was tried; then it goes on.
+    private mutating func takeBack() -> QueryPosition? {
+        guard let reached = stoppedAt, examined < examinedBound, !isFull, !work.isSpent else { return nil }
+        stoppedAt = nil
+        return reached
     }
 
     /// The scan did not fill the page within its first entries: goes on with it, or intersects the filters' rows.
@@ -42,15 +47,11 @@ extension QueryRun {
         // Entries that the scan would still look at, if matches go on as densely as before.
         let missing = limit + 1 - found.count
         let entriesLeft = min(examined * missing / max(found.count, 1), examinedBound - examined)
-        let scanCost = entriesLeft * (1 + Self.probeCost * filter.probeCount)
-        guard let smallest = try smallest(others, max: min(scanCost / 3, examinedBound)) else {
-            return try walkOrder(resume: reached)
-        }
-        let ids = try intersection(smallest, others)
-        if ids.count * Self.recordCost <= entriesLeft * 2 {
-            (found, bytes) = ([], 0)
-            return try gather(ids)
-        }
+        let scanCost = entriesLeft * (1 + QueryCost.probe * filter.probeCount)
+        guard let smallest = try smallest(others, max: min(scanCost / 3, examinedBound)),
+            let ids = try work.within(work.left / 2, { try intersection(smallest, others) })
+        else { return try walkOrder(resume: reached) }
+        if ids.count * QueryCost.record <= entriesLeft * 2, try gather(ids) { return }
         filter.members = Set(ids)
         note.intersected = true
         try walkOrder(resume: reached)
@@ -58,20 +59,38 @@ extension QueryRun {
 
     /// By record id: the rows under one key come in that order, or those of another filter are few enough to be sorted.
     private mutating func readByRecord(_ ready: [EntrySource]) throws {
-        let points = ready.compactMap(\.point)
-        if points.isEmpty { return try gatherForBuilding(ready) }
-        var best = ready.first { $0.point != nil }
-        if ready.count > 1, let smallest = try smallest(ready, max: tuning.gatheredRows) {
-            if smallest.point == nil { return try gather(try intersection(smallest, ready)) }
-            best = smallest
+        guard var best = ready.first(where: { $0.point != nil }) else { return try gatherForBuilding(ready) }
+        var start = cursor
+        if ready.count > 1 {
+            examinedMax = min(tuning.walkedFirst, examinedBound)
+            try walkRecords(best, from: start)
+            examinedMax = examinedBound
+            guard let reached = takeBack() else { return }
+            start = reached
+            if let smallest = try smallest(ready, max: tuning.gatheredRows) {
+                if smallest.point != nil {
+                    best = smallest
+                } else if let ids = try work.within(work.left / 2, { try intersection(smallest, ready) }) {
+                    after = start
+                    _ = try gather(ids)
+                    return
+                }
+            }
         }
-        guard let best, let point = best.point, let key = point.key else { return }
+        try walkRecords(best, from: start)
+    }
+
+    /// Reads the rows under one key, which are in the order of the records' ids.
+    private mutating func walkRecords(_ source: EntrySource, from start: QueryPosition?) throws {
+        guard let point = source.point, let key = point.key else { return }
         try setFilter(reading: point)
-        note.way = .source(best.title, point.index.name)
+        note.way = .source(source.title, point.index.name)
         _ = try rows.records(
-            under: key, of: point.index, after: after?.recordID ?? .min, lookUps: filter.lookUps
+            under: key, of: point.index, after: start?.recordID ?? .min, lookUps: filter.lookUps
         ) { id, isWanted in
             examined += 1
+            passed += 1
+            judged += isWanted ? 1 : 0
             if isWanted, let candidate = try candidate(id, known: []) { append(candidate) }
             return goesOn(at: QueryPosition(keys: [], recordID: id))
         }
@@ -83,10 +102,15 @@ extension QueryRun {
         var sources = ready
         let recordID = SystemField.recordID.rawValue
         if let all = plan.type.index(named: recordID), all.isReady, all.options.contains(.queryable) {
-            sources.append(EntrySource(parts: [EntrySource.Part(index: all, range: .all)], title: "all records"))
+            sources.append(EntrySource(indexes: [all], ranges: [.all], title: "all records"))
         }
-        guard let smallest = try smallest(sources, max: examinedBound) else { throw building() }
-        try gather(try intersection(smallest, ready))
+        let isDone = try work.withAll {
+            guard let smallest = try smallest(sources, max: examinedBound),
+                let ids = try intersection(smallest, ready)
+            else { return false }
+            return try gather(ids)
+        }
+        guard isDone else { throw building() }
     }
 
     /// The refusal that names the indexes which are not ready.
@@ -100,62 +124,116 @@ extension QueryRun {
             retryAfterSeconds: 1)
     }
 
-    /// Puts the matches among some records in order.
-    private mutating func gather(_ ids: [Int64]) throws {
+    /// Tries to have the matches of a source sorted, with half of the work that is left. Where that is not enough, nothing has changed.
+    private mutating func gather(_ source: EntrySource, _ others: [EntrySource]) throws -> Bool {
+        let before = note
+        let isDone = try work.within(work.left / 2) {
+            guard let ids = try intersection(source, others) else { return false }
+            return try gather(ids)
+        }
+        if !isDone { note = before }
+        return isDone
+    }
+
+    /// Puts the matches among some records in order. False where the work does not suffice for all of them; then what was found before is
+    /// there again.
+    private mutating func gather(_ ids: [Int64]) throws -> Bool {
         note.gathered = true
+        if plan.order.keys.isEmpty {
+            try gatherInOrder(ids)
+            return true
+        }
+        let kept = (found, bytes, after, filter)
+        (found, bytes, after) = ([], 0, cursor)
         for id in ids {
+            guard !work.isSpent else {
+                (found, bytes, after, filter) = kept
+                ceiling = nil
+                note.gathered = false
+                return false
+            }
             examined += 1
             if let candidate = try candidate(id) { insert(candidate, from: 0) }
         }
         settle()
+        return true
     }
 
-    /// The source with the fewest rows, if it has at most `max`.
-    private func smallest(_ sources: [EntrySource], max: Int) throws -> EntrySource? {
-        var best: EntrySource?
-        var bestCount = max + 1
-        for source in sources {
-            var count = 0
-            for part in source.parts where count < bestCount {
-                count += try rows.count(part.index, part.range, max: bestCount - count)
-            }
-            if count < bestCount { (best, bestCount) = (source, count) }
+    /// The matches among records, ascending, in an order that is the records' own.
+    private mutating func gatherInOrder(_ ids: [Int64]) throws {
+        for id in ids where id > after?.recordID ?? .min {
+            examined += 1
+            passed += 1
+            judged += 1
+            if let candidate = try candidate(id, known: []) { append(candidate) }
+            guard goesOn(at: QueryPosition(keys: [], recordID: id)) else { return }
         }
-        return best
+    }
+
+    /// The source with the fewest rows, if it has at most `max`. Counting takes an eighth of the work that is left.
+    private func smallest(_ sources: [EntrySource], max: Int) throws -> EntrySource? {
+        try work.within(work.left / 8) {
+            var best: EntrySource?
+            var bestCount = max + 1
+            for source in sources {
+                guard let count = try count(source, max: bestCount) else { return best }
+                if count < bestCount { (best, bestCount) = (source, count) }
+            }
+            return best
+        }
+    }
+
+    /// How many rows a source has, counted up to `max`; nil where no work is left for that.
+    private func count(_ source: EntrySource, max: Int) throws -> Int? {
+        var count = 0
+        for index in source.indexes {
+            for range in source.ranges where count < max {
+                guard !work.isSpent else { return nil }
+                count += try rows.count(index, range, max: max - count)
+            }
+        }
+        return count
     }
 
     /// The records that have rows of the smallest source and of every other that is the rows under one key, by record
-    /// id: the other's rows are read too where they are few, and else looked up.
-    private mutating func intersection(_ smallest: EntrySource, _ others: [EntrySource]) throws -> [Int64] {
-        note.way = .source(smallest.title, smallest.parts.first?.index.name ?? "")
-        let points = others.compactMap(\.point).filter { !$0.isSame(as: smallest.point) }
-        var ids = try recordIDs(of: smallest)
+    /// id: the other's rows are read too where they are few, and else looked up. Nil where the work does not suffice.
+    private mutating func intersection(_ smallest: EntrySource, _ others: [EntrySource]) throws -> [Int64]? {
+        note.way = .source(smallest.title, smallest.indexes.first?.name ?? "")
+        let points = others.compactMap(\.point).filter { $0 != smallest.point }
+        guard var ids = try recordIDs(of: smallest) else { return nil }
         for point in points {
             guard let key = point.key, !ids.isEmpty else { continue }
-            let lookUps = ids.count * Self.probeCost
+            guard !work.isSpent else { return nil }
+            let lookUps = ids.count * QueryCost.probe
             if try rows.count(point.index, .point(key), max: lookUps) < lookUps {
-                let source = EntrySource(parts: [EntrySource.Part(index: point.index, range: .point(key))], title: "")
-                ids = ids.common(with: try recordIDs(of: source))
+                let source = EntrySource(indexes: [point.index], ranges: [.point(key)], title: "")
+                guard let others = try recordIDs(of: source) else { return nil }
+                ids = ids.common(with: others)
             } else {
                 let probe = try rows.probe(point)
                 ids = try ids.filter { try probe.holds($0) }
             }
         }
-        filter = RecordFilter(tested: plan.tested(settled: points + [smallest.point].compactMap { $0 }))
+        filter = RecordFilter(tested: plan.tested(settled: Set(points + [smallest.point].compactMap { $0 })))
         return ids
     }
 
-    /// Ascending, none twice.
-    private func recordIDs(of source: EntrySource) throws -> [Int64] {
+    /// Ascending, none twice; nil where the work does not suffice.
+    private func recordIDs(of source: EntrySource) throws -> [Int64]? {
         var ids: [Int64] = []
-        for part in source.parts {
-            let circles = plan.circles(over: part.index)
-            _ = try rows.scan(part.index, part.range) { key, id, _ in
-                if circles.isEmpty || circles.mayHold(key) { ids.append(id) }
-                return true
+        for index in source.indexes {
+            let circles = plan.circles(over: index)
+            for range in source.ranges {
+                let isAtEnd = try rows.scan(index, range) { key, id, _ in
+                    work.charge(circles.count)
+                    if circles.isEmpty || circles.mayHold(key) { ids.append(id) }
+                    return !work.isSpent
+                }
+                guard isAtEnd, !work.isSpent else { return nil }
             }
         }
         if source.point != nil { return ids }
+        work.charge(QueryCost.members(ids.count))
         ids.sort()
         var last: Int64?
         return ids.filter { id in

@@ -55,7 +55,12 @@ extension QueryRun {
             if found.count > limit, let last = found.last?.keys[level.depth], rings.isBehind(entry.distance, last) {
                 break
             }
+            if work.isSpent, let key = rings.key(behind: inRing[0].distance, before: entry.distance) {
+                cut(at: key, level, from: start)
+                return false
+            }
             examined += 1
+            passed += 1
             guard let candidate = try candidate(entry.id), candidate.keys.starts(with: level.fixed),
                 let found = candidate.keys[level.depth], rings.holds(found)
             else { continue }
@@ -64,8 +69,19 @@ extension QueryRun {
         settle()
         let reached = rings.reachedKey
         rings.grow(inRing.count, fewerThan: tuning.ringMin)
+        judged += 1
         guard let reached else { return found.count <= limit && stoppedAt == nil }
         return goesOn(at: QueryPosition(keys: level.fixed + [reached], recordID: nil))
+    }
+
+    /// Ends the page within a ring: what was found farther is left to the next page.
+    private mutating func cut(at key: IndexKey, _ level: OrderLevel, from start: Int) {
+        let order = plan.order.keys[level.depth]
+        func isBehind(_ other: IndexKey?) -> Bool { order.precedes(key, other) ?? false }
+        while found.count > start, isBehind(found[found.count - 1].keys[level.depth]) { dropLast() }
+        if let ceiling, isBehind(ceiling.keys[level.depth]) { self.ceiling = nil }
+        settle()
+        if stoppedAt == nil { stoppedAt = QueryPosition(keys: level.fixed + [key], recordID: nil) }
     }
 
     /// The entries of the ring; nil where they were too many, and the ring was made thinner.
@@ -86,6 +102,7 @@ extension QueryRun {
             let isAtEnd = try rows.scan(index, range) { key, id, _ in
                 guard case .number(let cell) = key else { return true }
                 let middle = LocationCell(value: cell).center
+                work.charge(QueryCost.statement + rings.circles.count)
                 let distance = rings.pivot.distance(to: middle)
                 guard distance >= rings.inner - Self.slack, distance <= rings.outer + Self.slack,
                     rings.circles.allSatisfy({ $0.center.distance(to: middle) <= $0.metres + Self.slack })
@@ -155,6 +172,14 @@ extension QueryRun {
             guard case .number(let number) = key else { return false }
             let other = IndexKey.double(ordered: number)
             return distance - QueryRun.slack > (isAscending ? other : Place.farthest - other)
+        }
+
+        /// A sort key in this ring that is surely behind the record of one entry and before that of another; nil where they are too
+        /// close to tell.
+        func key(behind near: Double, before far: Double) -> IndexKey? {
+            let between = far - 2 * QueryRun.slack
+            guard between > max(near, inner) + QueryRun.slack else { return nil }
+            return .number(IndexKey.number(ordering: isAscending ? between : Place.farthest - between))
         }
 
         mutating func shrink() { width /= 4 }

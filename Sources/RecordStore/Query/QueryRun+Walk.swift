@@ -10,9 +10,10 @@ extension QueryRun {
         var recordID: Int64
     }
 
-    /// The place in the order where a walk goes on.
+    /// Reads on from a place in the order.
     mutating func walkOrder(resume: QueryPosition?) throws {
         note.way = .order
+        after = resume
         if try walk(OrderLevel(resume: resume)) { settle() }
     }
 
@@ -21,15 +22,17 @@ extension QueryRun {
         let key = plan.order.keys[level.depth]
         if case .distance(let index, let place) = key.kind { return try walkDistance(level, key, index, place) }
         var start = level.start(in: plan.order)
+        var closed: IndexKey??
         while true {
             try setFilter(fixed: level.points(in: plan.order), scanned: key.scannedIndex)
-            var pass = WalkPass(level: level)
+            var pass = WalkPass(level: level, closed: closed)
             if try scanLevel(level, key, from: start, &pass), try closeGroup(&pass) { return true }
             guard let deeper = pass.descendsTo else { return false }
             note.descended = true
             guard try walk(level.deeper(deeper)) else { return false }
             guard goesOn(at: QueryPosition(keys: level.fixed + [deeper], recordID: nil)) else { return false }
             start = LevelStart(key: deeper, recordID: key.isAscending ? .max : .min)
+            closed = .some(deeper)
         }
     }
 
@@ -100,17 +103,22 @@ extension QueryRun {
         let isSingle = source.indexes.count == 1
         for (ordinal, index) in source.indexes.enumerated() {
             let circles = plan.circles(over: index)
-            for part in source.parts where part.index.id == index.id {
-                guard let range = part.range.rest(from: start, ordinal: isSingle ? nil : ordinal) else { continue }
+            for range in source.ranges {
+                guard let range = range.rest(from: start, ordinal: isSingle ? nil : ordinal) else { continue }
                 let isAtEnd = try rows.scan(index, range, lookUps: filter.lookUps) { key, id, isWanted in
-                    let orderKey = source.orderKey(key, ordinal: ordinal)
-                    guard circles.isEmpty || circles.mayHold(key) else {
-                        examined += 1
-                        return goesOn(at: QueryPosition(keys: pass.level.fixed + [orderKey], recordID: id))
-                    }
-                    return try visit(orderKey, id, isWanted: isWanted, &pass)
+                    work.charge(circles.count)
+                    return try visit(
+                        source.orderKey(key, ordinal: ordinal), id,
+                        isWanted: isWanted && (circles.isEmpty || circles.mayHold(key)), &pass)
                 }
                 guard isAtEnd else { return false }
+                // There may be very many ranges without any row.
+                guard let upper = range.upper else { continue }
+                passed += 1
+                let reached = source.orderKey(upper.key, ordinal: ordinal)
+                guard goesOn(at: QueryPosition(keys: pass.level.fixed + [reached], recordID: upper.recordID)) else {
+                    return false
+                }
             }
         }
         return true
@@ -123,27 +131,64 @@ extension QueryRun {
         _ key: IndexKey?, _ id: Int64, isWanted: Bool, _ pass: inout WalkPass
     ) throws -> Bool {
         let level = pass.level
-        if level.depth == plan.order.keys.count - 1 {
-            examined += 1
-            if isWanted, let candidate = try candidate(id, key, level) { append(candidate) }
-            return goesOn(at: QueryPosition(keys: level.fixed + [key], recordID: id))
+        guard level.depth == plan.order.keys.count - 1 else {
+            return try visitGroup(key, id, isWanted: isWanted, &pass)
         }
+        let position = QueryPosition(keys: level.fixed + [key], recordID: id)
+        if mayEndAtOnce, work.isSpent {
+            stoppedAt = QueryPosition(keys: position.keys, recordID: plan.order.tiesAscend ? id - 1 : id + 1)
+            stoppedBefore = position
+            return false
+        }
+        examined += 1
+        passed += 1
+        let recordsRead = note.recordsRead
+        if isWanted, let candidate = try candidate(id, key, level) { append(candidate) }
+        judged += note.recordsRead - recordsRead
+        return goesOn(at: position)
+    }
+
+    /// Takes an entry of a group that shares a key of several, to be sorted in memory.
+    private mutating func visitGroup(
+        _ key: IndexKey?, _ id: Int64, isWanted: Bool, _ pass: inout WalkPass
+    ) throws -> Bool {
         if pass.count > 0, pass.key != key {
             guard try closeGroup(&pass) else { return false }
         }
-        if pass.count == 0 { (pass.key, pass.start) = (key, found.count) }
+        if pass.count == 0 { pass.begin(key, at: found.count, work) }
         pass.count += 1
         examined += 1
-        if pass.count == tuning.groupLooked, try isLarge(key, level) {
-            discard(from: pass.start)
-            pass.descendsTo = .some(key)
-            return false
-        }
+        if pass.count == tuning.groupLooked, try isLarge(key, pass.level) { return descend(&pass) }
         guard pass.count <= QueryLimits.tieGroupMax else { throw building() }
-        if isWanted, let candidate = try candidate(id), candidate.keys.starts(with: level.fixed) {
+        guard isWanted else { return true }
+        // The first record that a page comes to is read in any case.
+        let isFirst = !mayEndAtOnce && pass.closed == nil && pass.judged == 0
+        guard isFirst || work.spent < pass.workMax else { return try giveUp(&pass) }
+        let recordsRead = note.recordsRead
+        if let candidate = try candidate(id), candidate.keys.starts(with: pass.level.fixed) {
             insert(candidate, from: pass.start)
         }
+        pass.judged += note.recordsRead - recordsRead
         return true
+    }
+
+    /// Has the group at hand read through the next sort key.
+    private mutating func descend(_ pass: inout WalkPass) -> Bool {
+        discard(from: pass.start)
+        pass.descendsTo = .some(pass.key)
+        return false
+    }
+
+    /// The work is not enough to sort the group at hand: the page ends before it. Where it has got no further than to this group,
+    /// the group is read in order instead, so that the page gets on.
+    private mutating func giveUp(_ pass: inout WalkPass) throws -> Bool {
+        if let closed = pass.closed {
+            discard(from: pass.start)
+            stoppedAt = QueryPosition(keys: pass.level.fixed + [closed], recordID: nil)
+            return false
+        }
+        guard plan.order.keys[pass.level.depth + 1].isReady else { throw building() }
+        return descend(&pass)
     }
 
     /// The entry of a last level as a candidate: its keys are known, unless a record has several rows.
@@ -174,7 +219,10 @@ extension QueryRun {
         guard pass.count > 0 else { return true }
         settle()
         let key = pass.key
+        passed += pass.count
+        judged += pass.judged
         pass.count = 0
+        pass.closed = .some(key)
         return goesOn(at: QueryPosition(keys: pass.level.fixed + [key], recordID: nil))
     }
 
@@ -188,13 +236,12 @@ extension QueryRun {
     ) throws {
         let members = filter.members
         filter = RecordFilter(tested: [], members: members)
-        var settled = fixed
+        var settled = Set(fixed)
         var lookedUp = fixed
-        if let reading { settled.append(reading) }
+        if let reading { settled.insert(reading) }
         for condition in plan.conditions where condition.isReady && condition.index.id != scanned?.id {
-            for point in condition.sources.compactMap(\.point) where !settled.contains(where: { $0.isSame(as: point) })
-            {
-                settled.append(point)
+            work.charge(condition.sources.count)
+            for point in condition.sources.compactMap(\.point) where settled.insert(point).inserted {
                 // Members were found by an intersection of all such points.
                 if members == nil { lookedUp.append(point) }
             }
@@ -245,14 +292,31 @@ struct OrderLevel {
 
 /// One pass over a level's entries.
 struct WalkPass {
-    var level: OrderLevel
+    let level: OrderLevel
+    /// The key of the group that the page is complete through, if there is one.
+    var closed: IndexKey??
     /// The group at hand.
-    var key: IndexKey?
+    private(set) var key: IndexKey?
     var count = 0
+    /// Records of it that were read.
+    var judged = 0
     /// Where the group's candidates begin in `found`.
-    var start = 0
+    private(set) var start = 0
+    /// The work that is given up at.
+    private(set) var workMax = 0
     /// The key of the group that is to be read through the next level.
     var descendsTo: IndexKey??
 
-    init(level: OrderLevel) { self.level = level }
+    init(level: OrderLevel, closed: IndexKey?? = nil) {
+        self.level = level
+        self.closed = closed
+    }
+
+    /// Begins a group. Where the page could not end before it, half of the work is left for another way to read it.
+    mutating func begin(_ key: IndexKey?, at start: Int, _ work: QueryWork) {
+        self.key = key
+        self.start = start
+        judged = 0
+        workMax = work.spent + (closed == nil ? work.left / 2 : work.left)
+    }
 }

@@ -15,44 +15,66 @@ struct QueryRun {
     let plan: QueryPlan
     let limit: Int
     /// The cursor: only what comes after it is wanted.
-    let after: QueryPosition?
+    let cursor: QueryPosition?
+    /// What the page has got to: only what comes after it is still wanted.
+    var after: QueryPosition?
     /// The only creator whose records the caller may read; nil if all.
     let onlyCreatedBy: Int64?
     let tuning: QueryTuning
     private let findRecord: SQLStatement
     var names: StampNames
+    let work: QueryWork
+    /// Whether the page may end before its first entry where no work is left for it: another zone's part goes on.
+    let mayEndAtOnce: Bool
     /// Index entries to look at, at most, give or take a group of ties.
     let examinedBound: Int
     /// The same for the way that is being tried.
     var examinedMax: Int
     var examined = 0
+    /// Entries that the page is complete through.
+    var passed = 0
+    /// Records that were read for them.
+    var judged = 0
     /// In order; one more than `limit` where there is more.
     var found: [Candidate] = []
     /// Of the bodies in `found`.
     var bytes = 0
     /// Where the scan stopped for its bounds.
     var stoppedAt: QueryPosition?
+    /// The entry that it stopped before, where it did so for lack of work.
+    var stoppedBefore: QueryPosition?
     /// The first record that the page had no room for.
-    private var ceiling: (keys: [IndexKey?], id: Int64)?
+    var ceiling: (keys: [IndexKey?], id: Int64)?
     /// What index rows are still asked of records, and conditions that only the records themselves can answer.
     var filter: RecordFilter
     var note = QueryNote()
 
     init(
-        db: Database, plan: QueryPlan, zoneID: Int64, limit: Int, after: QueryPosition?, onlyCreatedBy: Int64?,
-        examinedBound: Int? = nil
+        _ reader: QueryReader, zone: ZoneRow, limit: Int, after cursor: QueryPosition?, bounds: Bounds
     ) throws {
         tuning = QueryTuning.current
-        self.examinedBound = examinedBound ?? tuning.examinedMax
-        examinedMax = self.examinedBound
-        rows = IndexRows(db: db, zoneID: zoneID)
-        self.plan = plan
+        work = bounds.work
+        mayEndAtOnce = bounds.mayEndAtOnce
+        examinedBound = bounds.examined ?? tuning.examinedMax
+        examinedMax = examinedBound
+        rows = IndexRows(db: reader.db, zoneID: zone.id, work: work)
+        plan = try reader.plan(in: zone)
         self.limit = limit
-        self.after = after
-        self.onlyCreatedBy = onlyCreatedBy
-        findRecord = try IndexRows.findRecord(in: db)
-        names = StampNames(db)
+        self.cursor = cursor
+        after = cursor
+        onlyCreatedBy = reader.onlyCreatedBy
+        findRecord = try IndexRows.findRecord(in: reader.db)
+        names = StampNames(reader.db)
         filter = RecordFilter(tested: plan.conditions)
+        work.charge(QueryCost.record + plan.conditions.count)
+    }
+
+    /// What a page may cost.
+    struct Bounds {
+        let work: QueryWork
+        /// Index entries, if other than the tuning says.
+        var examined: Int?
+        var mayEndAtOnce = false
     }
 
     /// Collects the page: `found`, and where it ends; nil at the end of the query.
@@ -61,9 +83,14 @@ struct QueryRun {
         try read()
         if found.count > limit {
             found.removeSubrange(limit...)
-            stoppedAt = found.last.map { QueryPosition(keys: $0.keys, recordID: $0.row.id) }
+            stoppedAt = position(limit - 1)
         }
         return stoppedAt
+    }
+
+    /// Where one of the found records stands.
+    func position(_ number: Int) -> QueryPosition {
+        QueryPosition(keys: found[number].keys, recordID: found[number].row.id)
     }
 
     // MARK: Records
@@ -85,16 +112,18 @@ struct QueryRun {
             return nil
         }
         note.recordsRead += 1
+        work.charge(QueryCost.record + QueryCost.body(row.body.count))
         if let onlyCreatedBy, row.createdBy != onlyCreatedBy { return nil }
-        let record = IndexedRecord(
-            name: row.name, sequence: row.sequence,
-            created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
-            modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)),
-            fields: try plan.type.fields(of: row))
-        for condition in filter.tested where !condition.holds(record) { return nil }
-        let keys = known ?? plan.order.keys(of: record)
+        var record = KeyedRecord(
+            IndexedRecord(
+                name: row.name, sequence: row.sequence,
+                created: Stamp(timestamp: row.createdAt, user: try names.name(row.createdBy)),
+                modified: Stamp(timestamp: row.modifiedAt, user: try names.name(row.modifiedBy)),
+                fields: try plan.type.fields(of: row)), work: work)
+        for condition in filter.tested where !condition.holds(&record) { return nil }
+        let keys = known ?? plan.order.keys(of: &record)
         if known == nil, let after, !plan.order.isAfter(after, keys: keys, id: id) { return nil }
-        return Candidate(row: row, fields: record.fields, keys: keys)
+        return Candidate(row: row, fields: record.record.fields, keys: keys)
     }
 
     /// Takes a candidate that comes after all that were found.
@@ -136,30 +165,38 @@ struct QueryRun {
         ceiling = nil
     }
 
-    private mutating func dropLast() { if let last = found.popLast() { bytes -= last.row.body.count } }
+    mutating func dropLast() { if let last = found.popLast() { bytes -= last.row.body.count } }
 
     /// Ends a run of insertions: where something had no room, the page ends with what is there.
     mutating func settle() {
-        if ceiling != nil, stoppedAt == nil {
-            stoppedAt = found.last.map { QueryPosition(keys: $0.keys, recordID: $0.row.id) }
-        }
+        if ceiling != nil, stoppedAt == nil { stoppedAt = position(found.count - 1) }
     }
+
+    /// Whether the page has to end for its work. It has come to a record by then, or past some entries.
+    private var isOutOfWork: Bool { work.isSpent && (judged > 0 || passed >= 64) }
 
     /// Whether the page has room and the scan has work left; remembers the position where not.
     mutating func goesOn(at position: @autoclosure () -> QueryPosition) -> Bool {
         if found.count > limit || stoppedAt != nil { return false }
-        if bytes <= tuning.pageBytesMax && examined < examinedMax { return true }
+        if bytes <= tuning.pageBytesMax && examined < examinedMax && !isOutOfWork { return true }
         stoppedAt = position()
         return false
     }
 }
 
 /// The rows under one key of one index; of a nil key, those of records without the field.
-struct KeyPoint {
+struct KeyPoint: Hashable {
     var index: InstalledIndex
     var key: IndexKey?
 
-    func isSame(as other: KeyPoint?) -> Bool { index.id == other?.index.id && key == other?.key }
+    static func == (left: KeyPoint, right: KeyPoint) -> Bool {
+        left.index.id == right.index.id && left.key == right.key
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(index.id)
+        hasher.combine(key)
+    }
 }
 
 /// What decides whether an index entry is worth reading its record.

@@ -1,7 +1,9 @@
 /// Where one way to read a page gives over to another. Answers do not depend on it; tests set it low, so that small
 /// data takes every way.
 package struct QueryTuning: Sendable {
-    /// Entries of the sort key's index that are tried before filters' rows are counted.
+    /// Entries of the sort key's index that are read before anything is counted.
+    package var walkedFirst = 64
+    /// Entries of the sort key's index that are read before filters' rows are intersected.
     package var triedEntries = 256
     /// Rows of a filter that are always fewer than any other way would read.
     package var fewRows = 500
@@ -14,6 +16,8 @@ package struct QueryTuning: Sendable {
     /// Locations that a ring should hold: few to sort, enough that the ring is no thin line.
     package var ringMin = 400
     package var ringMax = 4_000
+    /// Steps of work that one page may take.
+    package var workMax = QueryLimits.workMax
     /// Index entries that one page looks at.
     package var examinedMax = QueryLimits.examinedMax
     /// Bytes of record bodies in a page, give or take one record.

@@ -26,10 +26,12 @@ extension RecordTables {
             if let found, let databaseID = try rows.databaseID(request.database, schemaID: found.id) {
                 let zones = try SQLStatement(
                     cached: """
-                        SELECT \(ZoneRow.columns), z.name FROM zone z WHERE z.database = ? AND z.state = 0
-                        ORDER BY z.name
+                        SELECT \(ZoneRow.columns), z.name FROM zone z
+                        WHERE z.database = ? AND z.state = 0 AND z.name >= ? ORDER BY z.name
                         """, in: db
-                ).all(.integer(databaseID)) { (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount)) }
+                ).all(.integer(databaseID), .text(page.firstZone)) {
+                    (row: ZoneRow($0), name: $0.text(ZoneRow.columnCount))
+                }
                 if request.query.sorts.isEmpty { try page.follow(zones) } else { try page.merge(zones) }
             }
             return .found(page.answer)
@@ -46,6 +48,7 @@ private struct DatabasePage {
     let positions: PositionBytes
     let limit: Int
     let after: PositionBytes.Place?
+    private let work = QueryWork(bound: QueryTuning.current.workMax)
     var answer = DatabaseQueryPage(items: [], next: nil)
     /// Of the bodies in the answer, one number an item.
     private var sizes: [Int] = []
@@ -67,19 +70,22 @@ private struct DatabasePage {
         }
     }
 
+    /// The first zone that is of interest; by bytes, as SQLite compares.
+    var firstZone: String { positions.zoneFirst ? after?.zone ?? "" : "" }
+
     /// Zone after zone.
     mutating func follow(_ zones: [(row: ZoneRow, name: String)]) throws {
         var (examined, looked) = (0, 0)
         for zone in zones {
-            guard let run = try collect(zone, limit: limit - answer.items.count, examinedBound: tuning.examinedMax)
-            else { continue }
+            let bounds = QueryRun.Bounds(work: work)
+            guard let run = try collect(zone, limit: limit - answer.items.count, bounds) else { continue }
             answer.items += run.items
             sizes += run.sizes
             examined += run.examined
             looked += 1
             let isFull =
                 answer.items.count >= limit || examined >= tuning.examinedMax || looked >= Self.zonesMax
-                || sizes.reduce(0, +) > tuning.pageBytesMax
+                || sizes.reduce(0, +) > tuning.pageBytesMax || work.isSpent
             if let end = run.end {
                 answer.next = end
                 return
@@ -95,15 +101,36 @@ private struct DatabasePage {
         }
     }
 
-    /// All zones, by position. An answer is complete up to the least position at which a zone's part of it stopped.
+    /// All zones, by position. An answer is complete up to the least position at which a zone's part of it stopped. Each zone has an
+    /// equal share of the work that is left.
     mutating func merge(_ zones: [(row: ZoneRow, name: String)]) throws {
         let bound = max(tuning.examinedMax / max(zones.count, 1), min(Self.examinedMin, tuning.examinedMax))
-        for zone in zones {
-            guard let run = try collect(zone, limit: limit, examinedBound: bound) else { continue }
-            if let end = run.end, answer.next.map({ end.lexicographicallyPrecedes($0) }) ?? true { answer.next = end }
-            let both = Array(zip(answer.items + run.items, sizes + run.sizes))
-            cut(both.sorted { $0.0.position.lexicographicallyPrecedes($1.0.position) })
+        let bounds = QueryRun.Bounds(work: work, examined: bound, mayEndAtOnce: true)
+        /// The zone that stopped first, if it did so before its first entry.
+        var untouched: (zone: (row: ZoneRow, name: String), end: [UInt8], entry: [UInt8])?
+        for (number, zone) in zones.enumerated() {
+            let share = work.left / (zones.count - number)
+            guard let run = try work.within(share, { try collect(zone, limit: limit, bounds) }) else { continue }
+            guard take(run) else { continue }
+            untouched = nil
+            if run.passed == 0, let end = run.end, let entry = run.before { untouched = (zone, end, entry) }
         }
+        guard let untouched, untouched.end == answer.next else { return }
+        // No zone has anything before this entry: whatever it takes, the page gets past it, and no farther.
+        let one = QueryRun.Bounds(work: QueryWork(bound: 0), examined: 1)
+        guard let run = try collect(untouched.zone, limit: limit, one) else { return }
+        answer.next = untouched.entry
+        take(run)
+    }
+
+    /// Merges a zone's part. Returns whether it stopped before all others.
+    @discardableResult
+    private mutating func take(_ part: ZonePart) -> Bool {
+        let isFirst = part.end.map { end in answer.next.map { end.lexicographicallyPrecedes($0) } ?? true } ?? false
+        if isFirst { answer.next = part.end }
+        let both = Array(zip(answer.items + part.items, sizes + part.sizes))
+        cut(both.sorted { $0.0.position.lexicographicallyPrecedes($1.0.position) })
+        return isFirst
     }
 
     /// Keeps what the page has room for and what comes before where a zone's part stopped.
@@ -127,11 +154,14 @@ private struct DatabasePage {
         var sizes: [Int]
         var end: [UInt8]?
         var examined: Int
+        /// Entries that the part is complete through, and the position of the next where there was no work left for it.
+        var passed: Int
+        var before: [UInt8]?
     }
 
     /// One zone's part; nil where the cursor is behind it.
     private func collect(
-        _ zone: (row: ZoneRow, name: String), limit: Int, examinedBound: Int
+        _ zone: (row: ZoneRow, name: String), limit: Int, _ bounds: QueryRun.Bounds
     ) throws -> ZonePart? {
         var start: QueryPosition?
         if let after {
@@ -141,8 +171,7 @@ private struct DatabasePage {
             case .after(let position): start = position
             }
         }
-        let plan = try reader.plan(in: zone.row)
-        var run = try reader.run(plan, zone: zone.row, limit: limit, after: start, examinedBound: examinedBound)
+        var run = try QueryRun(reader, zone: zone.row, limit: limit, after: start, bounds: bounds)
         let end = try run.collect()
         let items = try run.found.map { candidate in
             DatabaseQueryPage.Item(
@@ -151,7 +180,8 @@ private struct DatabasePage {
         }
         return ZonePart(
             items: items, sizes: run.found.map(\.row.body.count), end: end.map { bytes(zone.name, $0) },
-            examined: run.examined)
+            examined: run.examined, passed: run.passed,
+            before: run.stoppedBefore.map { bytes(zone.name, $0) })
     }
 
     private func bytes(_ zone: String, _ position: QueryPosition) -> [UInt8] {

@@ -5,14 +5,19 @@ import Wire
 
 extension RecordTables {
     /// One page of a query, on a reader's snapshot.
-    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
-    package func query(_ request: RecordQuery, in db: Database) throws -> ReadOutcome<QueryPage> {
+    /// - Parameter take: is given the records in order. False is that it has no room for this one: then the page ends before it,
+    ///   unless it is the first.
+    /// - Throws: what `take` throws but a `ServiceError`, which is a refusal; `DatabaseError` on an I/O error, `WireError` on a damaged
+    ///   row.
+    package func query(
+        _ request: RecordQuery, in db: Database, take: (RecordModel.Record) throws -> Bool = { _ in true }
+    ) throws -> ReadOutcome<QueryPage> {
         switch try open(request.zone, caller: request.caller, schemaVersion: request.schemaVersion, in: db) {
         case .needsSchema(let installed): return .needsSchema(installed: installed)
         case .refused(let error): return .refused(error)
         case .found(let opened):
             do {
-                return .found(try page(request, opened, in: db))
+                return .found(try page(request, opened, in: db, take))
             } catch let error as ServiceError {
                 return .refused(error)
             }
@@ -77,7 +82,9 @@ extension RecordTables {
         return .found(Opened(schema: found, zone: zone))
     }
 
-    private func page(_ request: RecordQuery, _ opened: Opened, in db: Database) throws -> QueryPage {
+    private func page(
+        _ request: RecordQuery, _ opened: Opened, in db: Database, _ take: (RecordModel.Record) throws -> Bool
+    ) throws -> QueryPage {
         let schema = try opened.schema.map { try installedSchema($0, in: db) } ?? .none
         let reader = try QueryReader(
             request.query, caller: request.caller, database: request.zone.database, schema: schema, in: db)
@@ -86,13 +93,22 @@ extension RecordTables {
             throw ServiceError(.accessDenied, "explain: only for those who may read every record of the type")
         }
         let zone = opened.zone ?? ZoneRow(id: 0, incarnation: 0, sequence: 0, state: ZoneLife.live)
-        let plan = try reader.plan(in: zone)
         let hash = QueryCursor.hash(request.query, zone: request.zone)
-        let cursor = try request.cursor.map { try Self.cursor($0, plan: plan, hash: hash, zone: zone) }
+        let cursor = try request.cursor.map { try Self.cursor($0, reader, hash: hash, zone: zone) }
         let limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
-        var run = try reader.run(plan, zone: zone, limit: limit, after: cursor?.position)
-        let end = try run.collect()
-        let records = try run.found.map { try run.record($0, zone: zone) }
+        let work = QueryWork(bound: QueryTuning.current.workMax)
+        var run = try QueryRun(
+            reader, zone: zone, limit: limit, after: cursor?.position, bounds: QueryRun.Bounds(work: work))
+        var end = try run.collect()
+        var records: [RecordModel.Record] = []
+        for candidate in run.found {
+            let record = try run.record(candidate, zone: zone)
+            guard try take(record) || records.isEmpty else {
+                end = run.position(records.count - 1)
+                break
+            }
+            records.append(record)
+        }
         let next = end.map { end in
             QueryCursor(queryHash: hash, incarnation: UInt64(bitPattern: zone.incarnation), position: end).encoded()
         }
@@ -102,8 +118,9 @@ extension RecordTables {
     }
 
     private static func cursor(
-        _ bytes: [UInt8], plan: QueryPlan, hash: UInt64, zone: ZoneRow
+        _ bytes: [UInt8], _ reader: QueryReader, hash: UInt64, zone: ZoneRow
     ) throws(ServiceError) -> QueryCursor {
+        let plan = try reader.plan(in: zone)
         guard let cursor = try? QueryCursor(decoding: bytes), cursor.queryHash == hash,
             plan.order.accepts(cursor.position)
         else {

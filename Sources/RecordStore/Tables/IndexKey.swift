@@ -25,6 +25,9 @@ enum IndexKey: Hashable, Comparable {
         }
     }
 
+    /// Of a number none: it costs the same wherever it goes.
+    var byteCount: Int { if case .bytes(let bytes) = self { bytes.count } else { 0 } }
+
     /// Doubles in order as integers: -0 is 0, all NaN are one, above every number. SQLite's own REAL would turn NaN
     /// into NULL.
     static func number(ordering double: Double) -> Int64 {

@@ -102,6 +102,17 @@ package final class ShardDatabase: Sendable {
         try pool.read(body)
     }
 
+    /// The same as long as the answer is wanted. SQLite asks every thousand steps or so of a statement; between statements nobody asks.
+    /// - Throws: `ShardDatabaseError.readEnded` where the answer was not wanted any more, and what `body` throws.
+    package func read<Result>(
+        while isWanted: @escaping () -> Bool, _ body: (Database) throws -> Result
+    ) throws -> Result {
+        try pool.read { db in
+            guard isWanted() else { throw ShardDatabaseError.readEnded }
+            return try ReadWatch(isWanted).watch(db) { try body(db) }
+        }
+    }
+
     /// Runs `body` on a reader without blocking the caller's thread.
     package func read<Result: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Result

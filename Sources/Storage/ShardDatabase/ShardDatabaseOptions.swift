@@ -23,6 +23,8 @@ package enum ShardDatabaseError: Error, Hashable, Sendable {
     case unknownFormat(String)
     /// Long reads kept the WAL from being checkpointed in full; a later try may succeed.
     case heldByReaders
+    /// A read was ended before its answer was there, because nobody wanted it any more; it may be asked again.
+    case readEnded
     /// A copy is not the database it should be: keep it as evidence and copy again.
     case damagedCopy(String)
     /// A sync of the file or its WAL failed, after which the system may call clean what it never wrote. No checkpoint is believed any

@@ -1,4 +1,5 @@
 import NIOCore
+import Service
 
 /// Tells of a client that goes away while its answer is waited for: its connection ends, it says that it will send no more, or it gives
 /// up its request of an HTTP/2 connection.
@@ -26,6 +27,29 @@ struct Departure: Sendable {
     func end(_ name: String) {
         // Where the client has gone, so has the handler.
         channel.pipeline.removeHandler(name: name, promise: nil)
+    }
+}
+
+extension Departure? {
+    /// Does work that nobody needs once the client has gone: its task is cancelled then.
+    func whileClientStays<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        guard let self else { return try await work() }
+        let task = Task { () async -> Result<Value, RequestFailure> in
+            do throws(RequestFailure) {
+                return .success(try await work())
+            } catch {
+                return .failure(error)
+            }
+        }
+        let name = self.begin { task.cancel() }
+        defer { self.end(name) }
+        return try await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }.get()
     }
 }
 

@@ -78,9 +78,11 @@ extension WebResponder {
             }
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
             context.service.usage.carried(entry.body.count, for: key)
-            let reply = try await action.respond(
-                to: DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get),
-                in: context.service)
+            let asked = DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get)
+            let departure = action.isLongRead ? call.departure : nil
+            let reply = try await departure.whileClientStays { [service = context.service] () throws(RequestFailure) in
+                try await action.respond(to: asked, in: service)
+            }
             context.service.usage.carried(reply.body.count, for: key)
             return reply
         }

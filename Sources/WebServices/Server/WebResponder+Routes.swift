@@ -36,6 +36,14 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether it may read much, so that it ends when its client goes away.
+    var isLongRead: Bool {
+        switch self {
+        case .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: true
+        default: false
+        }
+    }
+
     func respond(
         to call: DatabaseCall, in service: RecordService
     ) async throws(RequestFailure) -> Reply {

@@ -1,4 +1,5 @@
 import Admission
+import Cluster
 import Directory
 import RecordModel
 import Service
@@ -11,12 +12,30 @@ import Wire
 final class IdentityServices: Sendable {
     /// Attempts to sign in or up, by address.
     let signInAttempts = AddressLimiter(perMinute: 30, burst: 30, addressesMax: 50_000)
-    let passwords = BlockingPool()
+    /// A password costs 32 MiB of memory and about a tenth of a second on purpose; without bounds, attempts would starve the node.
+    let passwords = BlockingPool(SystemThreads.ofProcess, BlockingPool.Bounds(threads: 2, waitingMax: 64))
     let providers = ProviderClient()
     /// Lock-outs of names that no account has, so that a lock-out does not tell which names exist. Each node counts its own, while those
     /// of accounts are the cluster's: who asks several nodes can tell them apart.
     let decoys = LocalLockouts()
     let places = KnownPlaces()
+
+    /// Does what makes or checks a password's hash, away from event loops.
+    /// - Throws: `TRY_AGAIN_LATER` where too many wait, and what the work throws.
+    func hash<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(ServiceError) -> Value
+    ) async throws(ServiceError) -> Value {
+        let result: Result<Value, ServiceError>
+        do {
+            result = try await passwords.run { Result { () throws(ServiceError) -> Value in try work() } }
+        } catch is QueueFull {
+            throw ServiceError(
+                .tryAgainLater, "too many sign-ins are being checked at this moment", retryAfterSeconds: 2)
+        } catch {
+            throw ServiceError(.tryAgainLater, "this node is stopping", retryAfterSeconds: 1)
+        }
+        return try result.get()
+    }
 
     /// Closes connections to identity providers; sign-ins through them that are underway fail.
     func shutdown() async { await providers.shutdown() }

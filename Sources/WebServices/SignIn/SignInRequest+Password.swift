@@ -123,7 +123,7 @@ extension SignInRequest {
         try refuseIfLocked(account, name, place)
         let isRight: Bool
         do throws(ServiceError) {
-            isRight = try await context.identity.passwords.run { () throws(ServiceError) in
+            isRight = try await context.identity.hash { () throws(ServiceError) in
                 PasswordHasher.matches(password, hash)
             }
         } catch {

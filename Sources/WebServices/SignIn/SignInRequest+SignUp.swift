@@ -88,7 +88,7 @@ extension WebContext {
         var generator = SystemRandomNumberGenerator()
         let salt = (0..<PasswordHasher.saltBytes).map { _ in UInt8.random(in: 0 ... .max, using: &generator) }
         do throws(ServiceError) {
-            return try await identity.passwords.run { () throws(ServiceError) in
+            return try await identity.hash { () throws(ServiceError) in
                 try PasswordHasher.hash(password, salt: salt)
             }
         } catch {

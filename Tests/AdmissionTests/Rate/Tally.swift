@@ -10,12 +10,3 @@ final class Tally: Sendable {
     @discardableResult
     func add(_ amount: Int) -> Int { count.add(amount, ordering: .sequentiallyConsistent).newValue }
 }
-
-/// A list that tasks share.
-final class Journal: Sendable {
-    private let lines = Mutex<[String]>([])
-
-    var all: [String] { lines.withLock(\.self) }
-
-    func append(_ line: String) { lines.withLock { $0.append(line) } }
-}

@@ -1,6 +1,9 @@
+import Cluster
+import RaftCore
+import Synchronization
 import Testing
 
-@testable import Admission
+@testable import Service
 
 @Suite("Fair places for concurrent requests")
 struct FairGateTests {
@@ -13,7 +16,7 @@ struct FairGateTests {
     func turns() {
         var queue = FairQueue(lineMax: 10, totalMax: 100)
         var id: UInt64 = 0
-        func join(_ container: String) -> GateRefusal? {
+        func join(_ container: String) -> QueueFull? {
             id += 1
             return queue.join(FairQueue.Waiter(id: id, container: container, containerMax: 9))
         }
@@ -38,9 +41,9 @@ struct FairGateTests {
         }
         #expect(queue.join(waiter(1, "a")) == nil)
         #expect(queue.join(waiter(2, "a")) == nil)
-        #expect(queue.join(waiter(3, "a")) == .containerQueueFull)
+        #expect(queue.join(waiter(3, "a")) == .line)
         #expect(queue.join(waiter(4, "b")) == nil)
-        #expect(queue.join(waiter(5, "c")) == .nodeQueueFull)
+        #expect(queue.join(waiter(5, "c")) == .total)
         #expect(queue.remove(1, in: "a") && !queue.remove(1, in: "a"))
         #expect(queue.next { $0.container != "a" }?.id == 4)
         #expect(queue.next { _ in true }?.id == 2)
@@ -160,7 +163,7 @@ struct FairGateTests {
 
     @Test("a line whose waiters go away from the middle keeps its order, and no place for them", arguments: 1...3)
     func gone(seed: UInt64) {
-        var generator = RateGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         var queue = FairQueue(lineMax: 1_000, totalMax: 1_000)
         var waiting: [UInt64] = []
         for id in 1...2_000 as ClosedRange<UInt64> {
@@ -180,4 +183,24 @@ struct FairGateTests {
         while let waiter = queue.next(where: { _ in true }) { #expect(waiter.id == waiting.removeFirst()) }
         #expect(waiting.isEmpty)
     }
+}
+
+/// A count that tasks share.
+private final class Tally: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+
+    /// The count afterwards.
+    @discardableResult
+    func add(_ amount: Int) -> Int { count.add(amount, ordering: .sequentiallyConsistent).newValue }
+}
+
+/// A list that tasks share.
+private final class Journal: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock(\.self) }
+
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
 }

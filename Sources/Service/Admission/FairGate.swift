@@ -1,3 +1,4 @@
+import Cluster
 import Synchronization
 
 /// Why a request was not let in.
@@ -98,7 +99,11 @@ package final class FairGate: Sendable {
         let refusal: GateRefusal? = line.withLock { line in
             // Cancelled before it joined: `cancel` found nobody.
             if Task.isCancelled { return .cancelled }
-            if let refusal = line.queue.join(waiter) { return refusal }
+            switch line.queue.join(waiter) {
+            case .line: return .containerQueueFull
+            case .total: return .nodeQueueFull
+            case nil: break
+            }
             line.continuations[waiter.id] = continuation
             count(waiter, 1)
             return nil

@@ -1,10 +1,24 @@
+/// Why something found no place in a `FairQueue`.
+package enum QueueFull: Error, Hashable, Sendable {
+    /// Too much of its container waits already.
+    case line
+    /// Too much waits already.
+    case total
+}
+
 /// Waiting requests in one line for each container; the lines are served in turn. A value; the caller guards it.
-struct FairQueue: Sendable {
-    struct Waiter: Hashable, Sendable {
-        var id: UInt64
-        var container: String
+package struct FairQueue: Sendable {
+    package struct Waiter: Hashable, Sendable {
+        package var id: UInt64
+        package var container: String
         /// How many requests of its container may be inside for it to enter.
-        var containerMax: Int
+        package var containerMax: Int
+
+        package init(id: UInt64, container: String, containerMax: Int) {
+            self.id = id
+            self.container = container
+            self.containerMax = containerMax
+        }
     }
 
     /// The waiters of one container. Who went away stays in `all` until it is passed by, or they are too many.
@@ -26,18 +40,22 @@ struct FairQueue: Sendable {
     private var order: [String] = []
     private var turn = 0
 
-    init(lineMax: Int, totalMax: Int) {
+    /// - Parameters:
+    ///   - lineMax: Waiters of one container.
+    ///   - totalMax: Waiters of all containers.
+    package init(lineMax: Int, totalMax: Int) {
         self.lineMax = lineMax
         self.totalMax = totalMax
     }
 
-    var count: Int { present.count }
+    /// Who waits, of all containers.
+    package var count: Int { present.count }
 
     /// Joins a line, or says why there is no place.
-    mutating func join(_ waiter: Waiter) -> GateRefusal? {
+    package mutating func join(_ waiter: Waiter) -> QueueFull? {
         let length = lines[waiter.container]?.count ?? 0
-        if length >= lineMax { return .containerQueueFull }
-        if count >= totalMax { return .nodeQueueFull }
+        if length >= lineMax { return .line }
+        if count >= totalMax { return .total }
         if length == 0 {
             // Behind everyone who waits: just before the one whose turn it is.
             order.insert(waiter.container, at: turn)
@@ -50,7 +68,7 @@ struct FairQueue: Sendable {
     }
 
     /// Takes the first waiter of the next container that may enter now; the turn passes on.
-    mutating func next(where mayEnter: (Waiter) -> Bool) -> Waiter? {
+    package mutating func next(where mayEnter: (Waiter) -> Bool) -> Waiter? {
         for offset in order.indices {
             let place = (turn + offset) % order.count
             guard let waiter = first(of: order[place]), mayEnter(waiter) else { continue }
@@ -63,7 +81,7 @@ struct FairQueue: Sendable {
 
     /// Takes a waiter out of its line.
     @discardableResult
-    mutating func remove(_ id: UInt64, in container: String) -> Bool {
+    package mutating func remove(_ id: UInt64, in container: String) -> Bool {
         guard present.remove(id) != nil else { return false }
         lines[container]?.count -= 1
         if lines[container]?.count == 0 {

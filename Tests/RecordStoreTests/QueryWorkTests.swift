@@ -1,0 +1,194 @@
+import Authorization
+import GRDB
+import RecordModel
+import Testing
+
+@testable import RecordStore
+
+@Suite("records/query: a page's work is bounded")
+struct QueryWorkTests {
+    /// 48 records with lists of 2,000 numbers each, which a query asks 31 questions about.
+    private func heavyWorld() throws -> QueryWorld {
+        let world = try QueryWorld()
+        for number in 0..<48 {
+            let members = (0..<2_000).map { FieldValue.int64(Int64(number * 7 + $0)) }
+            _ = try world.shard.one(
+                Fixture.annsDefault,
+                .make(
+                    .create, "r\(number)",
+                    [("nums", .list(.int64, members)), ("half", .int64(1)), ("rank", .int64(Int64(number)))]))
+        }
+        return world
+    }
+
+    private func heavyQuery(_ sorts: [Sort]) -> Query {
+        let absent = FieldValue.list(.int64, (0..<250).map { .int64(Int64(-1 - $0)) })
+        return Query(
+            recordType: "Note",
+            filters: Array(
+                repeating: Filter(field: "nums", comparator: .notListContainsAny, value: absent), count: 31)
+                + [Filter(field: "half", comparator: .equals, value: .int64(1))], sorts: sorts)
+    }
+
+    @Test(
+        "a query of many filters over long lists ends its pages early, and finds everything once",
+        arguments: [[], [Sort(field: "rank", isAscending: false)], [Sort(field: "half"), Sort(field: "rank")]])
+    func heavy(_ sorts: [Sort]) throws {
+        let world = try heavyWorld()
+        let query = heavyQuery(sorts)
+        var tuning = QueryTuning()
+        tuning.workMax = 200_000
+        let found = try world.found(query, zone: ZoneKey.defaultZoneName, limit: 200, tuning: tuning)
+        #expect(found.refusal == nil && found.names.count == 48 && Set(found.names).count == 48)
+        #expect(found.names == (try world.found(query, zone: ZoneKey.defaultZoneName, limit: 200)).names)
+        let wide = try world.found(query, limit: 200, tuning: tuning)
+        #expect(wide.refusal == nil && wide.names == found.names)
+    }
+
+    @Test("a page exceeds its work by no more than two records", arguments: [1, 50_000, 200_000, 1_000_000])
+    func bound(_ workMax: Int) throws {
+        let world = try heavyWorld()
+        for sorts in [[], [Sort(field: "rank")], [Sort(field: "half"), Sort(field: "rank")]] {
+            let request = RecordQuery(
+                zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, query: heavyQuery(sorts), limit: 200)
+            let one = try world.shard.queue.read { try spend(request, 0, of: world, in: $0).spent }
+            let page = try world.shard.queue.read { try spend(request, workMax, of: world, in: $0) }
+            #expect(page.found > 0 && page.spent <= workMax + 2 * one, "\(page), one record takes \(one)")
+        }
+    }
+
+    /// What one page takes, and how many records it has.
+    private func spend(
+        _ request: RecordQuery, _ bound: Int, of world: QueryWorld, in db: Database
+    ) throws -> (spent: Int, found: Int) {
+        let rows = Rows(db: db)
+        let schemaRow = try #require(try rows.schema(request.zone.database))
+        let databaseID = try #require(try rows.databaseID(request.zone.database, schemaID: schemaRow.id))
+        let zone = try #require(try rows.latestZone(databaseID: databaseID, name: request.zone.name))
+        let schema = try world.shard.tables.installedSchema(schemaRow, in: db)
+        let reader = try QueryReader(
+            request.query, caller: request.caller, database: request.zone.database, schema: schema, in: db)
+        let work = QueryWork(bound: bound)
+        var run = try QueryRun(
+            reader, zone: zone, limit: request.limit, after: nil, bounds: QueryRun.Bounds(work: work))
+        _ = try run.collect()
+        return (work.spent, run.found.count)
+    }
+
+    @Test("keys are made once a record, however many filters ask for them")
+    func keysOnce() throws {
+        let index = try #require(
+            IndexDesign.all(of: FieldDefinition(name: "l", type: FieldType(.int64, isList: true), indexes: .queryable))
+                .first.map { InstalledIndex(id: 1, design: $0, isReady: true, progress: 1) })
+        let stamp = Stamp(timestamp: 0, user: "_ann")
+        let members = (0..<1_000).map { FieldValue.int64($0) }
+        let work = QueryWork(bound: .max)
+        var record = KeyedRecord(
+            IndexedRecord(
+                name: "a", sequence: 1, created: stamp, modified: stamp,
+                fields: Fields([Fields.Field(name: "l", value: .list(.int64, members))])),
+            work: work)
+        _ = record.keys(in: index)
+        let once = work.spent
+        #expect(once >= 1_000)
+        for _ in 0..<31 { _ = record.keys(in: index) }
+        #expect(work.spent == once)
+    }
+
+    @Test("sorted keys are searched as if one by one")
+    func search() {
+        var random = Random(5)
+        for _ in 0..<2_000 {
+            func number() -> IndexKey { .number(.random(in: 0..<12, using: &random)) }
+            func position() -> KeyPosition? {
+                [nil, .before(number()), .after(number()), .before(number()), .after(number())].randomElement(
+                    using: &random) ?? nil
+            }
+            let keys = Set((0..<Int.random(in: 0...6, using: &random)).map { _ in number() }).sorted()
+            let range = KeyRange(lower: position(), upper: position())
+            #expect(keys.first(in: range) == keys.first { range.contains($0) })
+            let key = number()
+            #expect(keys.holds(key) == keys.contains(key))
+        }
+    }
+
+    @Test("the ranges that two lists of them share are those of each with each")
+    func ranges() {
+        var random = Random(6)
+        for _ in 0..<2_000 {
+            func list() -> [KeyRange] {
+                KeyRange.union(
+                    (0..<Int.random(in: 0...4, using: &random)).compactMap { _ in
+                        let low = Int64.random(in: 0..<20, using: &random)
+                        let high = low + .random(in: 0..<5, using: &random)
+                        return KeyRange(
+                            lower: Int.random(in: 0..<6, using: &random) == 0 ? nil : .before(.number(low)),
+                            upper: Int.random(in: 0..<6, using: &random) == 0 ? nil : .after(.number(high)))
+                    })
+            }
+            let (left, right) = (list(), list())
+            let each = left.flatMap { range in right.compactMap { range.intersection($0) } }
+            #expect(KeyRange.common(left, right) == each)
+        }
+    }
+}
+
+@Suite("Pages that are rendered")
+struct PageRoomTests {
+    private let world: QueryWorld
+    private let zone = QueryWorld.key("a")
+    private let names = (0..<9).map { "r\($0)" }
+
+    init() throws {
+        world = try QueryWorld()
+        for (number, name) in names.enumerated() {
+            _ = try world.shard.one(zone, .make(.create, name, [("rank", .int64(Int64(number)))]))
+        }
+    }
+
+    @Test("a query's page ends before the record that there is no room for, the next begins with it", arguments: 0...4)
+    func query(_ room: Int) throws {
+        let query = Query(recordType: "Note", sorts: [Sort(field: "rank")])
+        var (found, pages): ([String], Int) = ([], 0)
+        var cursor: [UInt8]?
+        repeat {
+            var left = room
+            let request = RecordQuery(
+                zone: zone, schemaVersion: 1, caller: Fixture.ann, query: query, limit: 200, cursor: cursor)
+            let outcome = try world.shard.queue.read { db in
+                try world.shard.tables.query(request, in: db) { _ in
+                    left -= 1
+                    return left >= 0
+                }
+            }
+            guard case .found(let page) = outcome else { break }
+            found += page.records.map(\.name)
+            cursor = page.next
+            pages += 1
+        } while cursor != nil && pages < 20
+        #expect(found == names && pages == (8 + max(room, 1)) / max(room, 1))
+    }
+
+    @Test("so does a feed's", arguments: 0...4)
+    func feed(_ room: Int) throws {
+        var (told, pages): ([String], Int) = ([], 0)
+        var token: [UInt8]?
+        var hasMore = true
+        while hasMore, pages < 20 {
+            var left = room
+            let request = ZoneChangesRequest(
+                zone: zone, schemaVersion: 1, caller: Fixture.ann, token: token, limit: 200)
+            let outcome = try world.shard.queue.read { db in
+                try world.shard.tables.zoneChanges(request, in: db) { _ in
+                    left -= 1
+                    return left >= 0
+                }
+            }
+            guard case .found(let page) = outcome else { break }
+            for case .record(let record) in page.records { told.append(record.name) }
+            (token, hasMore) = (page.token, page.moreComing)
+            pages += 1
+        }
+        #expect(told == names && pages == (8 + max(room, 1)) / max(room, 1))
+    }
+}

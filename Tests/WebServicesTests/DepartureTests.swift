@@ -1,0 +1,64 @@
+import NIOCore
+import NIOPosix
+import RecordModel
+import Service
+import Testing
+
+@testable import WebServices
+
+@Suite("Clients that go away")
+struct DepartureTests {
+    /// A connection of this process to itself: the server's end and the client's.
+    private func connection(
+        _ group: MultiThreadedEventLoopGroup
+    ) async throws -> (listener: any Channel, server: any Channel, client: any Channel) {
+        let (channels, found) = AsyncStream.makeStream(of: (any Channel).self)
+        let listener = try await ServerBootstrap(group: group)
+            .childChannelInitializer { channel in
+                found.yield(channel)
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let address = try #require(listener.localAddress)
+        let client = try await ClientBootstrap(group: group).connect(to: address).get()
+        for await server in channels { return (listener, server, client) }
+        throw ServiceError(.internalError, "no connection")
+    }
+
+    @Test("the work of a request is cancelled when its client closes the connection")
+    func leaving() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let (listener, server, client) = try await connection(group)
+        let departure: Departure? = Departure(of: server)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        async let wasCancelled = departure.whileClientStays { () async throws(RequestFailure) -> Bool in
+            start.yield()
+            while !Task.isCancelled { await Task.yield() }
+            return true
+        }
+        for await _ in started { break }
+        try await client.close()
+        #expect(try await wasCancelled)
+        try await listener.close()
+        try await group.shutdownGracefully()
+    }
+
+    @Test("work ends by itself where the client stays, with its result or its error, and without a client")
+    func staying() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let (listener, server, client) = try await connection(group)
+        for departure in [Departure(of: server), nil] {
+            for number in 0..<3 {
+                #expect(try await departure.whileClientStays { () throws(RequestFailure) in number } == number)
+            }
+            await #expect(throws: RequestFailure.self) {
+                try await departure.whileClientStays { () throws(RequestFailure) -> Int in
+                    throw RequestFailure(.badRequest, "no")
+                }
+            }
+        }
+        try await client.close()
+        try await listener.close()
+        try await group.shutdownGracefully()
+    }
+}
