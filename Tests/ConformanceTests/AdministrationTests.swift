@@ -56,6 +56,20 @@ extension Conformance {
             #expect(!String(decoding: shown.body, as: UTF8.self).contains("Other"))
         }
 
+        @Test(
+            "a parameter of a number or of known words is never empty",
+            arguments: [
+                "audit?log=", "audit?limit=", "audit?after=", "tokens?kind=", "tokens?limit=",
+                "limits/explain?container=CONTAINER&action=",
+            ])
+        func emptyParameters(path: String) async throws {
+            let home = try await Servers.shared.home(for: .memory)
+            let path = path.replacing("CONTAINER", with: home.container)
+            expectFailure(try await home.adminCall("GET", path), 400, "BAD_REQUEST")
+            let known = path.prefix { $0 != "&" }.replacing(/[a-z]*=$/, with: "")
+            #expect(try await home.adminCall("GET", String(known)).status == 200)
+        }
+
         @Test("usage tells of both environments' databases, of one user's, by zone, and counted anew")
         func usage() async throws {
             let space = try await Space.own(.memory, schema: Schemas.standard)

@@ -29,7 +29,7 @@ extension AdminRequest {
 
     /// The kinds that the parameter `kind` names, with commas between them; nil: all.
     private func wantedKinds() throws(RequestFailure) -> [String]? {
-        guard let text = url["kind"], !text.isEmpty else { return nil }
+        guard let text = url["kind"] else { return nil }
         let kinds = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard kinds.allSatisfy(["api", "session", "sign-in"].contains) else {
             throw RequestFailure(
@@ -50,7 +50,7 @@ extension AdminRequest {
 
     /// How many entries one page of a list has: `limit`, and at most 1,000.
     func pageLimit() throws(RequestFailure) -> Int {
-        guard let text = url["limit"], !text.isEmpty else { return 1_000 }
+        guard let text = url["limit"] else { return 1_000 }
         guard let limit = Int(text), limit > 0 else {
             throw RequestFailure(.badRequest, "limit: a whole number from 1 is expected, not '\(text)'")
         }
