@@ -6,8 +6,8 @@ extension JSONValue {
         .object(members.compactMap { key, value in value.map { Member(key, $0) } })
     }
 
-    /// When an error says to come back, in seconds from now, never less than none: exactly by `retryAfterMilliseconds`, else by
-    /// `retryAfter`, as other servers have it. Nil where it names no time.
+    /// When an error says to come back, in seconds from now, never less than none: exactly by `retryAfterMilliseconds`,
+    /// else by `retryAfter`, as other servers have it. Nil where it names no time.
     package var retryAfterSeconds: Double? {
         let exact = self["retryAfterMilliseconds"]?.plainNumber.map { $0 / 1_000 }
         return (exact ?? self["retryAfter"]?.plainNumber).map { max($0, 0) }

@@ -170,8 +170,8 @@ package final class Lane: @unchecked Sendable {
         scheduleFlush(of: group)
     }
 
-    /// Runs a read. A record may be newer than what this node knows of the directory, as when its key was made by another node a
-    /// moment ago: then the node learns what was acknowledged until now, and reads again.
+    /// Runs a read. A record may be newer than what this node knows of the directory, as when its key was made by
+    /// another node a moment ago: then the node learns what was acknowledged until now, and reads again.
     private func perform(
         _ request: [UInt8], of group: GroupID, on applier: Applier, isAgain: Bool, completion: @escaping Completion
     ) {

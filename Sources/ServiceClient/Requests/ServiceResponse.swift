@@ -39,8 +39,8 @@ package struct ServiceResponse: Sendable {
         return followsUncertainty || !isRefused && !saysNothingWasDone
     }
 
-    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds. Nil
-    /// where the server names none.
+    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds.
+    /// Nil where the server names none.
     package var retryAfterSeconds: Double? {
         guard !isSuccess else { return nil }
         return (try? parsed())?.retryAfterSeconds
