@@ -102,7 +102,7 @@ private final class NeighbourShard: Sendable {
                                 zone: Self.zone(container), schemaVersion: 1, caller: Self.caller, time: 1_000,
                                 operations: [change]))))
             }
-            try database.write { db in _ = try machine.apply(commands.map { $0.encoded() }, in: db) }
+            try database.write { db in _ = try machine.apply(commands.map { $0.encoded() }, at: .current, in: db) }
             machine.didCommit()
         }
     }

@@ -10,6 +10,8 @@ package struct Credentials: Sendable {
     package var signed: SignedRequest?
     /// The page that sends it, where a browser says so.
     package var origin: String?
+    /// The administrator who sends it, as the audit log names them; their token was found to be good.
+    package var administrator: String?
 
     /// Takes `undefined`, `null` and the empty string for no token, as some clients send them.
     package init(apiToken: String?, webAuthToken: String?, signed: SignedRequest? = nil, origin: String? = nil) {
@@ -67,6 +69,8 @@ package struct Admitted: Sendable {
     package var session: SessionUse?
     /// The server-to-server key.
     package var keyID: String?
+    /// The administrator, as the audit log names them.
+    package var administrator: String?
 
     package init(
         caller: Caller, apiToken: Token? = nil, accountID: String? = nil, session: SessionUse? = nil,

@@ -79,6 +79,11 @@ extension DirectorySnapshot {
         return token
     }
 
+    /// The name of the administrator whose token has a secret; nil where no administrator has it.
+    package func administrator(withSecret secret: some StringProtocol) -> String? {
+        if case .administrator(let name)? = token(withSecret: secret)?.kind { name } else { nil }
+    }
+
     package func token(withID id: String) -> Token? { box.contents.tokens.token(withID: id) }
 
     /// How many accounts have a session in the container, expired ones included until they are purged.

@@ -7,7 +7,16 @@ import Wire
 // database's own error.
 extension DirectoryTables {
     static func createToken(_ token: Token, in db: Database) throws -> [DirectoryChange] {
-        try requireContainer(token.kind.container, in: db)
+        if case .administrator(let name) = token.kind {
+            if let own = try administrator(named: name, in: db) {
+                if own == token { return [] }
+                throw ServiceError(
+                    .exists,
+                    "there is an administrator '\(AuditText.id(name))' already: see `zonekeeper administrator list`")
+            }
+        } else {
+            try requireContainer(token.kind.container, in: db)
+        }
         if let accountID = token.kind.accountID { try requireAccount(accountID, in: db) }
         if case .signIn = token.kind, token.secretHash != Token.hash(ofSession: token.id) {
             throw ServiceError(.badRequest, "a session begun by sign-in has no secret, this one has")
@@ -31,6 +40,19 @@ extension DirectoryTables {
                 Data(token.encoded()),
             ])
         return [.token(token)]
+    }
+
+    /// The token of an administrator; nil where there is none.
+    /// - Throws: `BAD_REQUEST` where the cluster has as many administrators as it may.
+    private static func administrator(named name: String, in db: Database) throws -> Token? {
+        let tokens = try Data.fetchAll(db, sql: "SELECT body FROM token WHERE account IS NULL ORDER BY id")
+            .map { try Token(decoding: [UInt8]($0)) }
+            .filter { if case .administrator = $0.kind { true } else { false } }
+        if let own = tokens.first(where: { $0.kind == .administrator(name: name) }) { return own }
+        guard tokens.count < Token.administratorsMax else {
+            throw ServiceError(.badRequest, "the cluster has \(tokens.count) administrators, and may have no more")
+        }
+        return nil
     }
 
     static func revokeToken(_ id: String, in db: Database) throws -> [DirectoryChange] {

@@ -11,9 +11,13 @@ package enum TokenKind: Hashable, Sendable {
     case session(container: String, accountID: String, expires: Int64)
     /// A session that began with signing in. The tokens that speak for it are signed and change; none of them is kept.
     case signIn(container: String, accountID: String, expires: Int64)
+    /// Speaks for an administrator of the cluster, whom the audit log names so.
+    case administrator(name: String)
 
+    /// Empty for administrators, who are the cluster's.
     package var container: String {
         switch self {
+        case .administrator: ""
         case .api(let container, _, _, _): container
         case .session(let container, _, _), .signIn(let container, _, _): container
         }
@@ -22,7 +26,7 @@ package enum TokenKind: Hashable, Sendable {
     /// Whose session it is; nil for none.
     package var accountID: String? {
         switch self {
-        case .api: nil
+        case .api, .administrator: nil
         case .session(_, let accountID, _), .signIn(_, let accountID, _): accountID
         }
     }
@@ -30,7 +34,7 @@ package enum TokenKind: Hashable, Sendable {
     /// Milliseconds since 1970; nil for never.
     package var expires: Int64? {
         switch self {
-        case .api: nil
+        case .api, .administrator: nil
         case .session(_, _, let expires), .signIn(_, _, let expires): expires
         }
     }
@@ -46,6 +50,9 @@ package struct Token: Hashable, Sendable {
     package var label: String
     /// Milliseconds since 1970.
     package var created: Int64
+
+    /// Administrators with tokens of their own that a cluster has at most.
+    package static let administratorsMax = 1_000
 
     /// Sessions begun by sign-in that one account has in one container at most; where another begins, the oldest ends.
     package static let signInSessionsMax = 100
@@ -87,7 +94,7 @@ package enum Hex {
 
 extension Token: WireCodable {
     /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8 expires,
-    /// 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not).
+    /// 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's name.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, id)
         writer.field(2, secretHash)
@@ -106,6 +113,7 @@ extension Token: WireCodable {
             writer.field(7, accountID)
             writer.field(8, signed: expires)
             writer.field(11, true)
+        case .administrator(let name): writer.field(12, name)
         }
     }
 
@@ -117,6 +125,7 @@ extension Token: WireCodable {
         var origins: [String] = []
         var callbackURL: String?
         var isSignIn = false
+        var administrator: String?
         self.init(
             id: "", secretHash: [], kind: .session(container: "", accountID: "", expires: 0), label: "", created: 0)
         while let field = try reader.nextField() {
@@ -133,10 +142,13 @@ extension Token: WireCodable {
             case 9: origins.append(try reader.string())
             case 10: callbackURL = try reader.string()
             case 11: isSignIn = try reader.bool()
+            case 12: administrator = try reader.string()
             default: try reader.skip()
             }
         }
-        if let environment {
+        if let administrator {
+            kind = .administrator(name: administrator)
+        } else if let environment {
             kind = .api(container: container, environment: environment, origins: origins, callbackURL: callbackURL)
         } else if isSignIn {
             kind = .signIn(container: container, accountID: accountID, expires: expires)

@@ -56,6 +56,76 @@ extension Conformance {
             #expect(!String(decoding: shown.body, as: UTF8.self).contains("Other"))
         }
 
+        @Test(
+            "a parameter of a number or of known words is never empty",
+            arguments: [
+                "audit?log=", "audit?limit=", "audit?after=", "tokens?kind=", "tokens?limit=",
+                "limits/explain?container=CONTAINER&action=",
+            ])
+        func emptyParameters(path: String) async throws {
+            let home = try await Servers.shared.home(for: .memory)
+            let path = path.replacing("CONTAINER", with: home.container)
+            expectFailure(try await home.adminCall("GET", path), 400, "BAD_REQUEST")
+            let known = path.prefix { $0 != "&" }.replacing(/[a-z]*=$/, with: "")
+            #expect(try await home.adminCall("GET", String(known)).status == 200)
+        }
+
+        @Test(
+            "an administrator's own token works on every node until it is removed, and the audit log names them",
+            arguments: Door.allCases)
+        func namedAdministrators(door: Door) async throws {
+            let home = try await Servers.shared.home(for: door)
+            let name = "grace\(Home.unique())"
+            let made = try await home.admin("POST", "tokens", ["kind": "administrator", "name": .string(name)])
+            let secret = try #require(made["secret"]?.string)
+            func send(_ method: String, _ path: String, _ body: JSONValue) async throws -> Answer {
+                var call = Call(method, path)
+                call.headers = [("Authorization", "Bearer \(secret)")]
+                call.body = body.serialized()
+                return try await home.checked(call)
+            }
+            let user = "user\(Home.unique())"
+            #expect(try await send("POST", "/admin/1/users", ["name": .string(user)]).status == 200)
+            let records = "/database/1/\(home.container)/development/public/records/lookup"
+            #expect(try await send("POST", records, ["records": []]).status == 200)
+            let listed = try await home.admin("GET", "tokens?kind=administrator")["tokens"]?.array ?? []
+            #expect(listed.contains { $0["name"]?.string == name && $0["container"] == nil && $0["secret"] == nil })
+            let again = try await home.adminCall(
+                "POST", "tokens", (["kind": "administrator", "name": .string(name)] as JSONValue).serialized())
+            expectFailure(again, 409, "EXISTS", "administrator list")
+            for wrong in ["", "two words", "a/b", String(repeating: "a", count: 65)] {
+                let answer = try await home.adminCall(
+                    "POST", "tokens", (["kind": "administrator", "name": .string(wrong)] as JSONValue).serialized())
+                expectFailure(answer, 400, "BAD_REQUEST", "name: ")
+            }
+            var audit: [JSONValue] = []
+            while true {
+                // Other cases write to the log of this cluster, too.
+                let after = audit.last?["sequence"]?.integer ?? 0
+                let page = try await home.admin("GET", "audit?limit=1000&after=\(after)")["records"]?.array ?? []
+                audit += page
+                if page.isEmpty { break }
+            }
+            #expect(
+                audit.contains {
+                    $0["actor"]?.string == "administrator \(name)" && $0["action"] == "user.create"
+                        && $0["subject"]?.string?.contains(user) == true
+                })
+            #expect(!audit.contains { $0.text.contains(secret) })
+            // Nor does the token speak for a user of a container, or name one.
+            let space = try await Space(in: home)
+            var call = space.changed { $0.session = secret }.request("zones/list", method: "GET")
+            expectFailure(try await space.send(call), 421, "AUTHENTICATION_REQUIRED")
+            call.query = [("ckAPIToken", secret)]
+            expectFailure(try await space.send(call), 401, "AUTHENTICATION_FAILED")
+
+            _ = try await home.admin("DELETE", "tokens?id=\(made["id"]?.string ?? "")")
+            for _ in 0..<3 {
+                expectFailure(
+                    try await send("POST", "/admin/1/users", ["name": "x"]), 401, "AUTHENTICATION_FAILED")
+            }
+        }
+
         @Test("usage tells of both environments' databases, of one user's, by zone, and counted anew")
         func usage() async throws {
             let space = try await Space.own(.memory, schema: Schemas.standard)

@@ -35,6 +35,21 @@ extension Conformance {
             expectLimit(try await space.set([("k0", 1)]), "keys", actual: 1_025, max: 1_024)
         }
 
+        @Test(
+            "a member of another kind than the description has is refused, and null is none", arguments: Door.allCases)
+        func members(door: Door) async throws {
+            let space = try await Space(door)
+            for (action, member) in [
+                ("list", "after"), ("changes", "syncToken"), ("changes", "resultsLimit"), ("set", "device"),
+            ] {
+                let body: JSONValue = action == "set" ? ["writes": [["key": "a", "value": 1]]] : [:]
+                let wrong = try await space.preferences(action, body.with(.object([.init(member, [:])])))
+                expectFailure(wrong, 400, "BAD_REQUEST", "\(member): ")
+                let none = try await space.preferences(action, body.with(.object([.init(member, .null)])))
+                #expect(none.status == 200, "\(none)")
+            }
+        }
+
         @Test("a value of 1 MB fills the store; a smaller one in its place makes room", arguments: Door.allCases)
         func bytes(door: Door) async throws {
             let space = try await Space(door)

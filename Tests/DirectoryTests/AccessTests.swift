@@ -1,12 +1,33 @@
 import Directory
 import RecordModel
 import Testing
+import Wire
 
 @Suite("Server keys, roles, limits, providers and the sign-up switch")
 struct AccessTests {
     private let directory: TestDirectory
 
     init() throws { directory = try TestDirectory.populated() }
+
+    @Test("an administrator's token survives the wire and a restart, and a name is one administrator's")
+    func administrators() throws {
+        func token(_ id: String, _ name: String) -> Token {
+            Token(
+                id: id, secretHash: Token.hash(ofSecret: "secret \(id)"), kind: .administrator(name: name), label: "",
+                created: 1)
+        }
+        #expect(try Token(decoding: token("a", "grace").encoded()) == token("a", "grace"))
+        try directory.apply(.createToken(token("a", "grace")))
+        #expect(try directory.isIdle(.createToken(token("a", "grace"))))
+        #expect(try directory.refusal(of: .createToken(token("b", "grace"))) == "EXISTS")
+        try directory.apply(.createToken(token("b", "Grace")))
+        let snapshot = try directory.snapshot()
+        #expect(snapshot.administrator(withSecret: "secret a") == "grace")
+        #expect(snapshot.administrator(withSecret: "secret b") == "Grace")
+        #expect(snapshot.administrator(withSecret: "secret c") == nil)
+        try directory.apply(.revokeToken(id: "a"))
+        #expect(try directory.snapshot().administrator(withSecret: "secret a") == nil)
+    }
 
     private static func key(_ id: String, created: Int64 = 1, account: String = "a1") -> ServerKey {
         ServerKey(

@@ -142,6 +142,11 @@ struct FieldVaultTests {
         let later = ServiceError(
             .tryAgainLater, "data key 2 of container 'app' has not reached this node yet", retryAfterSeconds: 1)
         #expect(throws: later) { try behind.open(new, container: "app", place: Self.place) }
+        let fields = Fields([.init(name: "old", value: old), .init(name: "new", value: new)])
+        #expect(behind.isBehind(fields, of: "app") && !vault.isBehind(fields, of: "app"))
+        #expect(!behind.isBehind(Fields([.init(name: "old", value: old)]), of: "app"))
+        behind.update(snapshot)
+        #expect(!behind.isBehind(fields, of: "app"), "it has heard of the rotation")
     }
 
     @Test("without the cluster's key the error says how to give the node one")

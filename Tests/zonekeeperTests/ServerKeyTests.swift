@@ -143,6 +143,35 @@ struct ServerKeyTests {
         }
     }
 
+    @Test("An administrator's token goes to a new file of its owner's and to the cluster, and is shown nowhere")
+    func administrator() async throws {
+        try await TemporaryFolder.with { folder in
+            try await ScriptedServer.running({ _, _ in ScriptedAnswer(body: #"{"id":"ab","secret":"s"}"#) }) { server in
+                let path = folder + "/grace.token"
+                let arguments = ["administrator", "add", "grace", "--output", path]
+                try await run(arguments, server, folder)
+                #expect(try OpenSSL.mode(of: path) == 0o600)
+                let request = try #require(server.requests.first)
+                #expect(request.method == "POST" && request.target == "/admin/1/tokens")
+                let json = try JSONParser.parse(request.body)
+                #expect(json.text("kind") == "administrator" && json.text("name") == "grace")
+                #expect(try SecretFile.read(path) == json.text("secret") && json.text("secret").count == 64)
+                await #expect(throws: CommandFailure.self) { try await run(arguments, server, folder) }
+                #expect(server.requests.count == 1, "what is there is never overwritten, and nothing is made in vain")
+            }
+        }
+        let refusal = ScriptedAnswer(status: 409, body: #"{"serverErrorCode":"EXISTS","reason":"there is one"}"#)
+        try await TemporaryFolder.with { folder in
+            try await ScriptedServer.running({ _, _ in refusal }) { server in
+                let path = folder + "/grace.token"
+                await #expect(throws: CommandFailure.self) {
+                    try await run(["administrator", "add", "grace", "--output", path], server, folder)
+                }
+                #expect(!Paths.exists(path))
+            }
+        }
+    }
+
     @Test("A key that was not registered leaves no file, and a private key is never sent")
     func notRegistered() async throws {
         let refusal = ScriptedAnswer(status: 404, body: #"{"serverErrorCode":"NOT_FOUND","reason":"no user 'ada'"}"#)

@@ -1,8 +1,8 @@
 /// Reads times as the signatures of server-to-server keys have them.
 enum CivilTime {
-    /// Milliseconds since 1970 of `2016-01-25T22:15:43Z`: four-digit years, optionally a fraction of a second, then `Z` or
-    /// what the clock is ahead of UTC, such as `+02:00`, `+0200` or `-05`. Nil for anything else, such as days that no month
-    /// has. A leap second is the first of the next minute.
+    /// Milliseconds since 1970 of `2016-01-25T22:15:43Z`: four-digit years, optionally a fraction of a second, then `Z`
+    /// or what the clock is ahead of UTC, such as `+02:00`, `+0200` or `-05`. Nil for anything else, such as days that
+    /// no month has. A leap second is the first of the next minute.
     static func milliseconds(_ text: String) -> Int64? {
         var rest = Array(text.utf8)[...]
         guard let year = number(&rest, digits: 4), take("-", &rest), let month = number(&rest, digits: 2),

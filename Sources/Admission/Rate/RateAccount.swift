@@ -1,7 +1,9 @@
 /// One container's rate at its ledger: what each node holds and wants, and what the container was promised but not given yet.
 ///
-/// The balance is limit x time - accepted. What the cluster fell behind (load moved, a node died, shares lay unused) is repaid by
-/// lending up to `correctionMax` more than the limit, what it was ahead by lending less, so that errors never add up.
+/// The balance is limit x time - accepted, at most a second of the limit (or three requests): what an idle container
+/// has saved. Nodes that have spent their share get of it by asking, as long as it is much. Under lasting demand the
+/// shares are corrected by up to `correctionMax`, so that the balance comes to lie a little above nothing, errors never
+/// add up, and over any T seconds at most limit x (T + 1 s) is accepted.
 struct RateAccount: Sendable {
     /// How far the sum of the shares may be from the limit to repay the balance.
     static let correctionMax = 0.1
@@ -10,8 +12,12 @@ struct RateAccount: Sendable {
     private static let unseen = 0.1
     /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the shares.
     private static let repaySeconds = 2.5
-    /// Seconds of the limit that are remembered while demand is not met.
-    private static let balanceSeconds = 0.5
+    /// Seconds of the limit that may be owed; beyond, they are forgotten.
+    private static let debtSeconds = 0.5
+    /// Seconds of the limit that the balance comes to lie at under lasting demand: room for errors.
+    private static let restSeconds = 0.05
+    /// Seconds of the limit, above the rest, from which on what is saved is given to nodes that ask.
+    private static let givingSeconds = 0.2
     /// What a new node finds even if others use everything, as a part of the limit.
     private static let reserve = 0.01
     /// What the least node holds, as a part of the limit.
@@ -26,9 +32,10 @@ struct RateAccount: Sendable {
     private var holders: [RateHolder] = []
     private var limit: Double
     /// Requests; see above. Includes what nodes have accepted and not reported yet.
-    private var balance: Double
+    private var balance = 0.0
     private var updatedAt: UInt64
-    private var refusedAt: UInt64?
+    /// Whether what is saved is given to nodes that ask: from when there is much of it until all is spent.
+    private var isGiving = false
     /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more than `unseen`; the
     /// least shares of those who hold nothing come on top.
     private var inherited = 0.0
@@ -37,12 +44,17 @@ struct RateAccount: Sendable {
         self.key = key
         self.settledAt = settledAt
         self.limit = Double(max(limit, 1))
-        balance = now < settledAt ? 0 : max(2, self.limit / 10)
+        // What the last leader gave may have been spent until then.
         updatedAt = now
+        guard now >= settledAt else { return }
+        // What the last leader gave may have been spent until then.
+        balance = min(savedMax, self.limit * seconds(now - settledAt))
     }
 
-    /// What an idle container may use at once: the burst of the whole cluster.
-    private var burst: Double { max(2, limit / Double(RateRules.burstDivisor)) }
+    /// What the container may save, in requests.
+    private var savedMax: Double { max(RateRules.savedMin, limit * RateRules.savedSeconds) }
+    /// Where the balance comes to lie under lasting demand.
+    private var rest: Double { max(1, limit * Self.restSeconds) }
 
     func inForce(at now: UInt64) -> Double { holders.reduce(0) { $0 + $1.inForce(at: now) } }
 
@@ -57,7 +69,7 @@ struct RateAccount: Sendable {
         let holder = holders[index]
         if holder.boot != report.boot {
             if holder.retiredBoots.contains(report.boot) { return none(report, milliseconds: 0) }
-            balance += holder.prepaid
+            // It may have spent what it was given before it died.
             holders[index].prepaid = 0
             holders[index].restart(boot: report.boot)
         } else if report.sequence <= holder.sequence {
@@ -82,7 +94,7 @@ struct RateAccount: Sendable {
         let place = holders.firstIndex { $0.node >= report.node } ?? holders.count
         if place < holders.count, holders[place].node == report.node { return place }
         var holder = RateHolder(node: report.node, boot: report.boot, limit: report.limit, reportedAt: now)
-        (holder.accepted, holder.arrivals, holder.refused) = (report.accepted, report.arrivals, report.refused)
+        (holder.accepted, holder.arrivals) = (report.accepted, report.arrivals)
         holder.granted = requests(report.heldMicroRate)
         // Not known yet; it took the share for some reason.
         holder.demand = max(holder.granted, report.wants ? 1 / seconds(RateRules.quickInterval) : 0)
@@ -99,7 +111,6 @@ extension RateAccount {
     private mutating func note(_ report: RateReport, at index: Int, now: UInt64) {
         var holder = holders[index]
         let accepted = Double(report.accepted - min(holder.accepted, report.accepted))
-        if report.refused > holder.refused { refusedAt = now }
         let free = min(accepted, holder.prepaid)
         holder.prepaid -= free
         let isFirst = holder.sequence == 0 && holder.retiredBoots.isEmpty
@@ -111,24 +122,22 @@ extension RateAccount {
         holder.sequence = report.sequence
         holder.accepted = max(holder.accepted, report.accepted)
         holder.arrivals = max(holder.arrivals, report.arrivals)
-        holder.refused = max(holder.refused, report.refused)
+        holder.left = requests(report.leftMicroTokens)
         holder.limit = max(report.limit, 1)
         holder.reportedAt = now
         holders[index] = holder
         settle(accepted: accepted - free - returned, now: now)
     }
 
-    /// Moves the balance to now. Unused time counts for the burst only, unless somebody was refused in the meantime.
+    /// Moves the balance to now.
     private mutating func settle(accepted: Double, now: UInt64) {
         balance += limit * seconds(now - min(now, updatedAt)) - accepted
         updatedAt = max(updatedAt, now)
         let live = holders.filter { now < $0.until || $0.reportedAt == now }
         limit = Double(live.map(\.limit).min() ?? 1)
-        let isShort = refusedAt.map { now - min(now, $0) < RateRules.second / 2 } ?? false
         let unreported = unreported(at: now)
-        let most = isShort ? max(burst, limit * Self.balanceSeconds) : burst
-        let least = -max(8, limit * Self.balanceSeconds)
-        balance = min(max(balance, unreported + least), unreported + most)
+        let debt = max(8, limit * Self.debtSeconds)
+        balance = min(max(balance, unreported - debt), unreported + savedMax)
     }
 
     private func unreported(at now: UInt64) -> Double { holders.reduce(0) { $0 + $1.unreported(at: now) } }
@@ -139,8 +148,8 @@ extension RateAccount {
 extension RateAccount {
     /// The share for a node that just reported, and the tokens it starts with.
     private mutating func lend(to index: Int, _ report: RateReport, now: UInt64) -> RateGrant {
-        let current = balance - unreported(at: now)
-        let correction = min(max(current / (limit * Self.repaySeconds), -Self.correctionMax), Self.correctionMax)
+        let excess = balance - unreported(at: now) - rest
+        let correction = min(max(excess / (limit * Self.repaySeconds), -Self.correctionMax), Self.correctionMax)
         var capacity = limit * (1 + correction)
         let isSettled = now >= settledAt
         if !isSettled { capacity = min(capacity, max(inherited, limit * (Self.unseen - Self.reserve))) }
@@ -159,14 +168,31 @@ extension RateAccount {
         var grant = RateGrant(
             key: key, sequence: report.sequence, microRate: microRate, fairMicroRate: UInt64(max(0, fair) * 1e6),
             lifetimeMilliseconds: RateRules.lifetimeMilliseconds)
-        if report.heldMicroRate == 0 {
-            // A request more than there is: who comes new to a busy container gets one through.
-            let tokens = min(max(current + 1, 0), max(2, share / Double(RateRules.burstDivisor)))
-            grant.microTokens = UInt64(tokens * 1e6)
-            balance -= tokens
-            holders[index].prepaid = tokens
-        }
+        give(to: index, report, &grant, now: now)
         return grant
+    }
+
+    /// Adds what the node gets of what the container saved: a start where it held nothing, and what its requests wait
+    /// for.
+    private mutating func give(to index: Int, _ report: RateReport, _ grant: inout RateGrant, now: UInt64) {
+        let free = holders.reduce(balance) { $0 - $1.exposure(at: now) }
+        if free >= rest + limit * Self.givingSeconds { isGiving = true }
+        if free < 1 { isGiving = false }
+        let start = max(requests(RateRules.burstMin), requests(grant.microRate) / Double(RateRules.burstDivisor))
+        let waiting = Double(min(max(report.waiting, 1), 1 << 32))
+        // While there is much, more than wait, as more are likely to come before the next answer. At the end, what some
+        // nodes do not spend would be missing at others.
+        let wanted =
+            isGiving && report.waiting > 0
+            ? (free > savedMax / 2 ? 2 : 1) * waiting : report.heldMicroRate == 0 ? start : 0
+        // A request that comes to a node without a share gets through where that is not too much: before shares of the
+        // last leader have expired, nobody knows.
+        let least = report.heldMicroRate > 0 ? 0 : now < settledAt ? 1 : min(max(balance - unreported(at: now), 0), 1)
+        let tokens = min(max(free, least), wanted)
+        grant.microTokens = UInt64(tokens * 1e6)
+        balance -= tokens
+        holders[index].prepaid += tokens
+        if isGiving, free - tokens >= 1 { grant.savedMicroTokens = UInt64((free - tokens) * 1e6) }
     }
 
     /// The node's part of the capacity: what it wants if all can have that, and an equal part of the rest; else the most

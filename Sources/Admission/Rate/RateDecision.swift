@@ -5,7 +5,8 @@ package enum RateDecision: Hashable, Sendable {
     /// The container's limit is met: 429 `THROTTLED`. A client that comes back after exactly so long finds room, unless others do
     /// not keep to what they were told. From 1 to 30,001.
     case refused(retryAfterMilliseconds: Int)
-    /// The node holds no share: ask the ledger, wait a moment, decide again; else 503.
+    /// The node holds no share, or has spent it while the ledger has requests saved: ask the ledger, wait a moment,
+    /// decide again; else 503.
     case needsShare
 }
 

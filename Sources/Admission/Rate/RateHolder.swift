@@ -7,7 +7,6 @@ struct RateHolder: Sendable {
     var sequence: UInt64 = 0
     var accepted: UInt64 = 0
     var arrivals: UInt64 = 0
-    var refused: UInt64 = 0
     var limit: UInt64
     var reportedAt: UInt64
     /// What the newest report said, and what its answer granted: the node holds one of the two until it reports again.
@@ -19,8 +18,11 @@ struct RateHolder: Sendable {
     var answer: RateGrant?
     /// What the node wants, smoothed; 0: silent.
     var demand = 0.0
-    /// Tokens granted for a start that the account was charged for and the node has not reported spent.
+    /// Tokens that were given of what the container saved: the account was charged, and the node has not reported them
+    /// spent.
     var prepaid = 0.0
+    /// What the node could accept at once when it reported.
+    var left = 0.0
 
     func inForce(at now: UInt64) -> Double { now < until ? max(held, granted) : 0 }
 
@@ -35,14 +37,25 @@ struct RateHolder: Sendable {
         return end > reportedAt ? min(max(held, granted), demand) * seconds(end - reportedAt) : 0
     }
 
+    /// The most that the node can have accepted since it reported, or could accept at once, beyond what the account was
+    /// charged for.
+    func exposure(at now: UInt64) -> Double {
+        let end = min(now, until)
+        guard end >= reportedAt else { return 0 }
+        let share = max(held, granted)
+        let burst = max(requests(RateRules.burstMin), share / Double(RateRules.burstDivisor))
+        let saved = min(left + share * seconds(end - reportedAt), max(burst, left) + unreported(at: now))
+        return max(0, saved - prepaid)
+    }
+
     /// Begins the counts of another boot.
     mutating func restart(boot: UInt64) {
         retiredBoots.append(self.boot)
         if retiredBoots.count > 4 { retiredBoots.removeFirst() }
         self.boot = boot
-        (sequence, accepted, arrivals, refused) = (0, 0, 0, 0)
+        (sequence, accepted, arrivals) = (0, 0, 0)
         // The process that held the share is gone.
-        (held, granted, demand, until) = (0, 0, 0, 0)
+        (held, granted, demand, until, left) = (0, 0, 0, 0, 0)
         answer = nil
     }
 

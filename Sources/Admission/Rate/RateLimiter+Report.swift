@@ -5,7 +5,8 @@ extension RateLimiter {
     /// The report that is due, or nil if there is nothing new to say. Ask about every 10 ms, and at once when a decision was
     /// `.needsShare`.
     ///
-    /// Due: at once when demand begins and when a share was lowered much or requests stopped, so that others can have it; else every
+    /// Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered much
+    /// or requests stopped, so that others can have it; else every
     /// 100 ms while requests come. While an answer is awaited, none for 250 ms.
     /// - Parameters:
     ///   - boot: Random for each start of the node.
@@ -26,11 +27,14 @@ extension RateLimiter {
             let isLeaving = held.isValid(at: now) && silence >= RateRules.releaseAfter && !state.isWaiting
             if isLeaving { terms.store(RateTerms(base: held.tokens(at: now), since: now)) }
             state.noteSent(now: now, isWaiting: !isLeaving)
-            return RateReport(
+            var report = RateReport(
                 key: key, node: node, boot: boot &+ instance &* 0x9E37_79B9_7F4A_7C15, sequence: state.sequence,
                 accepted: accepted, arrivals: arrivals, refused: refused.load(ordering: .relaxed),
                 heldMicroRate: held.isValid(at: now) && !isLeaving ? held.microRate : 0, wants: !isLeaving,
                 isSilent: state.isSilent, promised: waiting(held, now: now), limit: limit)
+            report.waiting = UInt64(max(0, waiters.load(ordering: .relaxed)))
+            report.leftMicroTokens = report.heldMicroRate > 0 ? left(held, now: now) : 0
+            return report
         }
     }
 
@@ -55,8 +59,10 @@ extension RateLimiter {
             if !hadShare {
                 // What was saved went back to the ledger with the share.
                 forfeit(upTo: new.base)
-                new.base += grant.microTokens
             }
+            new.base += grant.microTokens
+            new.given = grant.microTokens
+            new.saved = grant.savedMicroTokens
             new.microRate = grant.microRate
             new.fairMicroRate = grant.fairMicroRate
             new.until = sentAt + min(grant.lifetimeMilliseconds, RateRules.lifetimeMilliseconds) * RateRules.millisecond
@@ -67,9 +73,14 @@ extension RateLimiter {
     }
 
     /// Says that the report sent at `sentAt` will get no answer (the connection failed), so that the next need not wait.
+    /// Requests that find no token are refused until the ledger says again that it has some saved.
     package func noteLost(sentAt: UInt64) {
         reporting.withLock { state in
-            if state.sentAt == sentAt { state.resendAfter = min(state.resendAfter, RateRules.reportInterval / 2) }
+            guard state.sentAt == sentAt else { return }
+            state.resendAfter = min(state.resendAfter, RateRules.reportInterval / 2)
+            var held = terms.load()
+            held.saved = 0
+            terms.store(held)
         }
     }
 
@@ -107,7 +118,7 @@ extension RateLimiter {
                 || (state.isWaiting && silence(at: now) < RateRules.releaseAfter)
             return state.owesAcknowledgement || wants && now >= state.askAgainAt
         }
-        if state.owesAcknowledgement { return true }
+        if state.owesAcknowledgement || held.saved > 0 && waiters.load(ordering: .relaxed) > 0 { return true }
         let silence = silence(at: now)
         if silence >= RateRules.releaseAfter, !state.isWaiting { return true }
         if !state.isSilent, silence >= state.silentAfter { return true }

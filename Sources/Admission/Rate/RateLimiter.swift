@@ -58,6 +58,7 @@ package final class RateLimiter: Sendable {
             let start = max(before, floor)
             guard start + RateRules.micro <= paid else {
                 if !isAgain { turnedAway.add(1, ordering: .relaxed) }
+                guard terms.saved == 0 else { return .needsShare }
                 return refuse(terms, missing: start + RateRules.micro - paid, now: now)
             }
             let (isMine, current) = spent.weakCompareExchange(
@@ -75,8 +76,14 @@ package final class RateLimiter: Sendable {
 
     private func accept(_ terms: RateTerms, left: UInt64) -> RateDecision {
         .accepted(
-            remaining: Int(left / RateRules.micro),
+            remaining: Int((left + terms.saved) / RateRules.micro),
             resetMilliseconds: Self.milliseconds(terms.microseconds(toPay: terms.burst - min(terms.burst, left))))
+    }
+
+    /// What was paid for and is not spent, in micro-requests.
+    func left(_ terms: RateTerms, now: UInt64) -> UInt64 {
+        let paid = terms.tokens(at: now)
+        return paid - min(paid, max(spent.load(ordering: .relaxed), paid - min(paid, terms.burst)))
     }
 
     /// Promises the next place in the row, at most 30 s ahead.
@@ -111,13 +118,12 @@ package final class RateLimiter: Sendable {
     package func state(now: UInt64) -> RateState {
         let terms = terms.load()
         guard terms.isValid(at: now) else { return RateState(microRate: 0, remaining: 0, validUntil: 0) }
-        let paid = terms.tokens(at: now)
-        let start = max(spent.load(ordering: .relaxed), paid - min(paid, terms.burst))
-        let left = paid - min(paid, start)
+        let left = left(terms, now: now)
         let missing = RateRules.micro - min(RateRules.micro, left)
         return RateState(
-            microRate: terms.microRate, remaining: Int(left / RateRules.micro),
-            nextMilliseconds: missing == 0 ? 0 : Self.milliseconds(terms.microseconds(toPay: missing)),
+            microRate: terms.microRate, remaining: Int((left + terms.saved) / RateRules.micro),
+            nextMilliseconds: missing == 0 || terms.saved > 0
+                ? 0 : Self.milliseconds(terms.microseconds(toPay: missing)),
             resetMilliseconds: Self.milliseconds(terms.microseconds(toPay: terms.burst - min(terms.burst, left))),
             validUntil: terms.until)
     }

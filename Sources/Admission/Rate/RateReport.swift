@@ -25,6 +25,10 @@ package struct RateReport: Hashable, Sendable {
     package var isSilent: Bool
     /// Refused requests that were told to come back and are still to come: clients that wait as told are demand, too.
     package var promised: UInt64
+    /// Requests that wait for what the ledger has saved.
+    package var waiting: UInt64 = 0
+    /// What the node could accept at once, in micro-requests: paid for by its share and not spent.
+    package var leftMicroTokens: UInt64 = 0
     /// The container's limit as the node's directory says, in requests a second.
     package var limit: UInt64
 
@@ -51,7 +55,7 @@ package struct RateReport: Hashable, Sendable {
 
 extension RateReport: WireCodable {
     /// 1 key, 2 node, 3 boot, 4 sequence, 5 accepted, 6 arrivals, 7 held, 8 wants, 9 limit, 10 silent,
-    /// 11 promised, 12 refused.
+    /// 11 promised, 12 refused, 13 waiting, 14 left.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { key.encode(to: &$0) }
         writer.field(2, node)
@@ -65,6 +69,8 @@ extension RateReport: WireCodable {
         writer.field(10, isSilent)
         writer.field(11, promised)
         writer.field(12, refused)
+        writer.field(13, waiting)
+        writer.field(14, leftMicroTokens)
     }
 
     /// - Throws: `WireError` if the key or the sequence is missing, or a count is beyond belief; a retry does not help.
@@ -86,6 +92,8 @@ extension RateReport: WireCodable {
             case 10: report.isSilent = try reader.bool()
             case 11: report.promised = try reader.unsigned()
             case 12: report.refused = try reader.unsigned()
+            case 13: report.waiting = try reader.unsigned()
+            case 14: report.leftMicroTokens = try reader.unsigned()
             default: try reader.skip()
             }
         }
@@ -106,8 +114,11 @@ package struct RateGrant: Hashable, Sendable {
     package var microRate: UInt64
     /// The share that the node will have when others have made room for it, in micro-requests a second: what refusals promise by.
     package var fairMicroRate: UInt64
-    /// Requests, in millionths, that a node which held nothing may accept at once: from what the container did not use.
+    /// Requests, in millionths, that the node may accept at once: from what the container saved.
     package var microTokens: UInt64
+    /// What the container has saved besides, in millionths of a request: the node gets of it by asking again. 0 while
+    /// the saved requests are too few to be worth a question.
+    package var savedMicroTokens: UInt64 = 0
     /// How long the share is good, counted from the sending of the report; with no share, after how long to ask again.
     package var lifetimeMilliseconds: UInt64
 
@@ -125,7 +136,7 @@ package struct RateGrant: Hashable, Sendable {
 }
 
 extension RateGrant: WireCodable {
-    /// 1 key, 2 sequence, 3 rate, 4 tokens, 5 lifetime, 6 fair rate.
+    /// 1 key, 2 sequence, 3 rate, 4 tokens, 5 lifetime, 6 fair rate, 7 saved.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { key.encode(to: &$0) }
         writer.field(2, sequence)
@@ -133,6 +144,7 @@ extension RateGrant: WireCodable {
         writer.field(4, microTokens)
         writer.field(5, lifetimeMilliseconds)
         writer.field(6, fairMicroRate)
+        writer.field(7, savedMicroTokens)
     }
 
     /// - Throws: `WireError` if the key is missing or a share is beyond any limit; a retry does not help.
@@ -148,6 +160,7 @@ extension RateGrant: WireCodable {
             case 4: grant.microTokens = try reader.unsigned()
             case 5: grant.lifetimeMilliseconds = try reader.unsigned()
             case 6: grant.fairMicroRate = try reader.unsigned()
+            case 7: grant.savedMicroTokens = try reader.unsigned()
             default: try reader.skip()
             }
         }
@@ -155,6 +168,7 @@ extension RateGrant: WireCodable {
         guard grant.microRate <= RateRules.microRateMax else { throw .invalidValue(field: 3) }
         guard grant.microTokens <= RateRules.microRateMax else { throw .invalidValue(field: 4) }
         guard grant.fairMicroRate <= RateRules.microRateMax else { throw .invalidValue(field: 6) }
+        guard grant.savedMicroTokens <= RateRules.microRateMax else { throw .invalidValue(field: 7) }
         guard grant.lifetimeMilliseconds <= RateRules.lifetimeMilliseconds else { throw .invalidValue(field: 5) }
         grant.key = key
         self = grant

@@ -31,7 +31,13 @@ package enum RateRules {
     /// A limiter without requests for so long is forgotten, at the node and at the ledger.
     package static let forgetAfter = 60 * second
 
-    /// A node's burst: so much of a second's share, but at least so many micro-requests.
+    /// What a container saves while it is not fully used: so many seconds of its limit, and at least so many requests,
+    /// so that nodes with a part of a very low limit are not kept from using it.
+    package static let savedSeconds = 1.0
+    /// In requests.
+    package static let savedMin = 3.0
+    /// What nodes save on their own, from their shares: so much of a second's share, but at least so many
+    /// micro-requests.
     package static let burstDivisor: UInt64 = 10
     package static let burstMin = 2 * micro
     /// The most that a silent node holds, as a part of the limit.

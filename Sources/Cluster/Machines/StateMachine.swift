@@ -23,7 +23,8 @@ package protocol StateMachine: Sendable {
     /// failed.
     func didReplace(_ db: Database) throws
     /// Answers a read, encoded. Runs on a reader connection.
-    /// - Throws: `DirectoryBehind` where the answer needs more of the directory than this node has; what the disk does wrong.
+    /// - Throws: `DirectoryBehind` where the answer needs more of the directory than this node has; what the disk does
+    ///   wrong.
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws

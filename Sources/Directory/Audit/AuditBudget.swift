@@ -103,7 +103,7 @@ struct AuditedEvents {
     ) -> AuditBudgets.Kind? {
         if case .noteSignInFailure = command { return .failures }
         if case .setSchema(_, _, _, .some) = command { return .growths }
-        if case .refused = outcome, origin.actor != AuditOrigin.administrator { return .refusals }
+        if case .refused = outcome, !origin.isAdministrator { return .refusals }
         return nil
     }
 

@@ -2,7 +2,7 @@ package import Wire
 
 /// Who asked for something, by which request, from where and when.
 package struct AuditOrigin: Hashable, Sendable {
-    /// Such as `administrator`, `user ada`, `key 1f..` or `node 2`; never a secret.
+    /// Such as `administrator`, `administrator grace`, `user ada`, `key 1f..` or `node 2`; never a secret.
     package var actor: String
     /// By which the logs of every node that the request crossed name it.
     package var requestID: String
@@ -11,8 +11,16 @@ package struct AuditOrigin: Hashable, Sendable {
     /// Milliseconds since 1970, by the clock of the node that was asked.
     package var time: Int64
 
-    /// The actor of administration.
+    /// The actor of administration by the token that every node has in a file.
     package static let administrator = "administrator"
+
+    /// The actor of administration by an administrator's own token.
+    package static func administrator(named name: String) -> String { "\(administrator) \(name)" }
+
+    /// Whether an administrator asks. No other actor begins with this word.
+    package var isAdministrator: Bool {
+        actor == Self.administrator || actor.hasPrefix(Self.administrator(named: ""))
+    }
 
     package init(actor: String, requestID: String, address: String, time: Int64) {
         self.actor = actor

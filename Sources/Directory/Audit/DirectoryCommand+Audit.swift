@@ -110,6 +110,7 @@ extension DirectoryCommand {
     private static func text(_ token: Token) -> String {
         let id = AuditText.id(token.id)
         return switch token.kind {
+        case .administrator(let name): "administrator \(AuditText.id(name)), token \(id)"
         case .api(let container, let environment, _, _): "API token \(id), \(text(container, environment))"
         case .session(let container, let accountID, _), .signIn(let container, let accountID, _):
             "session \(id), container \(container), account \(AuditText.id(accountID))"

@@ -12,8 +12,8 @@ package struct SchemaPlan: Hashable, Sendable {
         /// They stay, indexes and grants too: nothing that production can do may break by a deploy. `kept` names them.
         /// This is what a deploy to production does, and an import with `--additive`.
         case additive
-        /// As `additive`, but the grants of the types that are mentioned become what the wanted schema says. This is what an
-        /// import with `--revoke-grants` does.
+        /// As `additive`, but the grants of the types that are mentioned become what the wanted schema says. This is
+        /// what an import with `--revoke-grants` does.
         case additiveExceptGrants
     }
 

@@ -7,6 +7,18 @@ import RecordModel
 
 // Who asks, and how fast: what every request goes through before it is looked at.
 extension RecordService {
+    /// The name of the administrator whose own token has a secret; nil where there is none. As with other tokens, it
+    /// works on every node as soon as it was made, and on none once it is revoked.
+    /// - Throws: `THROTTLED` where the address has failed too often, `TRY_AGAIN_LATER` where the directory cannot be
+    ///   relied on.
+    package func administrator(withSecret secret: Substring, address: String?) async throws(RequestFailure) -> String? {
+        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        if let name = node.directory.snapshot.administrator(withSecret: secret) { return name }
+        try requireFewFailures(of: address)
+        try await refreshDirectory()
+        return node.directory.snapshot.administrator(withSecret: secret)
+    }
+
     /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that a token
     /// works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on what it knows no longer
     /// than its lease of the directory.

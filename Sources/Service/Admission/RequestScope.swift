@@ -67,20 +67,20 @@ extension RecordService {
     /// `leave` must follow where it returns.
     /// - Parameter notes: gets what the answer says beside its body.
     package func admit(
-        _ credentials: Credentials?, to scope: RequestScope, address: String?, by deadline: Deadline,
+        _ credentials: Credentials, to scope: RequestScope, address: String?, by deadline: Deadline,
         _ notes: inout RequestNotes
     ) async throws(RequestFailure) -> Admitted {
-        let admitted: Admitted
-        if let credentials {
-            admitted = try await identify(credentials, to: scope.target, address: address)
+        var admitted = Admitted(caller: .administrator)
+        if let administrator = credentials.administrator {
+            admitted.administrator = administrator
         } else {
-            admitted = Admitted(caller: .administrator)
+            admitted = try await identify(credentials, to: scope.target, address: address)
         }
         notes.admitted = admitted
         if let session = admitted.session { notes.webAuthToken = try rotate(session) }
         if !admitted.caller.isAdministrator { try await spend(scope.rateKey, &notes) }
         if !scope.isWatch { try await takePlace(container: scope.target.container) }
-        if scope.mayChangeData, let signature = credentials?.signed?.signature {
+        if scope.mayChangeData, let signature = credentials.signed?.signature {
             do throws(RequestFailure) {
                 try await requireNew(signature, container: scope.target.container, by: deadline)
             } catch {
@@ -113,7 +113,7 @@ extension RecordService {
 
     private func actor(_ admitted: Admitted?) -> String {
         guard let admitted else { return "anonymous" }
-        if admitted.caller.isAdministrator { return AuditOrigin.administrator }
+        if admitted.caller.isAdministrator { return admitted.administrator ?? AuditOrigin.administrator }
         if let key = admitted.keyID { return "key \(key)" }
         guard let id = admitted.accountID else { return "anonymous" }
         return "user \(node.directory.snapshot.account(withID: id)?.name ?? id)"

@@ -285,8 +285,8 @@ extension RecordModification {
         return Result(items: items, isAtomicFailure: isAtomicFailure, syncToken: token)
     }
 
-    /// Makes sure that this node has the keys of what the outcomes carry: other nodes may have saved it a moment ago, under a key
-    /// that is as new.
+    /// Makes sure that this node has the keys of what the outcomes carry: other nodes may have saved it a moment ago,
+    /// under a key that is as new.
     private func learnKeys(of answer: Answer) async {
         let (vault, container) = (service.node.vault, request.key.container)
         let isBehind = (answer.outcomes ?? []).contains { outcome in

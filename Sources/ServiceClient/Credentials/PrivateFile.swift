@@ -102,8 +102,8 @@ private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, 
     read(descriptor, bytes, count)
 }
 
-/// A server-to-server key as it is kept on disk: the private key as plain PEM in one file, and beside it, in a file whose
-/// name ends in `.id`, the id under which the public key is registered.
+/// A server-to-server key as it is kept on disk: the private key as plain PEM in one file, and beside it, in a file
+/// whose name ends in `.id`, the id under which the public key is registered.
 ///
 /// Earlier versions kept the id in a line `Key-ID: ...` below the PEM block. Such files are still read.
 package struct ServerKeyFile: Sendable {

@@ -167,8 +167,8 @@ package struct ServiceResponse: Sendable {
         return followsUncertainty || !isRefused && !saysNothingWasDone
     }
 
-    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds. Nil
-    /// where the server names none.
+    /// When to come back, in seconds from now: as the error says, to the millisecond, else the header's whole seconds.
+    /// Nil where the server names none.
     package var retryAfterSeconds: Double? {
         guard !isSuccess else { return nil }
         return (try? parsed())?.retryAfterSeconds
@@ -187,8 +187,8 @@ extension JSONValue {
         .object(members.compactMap { key, value in value.map { Member(key, $0) } })
     }
 
-    /// When an error says to come back, in seconds from now, never less than none: exactly by `retryAfterMilliseconds`, else by
-    /// `retryAfter`, as other servers have it. Nil where it names no time.
+    /// When an error says to come back, in seconds from now, never less than none: exactly by `retryAfterMilliseconds`,
+    /// else by `retryAfter`, as other servers have it. Nil where it names no time.
     package var retryAfterSeconds: Double? {
         let exact = self["retryAfterMilliseconds"]?.plainNumber.map { $0 / 1_000 }
         return (exact ?? self["retryAfter"]?.plainNumber).map { max($0, 0) }

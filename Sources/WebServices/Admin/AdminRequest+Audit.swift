@@ -32,7 +32,7 @@ extension AdminRequest {
 
     /// The log that the parameter names; that of changes where it is missing.
     private func auditLogParameter() throws(RequestFailure) -> AuditLog {
-        guard let name = url["log"], !name.isEmpty else { return .changes }
+        guard let name = url["log"] else { return .changes }
         guard let log = AuditLog(rawValue: name) else {
             let names = AuditLog.allCases.map { "'\($0.rawValue)'" }.joined(separator: " or ")
             throw RequestFailure(.badRequest, "log: \(names) is expected, not '\(name)'")
@@ -41,7 +41,7 @@ extension AdminRequest {
     }
 
     private func number(_ name: String) throws(RequestFailure) -> UInt64? {
-        guard let text = url[name], !text.isEmpty else { return nil }
+        guard let text = url[name] else { return nil }
         guard let number = UInt64(text) else {
             throw RequestFailure(.badRequest, "\(name): a whole number is expected, not '\(text)'")
         }

@@ -58,7 +58,7 @@ extension AdminRequest {
 
     /// What the request does: one of the database's actions, or of the preferences'.
     private func explainedAction() throws(RequestFailure) -> String {
-        guard let action = url["action"], !action.isEmpty else { return DatabaseAction.modifyRecords.rawValue }
+        guard let action = url["action"] else { return DatabaseAction.modifyRecords.rawValue }
         guard DatabaseAction(rawValue: action) != nil || Self.keyValueActions.contains(action) else {
             let known = DatabaseAction.allCases.map(\.rawValue) + Self.keyValueActions
             throw RequestFailure(

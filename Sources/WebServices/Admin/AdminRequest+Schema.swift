@@ -9,8 +9,8 @@ extension AdminRequest {
         return Reply(body: Array(SchemaPrinter.print(schema).utf8), contentType: "text/plain; charset=UTF-8")
     }
 
-    /// Makes a schema what the text in the body says; `additive` keeps what the text leaves out, and so does production. With
-    /// `revokeGrants` the grants of the types in the text are made equal there, too.
+    /// Makes a schema what the text in the body says; `additive` keeps what the text leaves out, and so does
+    /// production. With `revokeGrants` the grants of the types in the text are made equal there, too.
     func importSchema() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let current = try await schemaToChange(key)
@@ -188,8 +188,8 @@ extension AdminRequest {
         return text
     }
 
-    /// In production an import adds only, unless it is to revoke grants. In development nothing may go that production has: it
-    /// could never be deployed again.
+    /// In production an import adds only, unless it is to revoke grants. In development nothing may go that production
+    /// has: it could never be deployed again.
     private func plan(
         from current: VersionedSchema, to wanted: Schema, of key: SchemaKey
     ) throws(RequestFailure) -> SchemaPlan {

@@ -29,11 +29,13 @@ extension AdminRequest {
 
     /// The kinds that the parameter `kind` names, with commas between them; nil: all.
     private func wantedKinds() throws(RequestFailure) -> [String]? {
-        guard let text = url["kind"], !text.isEmpty else { return nil }
+        guard let text = url["kind"] else { return nil }
         let kinds = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        guard kinds.allSatisfy(["api", "session", "sign-in"].contains) else {
+        guard kinds.allSatisfy(["api", "session", "sign-in", "administrator"].contains) else {
             throw RequestFailure(
-                .badRequest, "kind: 'api', 'session' or 'sign-in', or several with commas, is expected, not '\(text)'")
+                .badRequest,
+                "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
+                    + "'\(text)'")
         }
         return kinds
     }
@@ -50,7 +52,7 @@ extension AdminRequest {
 
     /// How many entries one page of a list has: `limit`, and at most 1,000.
     func pageLimit() throws(RequestFailure) -> Int {
-        guard let text = url["limit"], !text.isEmpty else { return 1_000 }
+        guard let text = url["limit"] else { return 1_000 }
         guard let limit = Int(text), limit > 0 else {
             throw RequestFailure(.badRequest, "limit: a whole number from 1 is expected, not '\(text)'")
         }
@@ -62,7 +64,11 @@ extension AdminRequest {
         writer.member("label", token.label)
         writer.member("created", integer: token.created)
         writer.member("kind", token.kind.name)
-        writer.member("container", token.kind.container)
+        if case .administrator(let name) = token.kind {
+            writer.member("name", name)
+        } else {
+            writer.member("container", token.kind.container)
+        }
         if case .api(_, let environment, let origins, let callbackURL) = token.kind {
             writer.member("environment", environment.rawValue)
             writer.key("origins")
@@ -76,7 +82,8 @@ extension AdminRequest {
     /// Makes a token; its secret is in the answer and nowhere else.
     func createToken() async throws(RequestFailure) -> Reply {
         let json = try json
-        let container = try Self.containerName(try text("container"))
+        let isAdministrator = json["kind"]?.string == "administrator"
+        let container = isAdministrator ? "" : try Self.containerName(try text("container"))
         let secret = try secret(json)
         let kind: TokenKind
         switch json["kind"]?.string {
@@ -85,7 +92,8 @@ extension AdminRequest {
                 container: container, environment: try Self.environment(json["environment"]?.string ?? "development"),
                 origins: try Self.origins(json), callbackURL: try Self.callbackURL(json))
         case "session": kind = try await session(container: container, json)
-        default: throw RequestFailure(.badRequest, "kind: 'api' or 'session' is expected")
+        case "administrator": kind = .administrator(name: try administratorName())
+        default: throw RequestFailure(.badRequest, "kind: 'api', 'session' or 'administrator' is expected")
         }
         let token = Token(
             id: Self.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind,
@@ -100,6 +108,16 @@ extension AdminRequest {
                 writer.member("expires", integer: expires)
             }
         }
+    }
+
+    /// The name of an administrator to be.
+    private func administratorName() throws(RequestFailure) -> String {
+        let name = try text("name")
+        let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.@")
+        guard name.count <= 64, name.allSatisfy(allowed.contains) else {
+            throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . @ are expected")
+        }
+        return name
     }
 
     /// The secret that the administrator gave, or a new random one.
@@ -184,6 +202,7 @@ extension TokenKind {
         case .api: "api"
         case .session: "session"
         case .signIn: "sign-in"
+        case .administrator: "administrator"
         }
     }
 }

@@ -19,7 +19,7 @@ struct PreferenceRoutes {
         let json = try parsed()
         switch action {
         case .get: return try await read(.get(keys: try keys(json)))
-        case .list: return try await read(.list(after: json["after"]?.string))
+        case .list: return try await read(.list(after: try text(json, "after")))
         case .usage: return try await read(.usage)
         case .changes:
             let page = try await preferences.changes(
@@ -59,10 +59,15 @@ struct PreferenceRoutes {
 
     /// The token that a body has; one that is no text would be taken for none, and everything would be read again.
     private func syncToken(_ json: JSONValue) throws(RequestFailure) -> String? {
-        switch json["syncToken"] {
+        try text(json, "syncToken").flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// A text that a body may have.
+    private func text(_ json: JSONValue, _ key: String) throws(RequestFailure) -> String? {
+        switch json[key] {
         case nil, .null?: return nil
-        case .string(let token)?: return token.isEmpty ? nil : token
-        default: throw RequestFailure(.badRequest, "syncToken: a text is expected")
+        case .string(let text)?: return text
+        default: throw RequestFailure(.badRequest, "\(key): a text is expected")
         }
     }
 
@@ -98,7 +103,7 @@ extension PreferenceRoutes {
     private func set(_ json: JSONValue) async throws(RequestFailure) -> Reply {
         let writes = try writes(json)
         let written = try await preferences.set(
-            writes, idempotencyKey: call.request.headers[WebCall.idempotencyKey], device: json["device"]?.string,
+            writes, idempotencyKey: call.request.headers[WebCall.idempotencyKey], device: try text(json, "device"),
             by: deadline)
         switch written {
         case .applied(let versions, let usage):

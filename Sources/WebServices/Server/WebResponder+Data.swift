@@ -161,10 +161,11 @@ extension WebResponder {
         var held = body.count
         defer { context.bodies.release(held) }
         let deadline = service.node.deadline()
-        var credentials: Credentials?
-        if case .client(let signature) = sender {
-            credentials = call.credentials
-            credentials?.signed = signature.map {
+        var credentials = call.credentials
+        switch sender {
+        case .administrator(let name): credentials.administrator = name
+        case .client(let signature):
+            credentials.signed = signature.map {
                 SignedRequest(signature: $0, target: call.request.head.path ?? "/", body: body)
             }
         }
@@ -191,7 +192,8 @@ extension WebResponder {
 
     /// By what a request may be known.
     private enum Sender {
-        case administrator
+        /// As the audit log names them.
+        case administrator(String)
         /// With the signature of a server-to-server key, where it has one.
         case client(RequestSignature?)
     }
@@ -200,13 +202,13 @@ extension WebResponder {
     private func precheckCredential(_ call: WebCall, for target: Target) async throws(RequestFailure) -> Sender {
         // A request with tokens is a client's, whoever else it says it is.
         if call.bearerToken != nil, call.credentials.apiToken == nil {
-            try requireAdministrator(call)
+            let administrator = try await requireAdministrator(call)
             guard !target.needsUser else {
                 throw RequestFailure(
                     .accessDenied, "the administrator may use public data, and nobody's private data or preferences")
             }
             try await context.service.requireContainer(target.container)
-            return .administrator
+            return .administrator(administrator)
         }
         if let signature = try call.signature() {
             try await context.service.requireKey(signature.keyID, address: call.address)

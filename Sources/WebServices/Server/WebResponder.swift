@@ -133,7 +133,7 @@ struct WebResponder: HTTPResponder {
     }
 
     private func administration(_ call: WebCall) async throws(RequestFailure) -> Reply {
-        try requireAdministrator(call)
+        let administrator = try await requireAdministrator(call)
         guard call.url.segments.count >= 3, call.url.segments[1] == "1" else {
             throw RequestFailure(.notFound, "administration is under /admin/1/")
         }
@@ -143,16 +143,22 @@ struct WebResponder: HTTPResponder {
             context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
             deadline: context.service.node.deadline(),
-            origin: call.origin(of: AuditOrigin.administrator, now: context.service.now))
+            origin: call.origin(of: administrator, now: context.service.now))
         return try await admin.respond()
     }
 
+    /// - Returns: the administrator, as the audit log names them.
     /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` where the address has failed too often.
-    func requireAdministrator(_ call: WebCall) throws(RequestFailure) {
-        if let token = call.bearerToken, context.administrator.matches(token) { return }
+    func requireAdministrator(_ call: WebCall) async throws(RequestFailure) -> String {
+        if let token = call.bearerToken {
+            if context.administrator.matches(token) { return AuditOrigin.administrator }
+            if let name = try await context.service.administrator(withSecret: token, address: call.address) {
+                return AuditOrigin.administrator(named: name)
+            }
+        }
         try context.service.countFailure(of: call.address)
         throw RequestFailure(
             .authenticationFailed,
-            "administration needs the header 'Authorization: Bearer ...' with the administrator's token")
+            "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
     }
 }

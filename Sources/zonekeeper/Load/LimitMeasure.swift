@@ -27,6 +27,8 @@ struct LimitMeasure: Hashable, Sendable {
     let acceptedInTenSecondsMax: Int?
 
     var allowed: Double { limit * seconds }
+    /// The most that may be accepted: a container that was not fully used has up to a second of its limit saved.
+    var allowedMax: Double { limit * (seconds + Self.savedSeconds) }
     /// 1 is exact, above it too much was accepted.
     var ratio: Double { Double(accepted) / allowed }
     var acceptedPerSecond: Double { Double(accepted) / seconds }
@@ -35,8 +37,8 @@ struct LimitMeasure: Hashable, Sendable {
     /// only offered does not count: it may have waited in the tester, or gone to a node that is down.
     private static let pressure = 1.05
 
-    /// Requests that a limit lets through at once after a pause: a tenth of a second's, but two at least.
-    static func burst(_ limit: Double) -> Double { max(2, limit / 10) }
+    /// What a limit lets through at once after a pause, in seconds of it.
+    static let savedSeconds = 1.0
 
     /// - Parameter limit: requests a second that were typed; else what the nodes announced counts, else what can be
     ///   seen.
@@ -103,9 +105,11 @@ enum LimitVerdict: Hashable, Sendable {
     /// The run cannot tell.
     case unknown(String)
 
+    /// A limit is kept where over T seconds of more demand at most limit x (T + 1 s) was accepted, and no less than
+    /// limit x T.
     /// - Parameters:
     ///   - measure: nil where the limit was not reached for a second.
-    ///   - tolerance: 0.02 is two percent to either side.
+    ///   - tolerance: how much less is tolerated; 0.005 is half a percent.
     ///   - testerIsLimit: why the tester may not have sent in time, if so.
     init(_ measure: LimitMeasure?, limit: Double, tolerance: Double, testerIsLimit: String?) {
         guard let measure else {
@@ -116,22 +120,27 @@ enum LimitVerdict: Hashable, Sendable {
             )
             return
         }
-        let allowed = measure.allowed
-        let excess = Double(measure.accepted) - allowed
-        // Requests come whole, and the first ones at once: a run in which those are more than the tolerance sees only
-        // gross faults.
-        let grain = LimitMeasure.burst(limit) + 1
-        let isCoarse = allowed * tolerance < grain
-        guard abs(excess) > allowed * tolerance + (isCoarse ? grain : 0) else {
-            self = isCoarse ? .unknown(Self.tooShort(measure, limit: limit, tolerance, grain: grain)) : .kept
-            return
+        let accepted = Double(measure.accepted)
+        // Requests come whole.
+        if accepted > measure.allowedMax + 1 {
+            let most = String(measure.allowedMax, digits: 1)
+            self = .missed("\(measure.accepted) were accepted, and limit x (time + 1 s) is \(most)")
+        } else if accepted < measure.allowed * (1 - tolerance) - 1 {
+            let off = String(off: (measure.ratio - 1) * 100)
+            self =
+                Self.excuse(measure, testerIsLimit).map { .unknown($0) }
+                ?? .missed("accepted was \(off) of limit x time, and -\(String(percent: tolerance)) is tolerated")
+        } else if measure.seconds < Self.secondsMin(tolerance) {
+            self = .unknown(Self.tooShort(measure, limit: limit, tolerance))
+        } else {
+            self = .kept
         }
-        if excess < 0, let reason = Self.excuse(measure, testerIsLimit) {
-            self = .unknown(reason)
-            return
-        }
-        let off = String(off: (measure.ratio - 1) * 100)
-        self = .missed("accepted was \(off) of limit x time, and \(String(percent: tolerance)) is tolerated")
+    }
+
+    /// What was saved may hide for a second that the limit is not given. So a run that is to see a tenth too little
+    /// takes ten seconds; one that is to see less than that, as it tolerates more, a shorter time.
+    private static func secondsMin(_ tolerance: Double) -> Double {
+        LimitMeasure.savedSeconds / max(tolerance, 0.1) * 0.99
     }
 
     /// Why too little accepted is not the cluster's limiter; nil where it is. What could not be sent was not refused,
@@ -141,12 +150,9 @@ enum LimitVerdict: Hashable, Sendable {
             ?? (measure.throttled == 0 ? "less than the limit was accepted, and yet nothing was throttled" : nil)
     }
 
-    private static func tooShort(_ measure: LimitMeasure, limit: Double, _ tolerance: Double, grain: Double) -> String {
-        let needed = LoadReport.short((grain / (limit * tolerance)).rounded(.up))
-        return
-            "\(String(measure.seconds, digits: 1)) s under pressure are too few to tell "
-            + "\(String(percent: tolerance)) of "
-            + "\(LoadReport.short(limit))/s; \(needed) s are enough"
+    private static func tooShort(_ measure: LimitMeasure, limit: Double, _ tolerance: Double) -> String {
+        "\(String(measure.seconds, digits: 1)) s under pressure are too few to judge \(LoadReport.short(limit))/s, of which "
+            + "a second may be saved up; \(LoadReport.short(secondsMin(tolerance).rounded(.up))) s are enough"
     }
 
     /// For CI: 0 kept, 1 missed, 3 not known.

@@ -170,15 +170,14 @@ struct LimitFinder: Sendable {
 
     /// How long a rate is tried: briefly until requests are throttled, then as long as the tolerance asks for.
     ///
-    /// Requests come whole: a limit of 3/s is known to 2 % when a hundred of them were counted. And a burst is a tenth
-    /// of a second's requests: of 0.5 / tolerance seconds it is a fifth of the tolerance.
+    /// Requests come whole: a limit of 3/s is known to 2 % when a hundred of them were counted.
     static func seconds(for aim: Double?, tolerance: Double) -> Double {
         guard let aim, aim > 0 else { return 5 }
         return min(60, warmUpMax + max(3, 0.5 / tolerance, 2 / (tolerance * aim)))
     }
 
-    /// So much of a trial is not counted, or less of a short one: the burst is used up, and what nodes have of a limit
-    /// goes where it is asked for.
+    /// So much of a trial is not counted, or less of a short one: the burst of a second's requests is used up where
+    /// half as much again is offered, and what nodes have of a limit goes where it is asked for.
     private static let warmUpMax = 2.0
 
     private func run(_ rate: Double, seconds: Double) async throws -> LoadResult {

@@ -324,8 +324,20 @@ struct LoadLimitOptions: ParsableArguments {
             valueName: "rate"))
     var expectLimit: LoadRate?
 
-    @Option(help: "How much more or less is tolerated: 2% or 0.02. Of --find-limit: how closely it searches.")
-    var tolerance = LoadTolerance(share: 0.02)
+    @Option(
+        help: ArgumentHelp(
+            "How much less than limit x time is tolerated, 0.5% or 0.005 (the default); of --find-limit: how closely it "
+                + "searches (2%).",
+            discussion: "More than limit x (time + 1 s) is not: so much a container may save up."))
+    var tolerance: LoadTolerance?
+
+    /// How much less than a limit is tolerated where nobody said.
+    private static let toleranceDefault = 0.005
+    /// How closely a limit is searched where nobody said.
+    private static let searchDefault = 0.02
+
+    /// How closely a limit is searched, as a part of it.
+    var searchTolerance: Double { tolerance?.share ?? Self.searchDefault }
 
     @Option(
         help: ArgumentHelp(
@@ -356,7 +368,7 @@ struct LoadLimitOptions: ParsableArguments {
     var expectation: LoadReport.Expectation {
         LoadReport.Expectation(
             limit: expectLimit?.perSecond ?? limit.map(Double.init),
-            tolerance: expectLimit == nil ? nil : tolerance.share)
+            tolerance: expectLimit == nil ? nil : tolerance?.share ?? Self.toleranceDefault)
     }
 }
 
@@ -380,8 +392,6 @@ struct BehaviourShares: ExpressibleByArgument, Hashable {
 struct LoadTolerance: ExpressibleByArgument, Hashable {
     var share: Double
 
-    init(share: Double) { self.share = share }
-
     init?(argument: String) {
         let isPercent = argument.hasSuffix("%")
         guard let number = Double(isPercent ? argument.dropLast() : argument[...]) else { return nil }
@@ -389,6 +399,4 @@ struct LoadTolerance: ExpressibleByArgument, Hashable {
         guard share > 0, share < 1 else { return nil }
         self.share = share
     }
-
-    var defaultValueDescription: String { String(percent: share).filter { $0 != " " } }
 }

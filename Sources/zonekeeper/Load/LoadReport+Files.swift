@@ -171,6 +171,7 @@ extension LoadReport {
                     "begin": .number(limit.begin), "seconds": .number(limit.seconds),
                     "isWholeRun": .bool(limit.isWholeRun), "offered": .count(limit.sent),
                     "accepted": .count(limit.accepted), "allowed": .number(limit.allowed),
+                    "allowedMax": .number(limit.allowedMax),
                     "acceptedOfAllowed": .number(limit.ratio),
                     "acceptedInOneSecondMax": limit.acceptedInOneSecondMax.map { .count($0) },
                     "acceptedInTenSecondsMax": limit.acceptedInTenSecondsMax.map { .count($0) },

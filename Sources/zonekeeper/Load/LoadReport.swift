@@ -275,8 +275,9 @@ extension LoadReport {
         var lines = [
             "The limit is \(Self.short(limit.limit)) requests a second (\(name)); "
                 + "\(Self.short(Double(limit.sent) / limit.seconds))/s were offered.",
-            "Accepted \(span): \(limit.accepted) in \(String(limit.seconds, digits: 2)) s, where limit x time is "
-                + "\(String(limit.allowed, digits: 1)): \(String(off: (limit.ratio - 1) * 100)), burst included.",
+            "Accepted \(span): \(limit.accepted) in \(String(limit.seconds, digits: 2)) s; limit x time is "
+                + "\(String(limit.allowed, digits: 1)) (\(String(off: (limit.ratio - 1) * 100))), limit x (time + 1 s) "
+                + "\(String(limit.allowedMax, digits: 1)).",
         ]
         var bursts: [String] = []
         if let most = limit.acceptedInOneSecondMax { bursts.append("\(most) in any second") }

@@ -135,7 +135,7 @@ struct LoadSession {
         let finder = LimitFinder(
             settings: settings, targets: targets, sessions: sessions, authority: authority, stop: stop,
             seconds: command.pace.duration, first: command.pace.rate?.perSecond ?? 10,
-            tolerance: command.limits.tolerance.share)
+            tolerance: command.limits.searchTolerance)
         let found = try await finder.find { trial in
             if !command.quiet { Console.note(trial.text) }
         }

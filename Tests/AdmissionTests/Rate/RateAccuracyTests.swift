@@ -1,7 +1,7 @@
 import Admission
 import Testing
 
-@Suite("A container's limit is exact over all nodes (DESIGN section 8)")
+@Suite("A container's limit is exact over all nodes (decision 0009)")
 struct RateAccuracyTests {
     enum Pattern: String, CaseIterable {
         case evenly, oneNode, everySecond, everyFiveSeconds, everyTenSeconds
@@ -31,11 +31,69 @@ struct RateAccuracyTests {
         return result
     }
 
-    @Test("ten times the limit for 60 s: accepted within 2 %", arguments: Pattern.allCases, [3, 40, 400] as [UInt64])
+    /// Over any time no more was accepted than limit x (time + 1 s), and over the whole run no less than limit x time
+    /// but for a part. A very low limit has three requests in place of a second's.
+    private func expectExact(
+        _ result: RateSimulation.Result, limit: UInt64, below: Double = 0.005, ahead: Double = 0.02
+    ) {
+        #expect(result.aheadMax <= max(1, 3 / Double(limit)) + ahead + 1 / Double(limit), "\(result)")
+        #expect(Double(result.accepted) >= result.expected * (1 - below) - 1, "\(result)")
+    }
+
+    @Test(
+        "ten times the limit for 60 s: limit x time, less half a percent, to limit x (time + 1 s)",
+        arguments: Pattern.allCases, [3, 40, 400] as [UInt64])
     func overload(pattern: Pattern, limit: UInt64) {
         let result = run(pattern, limit: limit)
-        #expect(abs(result.error) <= 0.02, "\(result)")
+        expectExact(result, limit: limit)
         #expect(result.unavailable <= 5, "\(result)")
+    }
+
+    @Test("an idle container's burst of a second's requests is served, at one node or over all", arguments: [3, 1])
+    func burst(nodes: Int) {
+        var bench = RateBench(limit: 40, nodes: nodes)
+        for round in 0..<3 {
+            // Idle for two seconds, or new.
+            let begin = round * 10_000
+            for millisecond in 0..<2_000 { bench.step(begin + millisecond) }
+            func offer(_ count: Int, at millisecond: Int) -> (accepted: Int, refused: Int) {
+                var waiting = (0..<count).map { $0 % nodes }
+                var (accepted, refused) = (0, 0)
+                for wait in 0..<100 {
+                    bench.step(millisecond + wait)
+                    waiting = waiting.filter { node in
+                        switch bench.decide(node, millisecond + wait) {
+                        case .accepted: accepted += 1
+                        case .refused: refused += 1
+                        case .needsShare: return true
+                        }
+                        return false
+                    }
+                }
+                #expect(waiting.isEmpty, "a request waits for milliseconds")
+                return (accepted, refused)
+            }
+            let burst = offer(40, at: begin + 2_000)
+            // At each other node a request or two may be left that it was given and did not need.
+            #expect(burst.accepted >= 40 - 2 * (nodes - 1), "round \(round): a second's worth")
+            // A tenth of a second later a few more have been earned.
+            let more = offer(40, at: begin + 2_100)
+            #expect(more.accepted <= 9, "round \(round): \(more)")
+        }
+    }
+
+    @Test("beside load below the limit a burst is served as far as the limit was not used")
+    func burstBesideLoad() {
+        var bench = RateBench(limit: 40, nodes: 3)
+        var refused = 0
+        for millisecond in 0..<10_000 {
+            bench.step(millisecond)
+            // Half the limit, spread over the nodes, and every two seconds twenty requests at once to one of them.
+            if millisecond % 50 == 0, case .refused = bench.decide(millisecond / 50 % 3, millisecond) { refused += 1 }
+            guard millisecond % 2_000 == 1_999 else { continue }
+            for _ in 0..<20 { if case .refused = bench.decide(millisecond / 2_000 % 3, millisecond) { refused += 1 } }
+        }
+        #expect(refused == 0)
     }
 
     @Test("a limit of 10,000 is as exact", arguments: [Pattern.evenly, .everySecond])
@@ -44,42 +102,43 @@ struct RateAccuracyTests {
             $0.seconds = 6
             $0.overload = 2
         }
-        #expect(abs(result.error) <= 0.02, "\(result)")
+        expectExact(result, limit: 10_000)
     }
 
-    @Test("a limit of 1 is exceeded by the burst of two requests and little else", arguments: Pattern.allCases)
+    @Test("a limit of 1 is exceeded by a burst of three requests and little else", arguments: Pattern.allCases)
     func lowestLimit(pattern: Pattern) {
         let result = run(pattern, limit: 1)
         #expect((59...64).contains(result.accepted), "\(result)")
     }
 
-    @Test("messages lost and repeated: within 2 %", arguments: Pattern.allCases)
+    @Test("messages lost and repeated: at most 2 % less", arguments: Pattern.allCases)
     func badNetwork(pattern: Pattern) {
         let result = run(pattern, limit: 100) {
             $0.lossPercent = 5
             $0.duplicatePercent = 10
         }
-        #expect(abs(result.error) <= 0.02, "\(result)")
+        expectExact(result, limit: 100, below: 0.02, ahead: 0.05)
     }
 
     @Test(
-        "the ledger's leader dies and another leads 1.5 s later: within 5 %", arguments: Pattern.allCases,
+        "the ledger's leader dies and another leads 1.5 s later: at most 5 % less", arguments: Pattern.allCases,
         [false, true])
     func leaderDies(pattern: Pattern, nodeDies: Bool) {
         let result = run(pattern, limit: 100, sharesMax: 1.2001) {
             $0.leaderDiesAt = 20_333
             $0.nodeDies = nodeDies
         }
-        #expect(abs(result.error) <= 0.05, "\(result)")
+        // A tenth of the limit is lent at once, for two seconds.
+        expectExact(result, limit: 100, below: 0.05, ahead: 0.2)
     }
 
-    @Test("a node is cut off for 10 s: within 5 %", arguments: [Pattern.evenly, .oneNode, .everyTenSeconds])
+    @Test("a node is cut off for 10 s: at most 5 % less", arguments: [Pattern.evenly, .oneNode, .everyTenSeconds])
     func cutOff(pattern: Pattern) {
         let result = run(pattern, limit: 100) {
             $0.cutNode = 1
             $0.cut = 20_000..<30_000
         }
-        #expect(abs(result.error) <= 0.05, "\(result)")
+        expectExact(result, limit: 100, below: 0.05, ahead: 0.2)
     }
 
     @Test("a node that is cut off with all the load accepts nothing beyond the life of its share")
@@ -99,7 +158,7 @@ struct RateAccuracyTests {
     func smooth(pattern: Pattern) {
         let result = run(pattern, limit: 400) { $0.seconds = 20 }
         #expect(result.bySecond.dropFirst().allSatisfy { $0 <= 441 }, "\(result.bySecond)")
-        #expect(result.bySecond.first ?? 0 <= 481, "\(result.bySecond)")
+        #expect(result.bySecond.first ?? 0 <= 800, "\(result.bySecond)")
     }
 
     @Test(
@@ -110,7 +169,8 @@ struct RateAccuracyTests {
         options.limit = from
         options.limitChange = (at: 30_000, limit: to)
         let result = RateSimulation.run(options)
-        #expect(abs(result.error) <= 0.02, "\(result)")
+        let before = result.bySecond[..<30].reduce(0, +)
+        #expect((30 * from..<31 * from + 4).contains(UInt64(before)), "\(result)")
         #expect(result.bySecond[31...].allSatisfy { Double($0) <= Double(to) * 1.11 }, "\(result.bySecond)")
     }
 
@@ -118,8 +178,7 @@ struct RateAccuracyTests {
         "below the limit nobody is refused: half of it, evenly and at one node", arguments: [Pattern.evenly, .oneNode])
     func belowTheLimit(pattern: Pattern) {
         let result = run(pattern, limit: 400) { $0.overload = 0.5 }
-        // Requests come at random: a burst of more than a tenth of a second's share is refused.
-        #expect(Double(result.refused) < 0.005 * Double(result.accepted), "\(result)")
+        #expect(result.refused == 0, "\(result)")
         #expect(result.unavailable == 0, "\(result)")
     }
 
@@ -159,7 +218,7 @@ struct RateAccuracyTests {
                 }
             }
         }
-        #expect(kept > 900 && broken * 5 < kept, "kept \(kept), broken \(broken), longest wait \(longest)")
+        #expect(kept > 900 && broken * 4 < kept, "kept \(kept), broken \(broken), longest wait \(longest)")
         #expect(longest < 4_000, "sixty clients at 40 a second wait 1.5 s each")
     }
 }

@@ -24,7 +24,9 @@ struct RateBench {
         let now = Self.clock(millisecond)
         let decision = limiters[node].decide(now: now)
         guard decision == .needsShare else { return decision }
+        _ = limiters[node].beginWait()
         exchange(node, millisecond)
+        limiters[node].endWait()
         return limiters[node].decide(now: now, isAgain: true)
     }
 

@@ -187,18 +187,32 @@ struct RateLedgerTests {
         #expect(ledger.count == 1)
     }
 
-    @Test("a request that waited for a share is no refusal: nothing is repaid for the pause before it; a refusal is")
-    func pauseIsNotRepaid() {
-        func tokens(refusals: UInt64) -> UInt64 {
-            var ledger = RateLedger()
-            var (one, two) = (Reporter(1, key), Reporter(2, key))
-            for turn in 0..<10 { _ = one.next(&ledger, at: UInt64(turn) * 100, accepted: 10) }
-            _ = one.next(&ledger, at: 1_000) { $0.wants = false }
-            _ = one.next(&ledger, at: 1_050, refused: 1) { $0.refused += refusals }
-            _ = one.next(&ledger, at: 1_400, accepted: 1)
-            // What the account has left shows in the sum that it lends.
-            return two.next(&ledger, at: 1_410, refused: 1).microTokens + one.next(&ledger, at: 1_420).microRate
-        }
-        #expect(tokens(refusals: 0) < tokens(refusals: 1))
+    @Test("what a container saved in a second goes to the nodes whose requests wait, until all of it is given")
+    func saved() {
+        var ledger = RateLedger()
+        var (one, two) = (Reporter(1, key), Reporter(2, key))
+        let first = one.next(&ledger, at: 0) { $0.waiting = 1 }
+        #expect(first.microTokens == 2_000_000, "twice as many as wait, for those that come meanwhile")
+        #expect(first.savedMicroTokens == 98_000_000)
+        let more = one.next(&ledger, at: 1, accepted: 2) { $0.waiting = 30 }
+        #expect(more.microTokens == 60_000_000)
+        // From half of it on, no more than wait.
+        let next = two.next(&ledger, at: 2) { $0.waiting = 20 }
+        #expect(next.microTokens == 20_000_000 && next.savedMicroTokens > 0)
+        let last = two.next(&ledger, at: 3, accepted: 20) { $0.waiting = 50 }
+        #expect(last.microTokens < 20_000_000 && last.savedMicroTokens == 0)
+        let sum = [first, more, next, last].reduce(0) { $0 + $1.microTokens }
+        #expect(sum > 98_000_000 && sum <= 100_500_000)
+        #expect(two.next(&ledger, at: 4) { $0.waiting = 50 }.microTokens <= 1_000_000)
+    }
+
+    @Test("a node that was given saved requests and died may have spent them: they are not given again")
+    func savedAndDied() {
+        var ledger = RateLedger()
+        var one = Reporter(1, key)
+        let first = one.next(&ledger, at: 0) { $0.waiting = 100 }
+        #expect(first.microTokens == 100_000_000)
+        var again = Reporter(1, key, boot: 6)
+        #expect(again.next(&ledger, at: 10) { $0.waiting = 100 }.microTokens <= 1_000_000)
     }
 }

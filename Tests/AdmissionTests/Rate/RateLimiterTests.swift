@@ -176,6 +176,46 @@ struct RateLimiterTests {
         #expect(accepted.value == 54)
     }
 
+    @Test("while the ledger has requests saved, a node that has spent its share asks instead of refusing")
+    func saved() throws {
+        let limiter = RateLimiter(key: key, now: start)
+        #expect(limiter.decide(now: start) == .needsShare)
+        func take(tokens: UInt64, saved: UInt64) throws -> RateReport {
+            let report = try #require(limiter.report(node: 1, boot: 1, limit: 100, now: start))
+            var grant = RateGrant(
+                key: key, sequence: report.sequence, microRate: 10_000_000, microTokens: tokens,
+                lifetimeMilliseconds: 2_000)
+            grant.savedMicroTokens = saved
+            limiter.take(grant, sentAt: start, now: start)
+            return report
+        }
+        _ = try take(tokens: 2_000_000, saved: 30_000_000)
+        #expect(limiter.decide(now: start) == .accepted(remaining: 31, resetMilliseconds: 100))
+        #expect(isAccepted(limiter.decide(now: start)))
+        #expect(limiter.decide(now: start) == .needsShare)
+        #expect(limiter.report(node: 1, boot: 1, limit: 100, now: start) == nil, "nobody waits")
+        for _ in 0..<5 { _ = limiter.beginWait() }
+        #expect(try take(tokens: 10_000_000, saved: 0).waiting == 5)
+        for _ in 0..<10 { #expect(isAccepted(limiter.decide(now: start, isAgain: true))) }
+        #expect(!isAccepted(limiter.decide(now: start)))
+    }
+
+    @Test("where the ledger cannot be asked, requests beyond the share are refused and do not wait for it")
+    func savedButUnreachable() throws {
+        let limiter = RateLimiter(key: key, now: start)
+        _ = limiter.decide(now: start)
+        let report = try #require(limiter.report(node: 1, boot: 1, limit: 100, now: start))
+        var grant = RateGrant(
+            key: key, sequence: report.sequence, microRate: 10_000_000, lifetimeMilliseconds: 2_000)
+        grant.savedMicroTokens = 30_000_000
+        limiter.take(grant, sentAt: start, now: start)
+        #expect(limiter.decide(now: start) == .needsShare)
+        _ = limiter.beginWait()
+        #expect(limiter.report(node: 1, boot: 1, limit: 100, now: start)?.waiting == 1)
+        limiter.noteLost(sentAt: start)
+        #expect(limiter.decide(now: start, isAgain: true) == .refused(retryAfterMilliseconds: 101))
+    }
+
     @Test("limiters are found by key, listed while active, and forgotten when idle")
     func registry() {
         let limiters = RateLimiters(limitersMax: 128)
@@ -198,6 +238,9 @@ struct RateLimiterTests {
             key: key, node: 3, boot: .max, sequence: 9, accepted: 10, arrivals: 100, heldMicroRate: 5, wants: true,
             isSilent: true, promised: 3, limit: 40)
         #expect(try RateReport(decoding: report.encoded()) == report)
+        var waiting = report
+        (waiting.waiting, waiting.leftMicroTokens) = (7, 1_500_000)
+        #expect(try RateReport(decoding: waiting.encoded()) == waiting)
         var leaving = report
         (leaving.wants, leaving.isSilent) = (false, false)
         #expect(try RateReport(decoding: leaving.encoded()) == leaving)
@@ -207,6 +250,9 @@ struct RateLimiterTests {
         var absurd = grant
         absurd.microRate = .max
         #expect(throws: WireError.invalidValue(field: 3)) { try RateGrant(decoding: absurd.encoded()) }
+        absurd = grant
+        absurd.savedMicroTokens = .max
+        #expect(throws: WireError.invalidValue(field: 7)) { try RateGrant(decoding: absurd.encoded()) }
         absurd = grant
         absurd.lifetimeMilliseconds = 3_000
         #expect(throws: WireError.invalidValue(field: 5)) { try RateGrant(decoding: absurd.encoded()) }

@@ -56,13 +56,18 @@ struct RateSimulation {
         var sharesMax = 0.0
         var reports = 0
         var expected = 0.0
+        /// The most that was accepted in any time beyond limit x time, in seconds of the limit.
+        var aheadMax = 0.0
+        /// In requests, at this moment.
+        fileprivate var ahead = 0.0
 
         /// Accepted in comparison with limit x time; 0: exact.
         var error: Double { Double(accepted) / expected - 1 }
 
         var description: String {
             "accepted \(accepted) of \(expected), \(Int(error * 10_000)) / 10,000 off, seconds \(bySecond.min() ?? 0) to "
-                + "\(bySecond.max() ?? 0), 503 \(unavailable), shares \(Int(sharesMax * 100)) %, reports \(reports)"
+                + "\(bySecond.max() ?? 0), 503 \(unavailable), shares \(Int(sharesMax * 100)) %, reports \(reports), "
+                + "ahead \(Int(aheadMax * 1_000)) ms"
         }
     }
 
@@ -125,10 +130,13 @@ struct RateSimulation {
     private mutating func step(_ millisecond: Int) {
         if millisecond % 1_000 == 0 { result.bySecond.append(0) }
         result.expected += Double(limit(at: millisecond)) / 1_000
+        // The ledger's clock, the first node's, runs a thousandth wrong.
+        result.ahead = max(0, result.ahead - Double(limit(at: millisecond)) / 1_000 * 1.001)
         fail(millisecond)
         for message in mail.removeValue(forKey: millisecond) ?? [] { deliver(message, millisecond) }
         for number in nodes.indices where (millisecond + 7 * number) % 10 == 0 { report(number, millisecond) }
         for _ in 0..<arrivals(at: millisecond) { request(target(millisecond), millisecond) }
+        result.aheadMax = max(result.aheadMax, result.ahead / Double(limit(at: millisecond)))
         guard millisecond % 5 == 0 else { return }
         var shares = 0.0
         for node in nodes where millisecond >= node.deadUntil {
@@ -186,14 +194,15 @@ struct RateSimulation {
 
     private mutating func accept() {
         result.accepted += 1
+        result.ahead += 1
         result.bySecond[result.bySecond.count - 1] += 1
     }
 
     private mutating func report(_ number: Int, _ millisecond: Int) {
         let node = nodes[number]
         guard millisecond >= node.deadUntil else { return }
-        // A request waits 20 ms for a share, then it gets a 503.
-        let given = node.waiting.prefix { $0 < millisecond - 20 }.count
+        // A request waits 60 ms for a share, then it gets a 503.
+        let given = node.waiting.prefix { $0 < millisecond - 60 }.count
         result.unavailable += given
         nodes[number].waiting.removeFirst(given)
         for _ in 0..<given { nodes[number].limiter.endWait() }
@@ -235,12 +244,15 @@ struct RateSimulation {
             nodes[number].waiting = []
             for _ in waiting {
                 nodes[number].limiter.endWait()
-                if case .accepted = nodes[number].limiter.decide(now: now, isAgain: true) {
-                    accept()
-                } else {
-                    result.refused += 1
+                switch nodes[number].limiter.decide(now: now, isAgain: true) {
+                case .accepted: accept()
+                case .refused: result.refused += 1
+                case .needsShare:
+                    nodes[number].waiting.append(millisecond)
+                    _ = nodes[number].limiter.beginWait()
                 }
             }
+            if !nodes[number].waiting.isEmpty { report(number, millisecond) }
         }
     }
 }
