@@ -10,7 +10,8 @@ import Storage
 import Synchronization
 import Wire
 
-/// `store-benchmarks neighbours`: what a container that asks for as much as it can does to another one on the same shard.
+/// `store-benchmarks neighbours`: what a container that asks for as much as it can does to another one on the same
+/// shard.
 ///
 /// Both read through the threads and lines that a node has for reads. The heavy one keeps 64 queries of 31 filters over
 /// long lists waiting; the light one asks for a page of 50 records, again and again.

@@ -104,10 +104,7 @@ extension Lane: PeerTransportDelegate {
             case .propose(let group, let command):
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
-                let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
-                let ticket = ReadTicket(
-                    container: terms.container, until: now.adding(milliseconds: milliseconds), clock: platform.clock)
-                read(request, from: group, ticket) { answer(NodeReply($0)) }
+                read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
             case .confer(let group, let request):
                 confer(request, of: group) { answer(NodeReply($0)) }
             case .tell(let message):
@@ -135,6 +132,13 @@ extension Lane: PeerTransportDelegate {
             }
         } catch {
             answer(.failed("unreadable request: \(error)"))
+        }
+    }
+
+    private func ticket(of terms: ReadTerms) -> ReadTicket {
+        let milliseconds = terms.milliseconds > 0 ? terms.milliseconds : settings.requestDeadlineMilliseconds
+        return ReadTicket(container: terms.container, until: now.adding(milliseconds: milliseconds)) {
+            [clock = platform.clock] in clock.now
         }
     }
 }

@@ -1,21 +1,22 @@
 import RaftCore
 import Synchronization
 
-/// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while it works.
+/// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while
+/// it works.
 final class ReadTicket: Sendable {
     /// Whose read it is: containers take turns.
     let container: String
     private let deadline: MonotonicTime
-    private let clock: any NodeClock
+    private let now: @Sendable () -> MonotonicTime
     private let isCancelled = Atomic(false)
 
-    init(container: String, until deadline: MonotonicTime, clock: any NodeClock) {
+    init(container: String, until deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime) {
         self.container = container
         self.deadline = deadline
-        self.clock = clock
+        self.now = now
     }
 
-    var isWanted: Bool { !isCancelled.load(ordering: .relaxed) && clock.now < deadline }
+    var isWanted: Bool { !isCancelled.load(ordering: .relaxed) && now() < deadline }
 
     /// Whoever asked has gone away.
     func cancel() { isCancelled.store(true, ordering: .relaxed) }

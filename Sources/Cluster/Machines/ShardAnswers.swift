@@ -158,8 +158,8 @@ struct ShardAnswers {
 }
 
 extension JSONWriter {
-    /// Writes an element of an array, and takes it back where all that is written has become too large with it; but never the first
-    /// element. Returns whether it is there.
+    /// Writes an element of an array, and takes it back where all that is written has become too large with it; but
+    /// never the first element. Returns whether it is there.
     fileprivate mutating func fits(
         _ bytesMax: Int, _ element: (inout JSONWriter) throws(DirectoryBehind) -> Void
     ) throws(DirectoryBehind) -> Bool {

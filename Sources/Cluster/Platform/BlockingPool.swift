@@ -1,18 +1,23 @@
 import Synchronization
 
-/// Threads for work that blocks, with a bounded line before them: more is refused at once, so that whoever asks can be told to come again.
+/// Threads for work that blocks, with a bounded line before them: more is refused at once, so that whoever asks can be
+/// told to come again.
 ///
-/// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more than half of
-/// the threads: who comes with little finds a thread at once, whatever another one has waiting.
+/// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more
+/// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting.
 package final class BlockingPool: Sendable {
+    /// What is to be done; with false it is not done, because the pool is stopped.
     package typealias Work = @Sendable (_ isActive: Bool) -> Void
 
     /// How much may run and wait.
     package struct Bounds: Hashable, Sendable {
+        /// Work at once.
         package var threads: Int
         /// Threads that one owner's work may have at once.
         package var threadsOfOne: Int
+        /// Work that may wait, of all owners.
         package var waitingMax: Int
+        /// Work that may wait, of one.
         package var waitingOfOneMax: Int
 
         /// - Parameters:
@@ -122,8 +127,8 @@ package final class BlockingPool: Sendable {
     }
 }
 
-/// The threads that a node does blocking work on. What must not wait for clients' queries has threads of its own: the directory's
-/// reads, which every node's lease needs within a second, and what the log and the replicas need.
+/// The threads that a node does blocking work on. What must not wait for clients' queries has threads of its own: the
+/// directory's reads, which every node's lease needs within a second, and what the log and the replicas need.
 struct WorkPools: Sendable {
     /// Reads of shards, by container.
     let reads: BlockingPool

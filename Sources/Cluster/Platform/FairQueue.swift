@@ -8,12 +8,16 @@ package enum QueueFull: Error, Hashable, Sendable {
 
 /// Waiting requests in one line for each container; the lines are served in turn. A value; the caller guards it.
 package struct FairQueue: Sendable {
+    /// One that waits.
     package struct Waiter: Hashable, Sendable {
+        /// What it is taken out by; no other has it.
         package var id: UInt64
+        /// Whose line it stands in.
         package var container: String
         /// How many requests of its container may be inside for it to enter.
         package var containerMax: Int
 
+        /// Somebody who has not joined yet.
         package init(id: UInt64, container: String, containerMax: Int) {
             self.id = id
             self.container = container

@@ -42,8 +42,8 @@ package protocol NodeClock: Sendable {
     func sleep(milliseconds: UInt64) async throws
 }
 
-/// Threads for work that blocks: reads of databases and of the log, copies of files. What waits for them, and in which order, is the
-/// matter of the `BlockingPool` before them.
+/// Threads for work that blocks: reads of databases and of the log, copies of files. What waits for them, and in which
+/// order, is the matter of the `BlockingPool` before them.
 package protocol WorkPool: Sendable {
     /// Calls back on one of the threads, with true; with false, anywhere, when the pool is stopped.
     func submit(_ work: @escaping @Sendable (_ isActive: Bool) -> Void)

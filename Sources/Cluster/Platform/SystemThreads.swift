@@ -15,11 +15,13 @@ package struct SystemThreads: WorkPool {
     /// Those of the process, as many as it has cores, which nobody stops.
     package static let ofProcess = SystemThreads(.singleton)
 
+    /// As `WorkPool` says.
     package func submit(_ work: @escaping @Sendable (Bool) -> Void) {
         pool.submit { state in
             if case .active = state { work(true) } else { work(false) }
         }
     }
 
+    /// Waits for what runs.
     package func stop() async { try? await pool.shutdownGracefully() }
 }

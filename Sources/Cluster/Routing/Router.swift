@@ -78,8 +78,8 @@ package final class Router: Sendable {
         }
     }
 
-    /// Reads from the group's state as it is after everything acknowledged before this call. Where the task is cancelled, the read
-    /// ends.
+    /// Reads from the group's state as it is after everything acknowledged before this call. Where the task is
+    /// cancelled, the read ends.
     /// - Parameter container: whose read it is. Containers take turns; the directory's reads belong to none.
     package func read(
         _ request: [UInt8], from group: GroupID, of container: String = "", by deadline: Deadline
@@ -191,10 +191,7 @@ package final class Router: Sendable {
             case .answered(.failure(.readEnded)): throw .readEnded
             case .answered(.failure(.overloaded)):
                 throw .unavailable("group \(group) has as much work as it may; slow down")
-            case .answered(.failure(.diskFull)):
-                throw .unavailable(
-                    "the disk of node \(node), which leads group \(group), is full: only reads and deletions until it has space again"
-                )
+            case .answered(.failure(.diskFull)): throw Self.diskFull(of: node, leading: group)
             case .answered(.failure(.unavailable(let reason))): throw .unavailable(reason)
             case .answered(.failure(.failed(let reason))): throw .failed(reason)
             case .answered(.failure(.tooLarge(let size))): throw .tooLarge(size)
@@ -218,6 +215,12 @@ package final class Router: Sendable {
         throw .unavailable(lastReason)
     }
 
+    private static func diskFull(of node: NodeID, leading group: GroupID) -> ClusterError {
+        .unavailable(
+            "the disk of node \(node), which leads group \(group), is full: only reads and deletions until it has space again"
+        )
+    }
+
     /// The known leader; otherwise each candidate in turn.
     private func target(of group: GroupID, try attempt: Int) -> NodeID {
         if let leader = leaders.leader(of: group) { return leader }
@@ -232,7 +235,7 @@ package final class Router: Sendable {
     private func readHere(
         _ request: [UInt8], from group: GroupID, of container: String, by deadline: Deadline
     ) async -> Attempt {
-        let ticket = ReadTicket(container: container, until: deadline.time, clock: platform.clock)
+        let ticket = ReadTicket(container: container, until: deadline.time) { [platform] in platform.clock.now }
         return await withTaskCancellationHandler {
             await call(by: deadline, overdue: .readEnded) { [lane] in
                 lane.read(request, from: group, ticket, completion: $0)

@@ -7,8 +7,8 @@ extension RecordTables {
     ///
     /// A client that follows the tokens, in whichever directions, and takes over what the pages say has the zone's
     /// records each time that `moreComing` is false.
-    /// - Parameter take: is given the entries in order. False is that it has no room for this one: then the page ends before it,
-    ///   unless it is the first.
+    /// - Parameter take: is given the entries in order. False is that it has no room for this one: then the page ends
+    ///   before it, unless it is the first.
     /// - Returns: `.refused` with `BAD_REQUEST` for a token that is unreadable, expired or of another life of the zone.
     /// - Throws: what `take` throws, `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func zoneChanges(

@@ -52,7 +52,8 @@ struct Condition {
         }
     }
 
-    /// Whether the record has one of some ascending keys. Each key of the shorter list is searched for in the longer one.
+    /// Whether the record has one of some ascending keys. Each key of the shorter list is searched for in the longer
+    /// one.
     private func shares(_ wanted: [IndexKey], with record: inout KeyedRecord) -> Bool {
         let keys = record.keys(in: index)
         let (few, many) = keys.count < wanted.count ? (keys, wanted) : (wanted, keys)

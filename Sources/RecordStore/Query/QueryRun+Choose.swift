@@ -26,7 +26,8 @@ extension QueryRun {
         try goOn(from: reached, others)
     }
 
-    /// Walks in the order until so many entries were examined in all; returns where that was, nil where the page is done.
+    /// Walks in the order until so many entries were examined in all; returns where that was, nil where the page is
+    /// done.
     private mutating func walk(_ entriesMax: Int, from start: QueryPosition?) throws -> QueryPosition? {
         examinedMax = min(entriesMax, examinedBound)
         defer { examinedMax = examinedBound }
@@ -124,7 +125,8 @@ extension QueryRun {
             retryAfterSeconds: 1)
     }
 
-    /// Tries to have the matches of a source sorted, with half of the work that is left. Where that is not enough, nothing has changed.
+    /// Tries to have the matches of a source sorted, with half of the work that is left. Where that is not enough,
+    /// nothing has changed.
     private mutating func gather(_ source: EntrySource, _ others: [EntrySource]) throws -> Bool {
         let before = note
         let isDone = try work.within(work.left / 2) {
@@ -135,8 +137,8 @@ extension QueryRun {
         return isDone
     }
 
-    /// Puts the matches among some records in order. False where the work does not suffice for all of them; then what was found before is
-    /// there again.
+    /// Puts the matches among some records in order. False where the work does not suffice for all of them; then what
+    /// was found before is there again.
     private mutating func gather(_ ids: [Int64]) throws -> Bool {
         note.gathered = true
         if plan.order.keys.isEmpty {

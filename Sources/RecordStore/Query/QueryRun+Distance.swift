@@ -174,8 +174,8 @@ extension QueryRun {
             return distance - QueryRun.slack > (isAscending ? other : Place.farthest - other)
         }
 
-        /// A sort key in this ring that is surely behind the record of one entry and before that of another; nil where they are too
-        /// close to tell.
+        /// A sort key in this ring that is surely behind the record of one entry and before that of another; nil where
+        /// they are too close to tell.
         func key(behind near: Double, before far: Double) -> IndexKey? {
             let between = far - 2 * QueryRun.slack
             guard between > max(near, inner) + QueryRun.slack else { return nil }

@@ -179,8 +179,8 @@ extension QueryRun {
         return false
     }
 
-    /// The work is not enough to sort the group at hand: the page ends before it. Where it has got no further than to this group,
-    /// the group is read in order instead, so that the page gets on.
+    /// The work is not enough to sort the group at hand: the page ends before it. Where it has got no further than to
+    /// this group, the group is read in order instead, so that the page gets on.
     private mutating func giveUp(_ pass: inout WalkPass) throws -> Bool {
         if let closed = pass.closed {
             discard(from: pass.start)

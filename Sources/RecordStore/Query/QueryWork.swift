@@ -1,7 +1,7 @@
 import RecordModel
 
-/// What a page of a query has cost and may cost, in steps of about a tenth of a microsecond: an index entry read, a row counted,
-/// a key made or compared. One page has one, also where it is read from many zones.
+/// What a page of a query has cost and may cost, in steps of about a tenth of a microsecond: an index entry read, a row
+/// counted, a key made or compared. One page has one, also where it is read from many zones.
 ///
 /// Steps are counted and never timed, so that the same page of the same records ends at the same place on every node. A
 /// page ends at the first record after its work is spent; so it exceeds its bound by a record or two.

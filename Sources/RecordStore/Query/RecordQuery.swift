@@ -112,8 +112,8 @@ package enum LookupItem: Hashable, Sendable {
 
 /// The bounds of a query's work.
 package enum QueryLimits {
-    /// Steps of work that one page takes, give or take one record: entries read, rows counted, keys made and compared. About a tenth of a
-    /// second of one core.
+    /// Steps of work that one page takes, give or take one record: entries read, rows counted, keys made and compared.
+    /// About a tenth of a second of one core.
     package static let workMax = 1_000_000
     /// Index entries that one page looks at.
     package static let examinedMax = 10_000

@@ -101,8 +101,8 @@ private struct DatabasePage {
         }
     }
 
-    /// All zones, by position. An answer is complete up to the least position at which a zone's part of it stopped. Each zone has an
-    /// equal share of the work that is left.
+    /// All zones, by position. An answer is complete up to the least position at which a zone's part of it stopped.
+    /// Each zone has an equal share of the work that is left.
     mutating func merge(_ zones: [(row: ZoneRow, name: String)]) throws {
         let bound = max(tuning.examinedMax / max(zones.count, 1), min(Self.examinedMin, tuning.examinedMax))
         let bounds = QueryRun.Bounds(work: work, examined: bound, mayEndAtOnce: true)

@@ -5,10 +5,10 @@ import Wire
 
 extension RecordTables {
     /// One page of a query, on a reader's snapshot.
-    /// - Parameter take: is given the records in order. False is that it has no room for this one: then the page ends before it,
-    ///   unless it is the first.
-    /// - Throws: what `take` throws but a `ServiceError`, which is a refusal; `DatabaseError` on an I/O error, `WireError` on a damaged
-    ///   row.
+    /// - Parameter take: is given the records in order. False is that it has no room for this one: then the page ends
+    ///   before it, unless it is the first.
+    /// - Throws: what `take` throws but a `ServiceError`, which is a refusal; `DatabaseError` on an I/O error,
+    ///   `WireError` on a damaged row.
     package func query(
         _ request: RecordQuery, in db: Database, take: (RecordModel.Record) throws -> Bool = { _ in true }
     ) throws -> ReadOutcome<QueryPage> {

@@ -21,11 +21,12 @@ package enum GateDecision: Hashable, Sendable {
 
 /// How many requests a node works on at the same time, fair between containers.
 ///
-/// While there is ample room, a request passes two counters: one of its container (striped) and one of the node (atomic), and no lock
-/// that all share, also where another container waits for its own limit. When there is none it waits in a line of its container, and the lines are served in turn, so a busy container
-/// makes itself wait and not the others. A container at its equal part of the node, counted with one more that may come, does
-/// not get the last eighth of the room: somebody new finds a place at once.
-/// Invariant: inside <= limit, and inside of a container <= the `containerMax` of the request that entered last.
+/// While there is ample room, a request passes two counters: one of its container (striped) and one of the node
+/// (atomic), and no lock that all share, also where another container waits for its own limit. When there is none it
+/// waits in a line of its container, and the lines are served in turn, so a busy container makes itself wait and not
+/// the others. A container at its equal part of the node, counted with one more that may come, does not get the last
+/// eighth of the room: somebody new finds a place at once. Invariant: inside <= limit, and inside of a container <= the
+/// `containerMax` of the request that entered last.
 package final class FairGate: Sendable {
     private final class Stripe: Sendable {
         let inside = Mutex<[String: Int]>([:])

@@ -10,7 +10,8 @@ final class ReadWatch {
 
     init(_ isWanted: @escaping () -> Bool) { self.isWanted = isWanted }
 
-    /// Does something on a connection, of which SQLite ends the statement that is underway when it is not wanted any more.
+    /// Does something on a connection, of which SQLite ends the statement that is underway when it is not wanted any
+    /// more.
     /// - Throws: `ShardDatabaseError.readEnded` for such a statement, and what `body` throws.
     func watch<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
         let connection = db.sqliteConnection

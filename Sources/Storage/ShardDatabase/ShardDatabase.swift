@@ -102,7 +102,8 @@ package final class ShardDatabase: Sendable {
         try pool.read(body)
     }
 
-    /// The same as long as the answer is wanted. SQLite asks every thousand steps or so of a statement; between statements nobody asks.
+    /// The same as long as the answer is wanted. SQLite asks every thousand steps or so of a statement; between
+    /// statements nobody asks.
     /// - Throws: `ShardDatabaseError.readEnded` where the answer was not wanted any more, and what `body` throws.
     package func read<Result>(
         while isWanted: @escaping () -> Bool, _ body: (Database) throws -> Result

@@ -12,7 +12,8 @@ import Wire
 final class IdentityServices: Sendable {
     /// Attempts to sign in or up, by address.
     let signInAttempts = AddressLimiter(perMinute: 30, burst: 30, addressesMax: 50_000)
-    /// A password costs 32 MiB of memory and about a tenth of a second on purpose; without bounds, attempts would starve the node.
+    /// A password costs 32 MiB of memory and about a tenth of a second on purpose; without bounds, attempts would
+    /// starve the node.
     let passwords = BlockingPool(SystemThreads.ofProcess, BlockingPool.Bounds(threads: 2, waitingMax: 64))
     let providers = ProviderClient()
     /// Lock-outs of names that no account has, so that a lock-out does not tell which names exist. Each node counts its own, while those

@@ -126,22 +126,16 @@ extension ClusterSuites {
 @Suite("Tickets of reads")
 struct ReadTicketTests {
     /// A clock that goes on by a nanosecond whenever somebody looks.
-    private final class LookedAtClock: NodeClock {
-        let looks = Looks()
-        var now: MonotonicTime { MonotonicTime(nanoseconds: looks.next()) }
-        var wallMilliseconds: Int64 { 0 }
-        func sleep(milliseconds: UInt64) async throws {}
-    }
+    private final class LookedAtClock: Sendable {
+        private let looks = Mutex<UInt64>(0)
+        var count: UInt64 { looks.withLock(\.self) }
 
-    private final class Looks: Sendable {
-        private let count = Mutex<UInt64>(0)
-        func next() -> UInt64 {
-            count.withLock { count in
-                count += 1
-                return count
+        func next() -> MonotonicTime {
+            looks.withLock { looks in
+                looks += 1
+                return MonotonicTime(nanoseconds: looks)
             }
         }
-        var all: UInt64 { count.withLock(\.self) }
     }
 
     @Test("a read ends where its ticket does: before it begins, and in the midst of a feed's page")
@@ -165,14 +159,14 @@ struct ReadTicketTests {
         for looksMax in [UInt64(0), 1, 2] {
             let clock = LookedAtClock()
             let ticket = ReadTicket(
-                container: "c", until: MonotonicTime(nanoseconds: looksMax + 1), clock: clock)
+                container: "c", until: MonotonicTime(nanoseconds: looksMax + 1), now: clock.next)
             #expect(throws: ShardDatabaseError.readEnded) {
                 try database.read(while: { ticket.isWanted }) { try machine.read(feed, in: $0) }
             }
-            #expect(clock.looks.all == looksMax + 1)
+            #expect(clock.count == looksMax + 1)
         }
         let ticket = ReadTicket(
-            container: "c", until: MonotonicTime(nanoseconds: .max), clock: LookedAtClock())
+            container: "c", until: MonotonicTime(nanoseconds: .max), now: LookedAtClock().next)
         _ = try database.read(while: { ticket.isWanted }) { try machine.read(feed, in: $0) }
         ticket.cancel()
         #expect(!ticket.isWanted)
