@@ -70,6 +70,13 @@ package final class RecordService: Sendable {
     /// Milliseconds since 1970.
     package var now: Int64 { node.platform.clock.wallMilliseconds }
 
+    /// `now`, where something is refused by it.
+    /// - Throws: `TRY_AGAIN_LATER` while the node's clock is known to be wrong.
+    package func trustedNow() throws(RequestFailure) -> Int64 {
+        if let problem = node.clockProblem { throw RequestFailure(ClusterError.unavailable(problem)) }
+        return now
+    }
+
     /// Nanoseconds of the node's monotonic clock.
     package var uptime: UInt64 { node.platform.clock.now.nanoseconds }
 

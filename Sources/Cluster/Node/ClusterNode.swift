@@ -219,6 +219,9 @@ extension ClusterNode {
         return nil
     }
 
+    /// Why this node makes no commands, where its clock is wrong.
+    package var clockProblem: String? { lane.clockWatch.problem }
+
     /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands then.
     package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
 }

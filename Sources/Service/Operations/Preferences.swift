@@ -65,7 +65,7 @@ package struct Preferences: Sendable {
     package func set(
         _ writes: [KeyValueCommand.Write], idempotencyKey: String?, device: String?, by deadline: Deadline
     ) async throws(RequestFailure) -> Written {
-        let now = service.now
+        let now = try service.trustedNow()
         let command = KeyValueCommand(
             store: store, time: now, writes: writes,
             idempotencyKey: try idempotencyKey.map { text throws(RequestFailure) in

@@ -74,7 +74,8 @@ extension WebResponder {
                     ? DatabaseKey.publicOwner : entry.requester.admitted.caller.user ?? "")
             var request = DatabaseRequest(key: key, requester: entry.requester, deadline: entry.deadline)
             if let text = call.request.headers[WebCall.idempotencyKey] {
-                request.identity = try RequestIdentity(text, body: entry.body, now: context.service.now)
+                request.identity = try RequestIdentity(
+                    text, body: entry.body, now: try context.service.trustedNow())
             }
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
             context.service.usage.carried(entry.body.count, for: key)

@@ -124,6 +124,7 @@ extension ClusterSuites {
             let error = try #require(wrong.clockErrorMilliseconds)
             #expect((error - ahead).magnitude < 60_000)
             #expect(await wrong.obstacle(wrong.status())?.contains("set its clock") == true)
+            #expect(wrong.clockProblem?.contains("clock of node 3") == true)
             do throws(ClusterError) {
                 _ = try await wrong.router.submit(
                     GroupCommand(Commands.save("a", number: 1)), to: .shard(0), by: wrong.deadline())

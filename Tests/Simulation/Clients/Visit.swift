@@ -49,7 +49,7 @@ final class Visit: @unchecked Sendable {
         try await enter { requester throws(RequestFailure) in
             var request = DatabaseRequest(key: Place.database, requester: requester, deadline: deadline)
             if let identity {
-                request.identity = try RequestIdentity(identity.key, body: identity.body, now: service.now)
+                request.identity = try RequestIdentity(identity.key, body: identity.body, now: try service.trustedNow())
             }
             return try await work(request)
         }
