@@ -103,7 +103,9 @@ private final class NeighbourShard: Sendable {
                                 zone: Self.zone(container), schemaVersion: 1, caller: Self.caller, time: 1_000,
                                 operations: [change]))))
             }
-            try database.write { db in _ = try machine.apply(commands.map { $0.encoded() }, at: .current, in: db) }
+            try database.write { db in
+                _ = try machine.apply(commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+            }
             machine.didCommit()
         }
     }

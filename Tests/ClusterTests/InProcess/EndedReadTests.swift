@@ -151,7 +151,9 @@ struct ReadTicketTests {
                 Commands.installSchema(),
                 .record(.modifyZone(ModifyZone(.create, zone: zone, caller: Caller(user: "_me"), time: 1_000))),
             ] + (0..<400).map { Commands.save("n\($0)", number: $0, zone: zone) }
-        try database.write { db in _ = try machine.apply(commands.map { $0.encoded() }, in: db) }
+        try database.write { db in
+            _ = try machine.apply(commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+        }
         let feed = ShardRead.zoneChanges(
             ZoneChangesRequest(zone: zone, schemaVersion: 1, caller: Caller(user: "_me"), token: nil, limit: 200),
             ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false)
