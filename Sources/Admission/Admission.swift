@@ -9,9 +9,9 @@ package enum Admission {
     /// - Parameter signer: opens the web auth tokens of sign-ins; nil where the node has no key for them.
     /// - Parameter now: milliseconds since 1970.
     /// - Throws: `AUTHENTICATION_REQUIRED` where a user is needed and no web auth token, or an expired one, was sent;
-    ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does not reach what is
-    ///   asked for. The directory of this node may be a moment behind, so a caller asks again after a refresh before it believes a
-    ///   refusal.
+    ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does
+    ///   not reach what is asked for. The directory of this node may be a moment behind, so a caller asks again after a
+    ///   refresh before it believes a refusal.
     package static func admit(
         _ credentials: Credentials, to target: Target, in directory: DirectorySnapshot, signer: SessionSigner?,
         now: Int64

@@ -38,15 +38,15 @@ package struct Account: Hashable, Sendable {
         self.identity = identity
     }
 
-    /// The account's user record name in a container: opaque, and different in each, so that two containers cannot tell that
-    /// they share a user.
+    /// The account's user record name in a container: opaque, and different in each, so that two containers cannot tell
+    /// that they share a user.
     package static func userRecordName(accountID: String, container: String) -> String {
         let digest = SHA256.hash(data: Array("zonekeeper user/\(accountID)/\(container)".utf8))
         return "_" + Hex.encode(Array(digest.prefix(16)))
     }
 
-    /// Whether a text is one line of what can be seen: no control characters, line separators, marks that change the direction of
-    /// writing, or characters of no width, by which two names look alike.
+    /// Whether a text is one line of what can be seen: no control characters, line separators, marks that change the
+    /// direction of writing, or characters of no width, by which two names look alike.
     package static func isPlainLine(_ text: some StringProtocol) -> Bool {
         text.unicodeScalars.allSatisfy { !AuditText.isHidden($0) }
     }

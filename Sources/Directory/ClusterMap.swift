@@ -1,7 +1,7 @@
 /// Who is in the cluster, which nodes shall hold the replicas of each group, and which shard holds which slots.
 ///
-/// It says what shall be; the leader of each group brings its members there. Changed only by commands of the directory's own log
-/// (`MapChange`).
+/// It says what shall be; the leader of each group brings its members there. Changed only by commands of the
+/// directory's own log (`MapChange`).
 package struct ClusterMap: Hashable, Sendable {
     /// One node, as the others and the clients reach it.
     package struct Node: Hashable, Sendable {
@@ -10,8 +10,8 @@ package struct ClusterMap: Hashable, Sendable {
         package var peerPort: Int
         /// Where clients reach it, such as `https://127.0.0.1:24001`.
         package var clientURL: String
-        /// The random number of the data folder that counts; 0 where none was ever named. A folder with another number has lost
-        /// what the node voted and acknowledged, or is an old one.
+        /// The random number of the data folder that counts; 0 where none was ever named. A folder with another number
+        /// has lost what the node voted and acknowledged, or is an old one.
         package var incarnation: UInt64 = 0
         /// The greatest generation that a replica on the node was given.
         package var lastGeneration: UInt64 = 0
@@ -26,8 +26,8 @@ package struct ClusterMap: Hashable, Sendable {
         }
     }
 
-    /// A group's replica on a node. The pair is given once within a group: a replica that lost its log comes back under a later
-    /// generation, and so does one that was moved away and back.
+    /// A group's replica on a node. The pair is given once within a group: a replica that lost its log comes back under
+    /// a later generation, and so does one that was moved away and back.
     package struct Replica: Hashable, Sendable {
         package var node: UInt64
         /// 0 for the replicas that a cluster is made with.
@@ -76,8 +76,8 @@ package struct ClusterMap: Hashable, Sendable {
         removed = []
     }
 
-    /// The map of a new cluster: slots dealt to shards in turn, the replicas of shard `i` on the nodes from `i` on, so that each
-    /// node is the preferred leader of an equal part.
+    /// The map of a new cluster: slots dealt to shards in turn, the replicas of shard `i` on the nodes from `i` on, so
+    /// that each node is the preferred leader of an equal part.
     package init(clusterID: String, nodes: [Node], shardCount: Int, replicasPerShard: Int) {
         precondition(!nodes.isEmpty && shardCount > 0, "\(nodes.count) nodes, \(shardCount) shards")
         let sorted = nodes.sorted { $0.id < $1.id }

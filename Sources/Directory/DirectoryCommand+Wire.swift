@@ -2,9 +2,10 @@ import RecordModel
 package import Wire
 
 extension DirectoryCommand: WireCodable {
-    /// One field: 1 map, 2 container, 3 schema, 4 account, 5 account's name, 6 token, 7 token's id, 8 changed account, 9 reset,
-    /// 10 container key, 11 password, 12 session, 13 failure, 14 server key, 15 server key's id, 16 role's new member, 17 role's
-    /// former member, 18 limits, 19 provider, 20 provider's name, 21 sign-up, 22 purge, 23 change of the map.
+    /// One field: 1 map, 2 container, 3 schema, 4 account, 5 account's name, 6 token, 7 token's id, 8 changed account,
+    /// 9 reset, 10 container key, 11 password, 12 session, 13 failure, 14 server key, 15 server key's id, 16 role's new
+    /// member, 17 role's former member, 18 limits, 19 provider, 20 provider's name, 21 sign-up, 22 purge, 23 change of
+    /// the map.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .installMap(let map): writer.field(1) { map.encode(to: &$0) }

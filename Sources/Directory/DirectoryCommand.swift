@@ -7,11 +7,11 @@ package enum DirectoryCommand: Hashable, Sendable {
     case installMap(ClusterMap)
     /// Both environments begin with `Schema.initial`, as version 1.
     case createContainer(name: String, time: Int64)
-    /// Replaces a schema, provided that its version is still `expectedVersion`. `growth` is what a save adds to it, for the audit
-    /// log; nil where an administrator changes it.
+    /// Replaces a schema, provided that its version is still `expectedVersion`. `growth` is what a save adds to it, for
+    /// the audit log; nil where an administrator changes it.
     case setSchema(SchemaKey, expectedVersion: UInt64, Schema, growth: String? = nil)
-    /// Makes development's schema production's, in a new generation: every development record of the container goes. Provided
-    /// that the version of development's schema is still `expectedVersion`.
+    /// Makes development's schema production's, in a new generation: every development record of the container goes.
+    /// Provided that the version of development's schema is still `expectedVersion`.
     case resetDevelopment(container: String, expectedVersion: UInt64)
     /// Adds a data key, provided that its number follows the last one's; from then on values are sealed with it.
     case addContainerKey(container: String, ContainerKey)
@@ -22,8 +22,9 @@ package enum DirectoryCommand: Hashable, Sendable {
     /// Nil takes the password away. Ends a lock-out; sessions of both kinds, if they shall end.
     case setPassword(account: String, PasswordHash?, endsSessions: Bool)
     case createToken(Token)
-    /// A session that begins with signing in, provided that what it rests on still holds; ends the lock-out of its account, and the
-    /// oldest sessions where the account has more than `Token.signInSessionsMax` of them in the container.
+    /// A session that begins with signing in, provided that what it rests on still holds; ends the lock-out of its
+    /// account, and the oldest sessions where the account has more than `Token.signInSessionsMax` of them in the
+    /// container.
     case beginSession(Token, SignInBasis)
     /// Works for sessions of both kinds, too.
     case revokeToken(id: String)
@@ -44,7 +45,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case setSignUp(isOpen: Bool)
     /// Changes who is in the cluster, or where replicas shall be.
     case changeMap(MapChange)
-    /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at most 500 of each.
+    /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at
+    /// most 500 of each.
     case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)
 }
 

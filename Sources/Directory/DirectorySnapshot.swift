@@ -46,8 +46,8 @@ extension DirectorySnapshot {
         box.contents.accounts.account(withEmail: email)
     }
 
-    /// The account that goes by a user record name in a container. The first look into a container hashes every account's id,
-    /// once; later ones cost nothing of note.
+    /// The account that goes by a user record name in a container. The first look into a container hashes every
+    /// account's id, once; later ones cost nothing of note.
     package func account(withUserRecordName name: String, in container: String) -> Account? {
         box.contents.accounts.account(withUserRecordName: name, in: container)
     }
@@ -122,8 +122,8 @@ extension DirectorySnapshot {
 
     package func auditBounds(of log: AuditLog) -> AuditBounds { box.contents.audit[log] ?? AuditBounds() }
 
-    /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many sessions that end
-    /// one by one do not cost an entry of the log each.
+    /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many
+    /// sessions that end one by one do not cost an entry of the log each.
     package func needsPurge(now: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax) -> Bool {
         if let expiry = box.contents.tokens.firstExpiry, expiry < now &- 60_000 { return true }
         return AuditLog.allCases.contains { log in

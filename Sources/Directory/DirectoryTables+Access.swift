@@ -3,8 +3,8 @@ import GRDB
 import RecordModel
 import Wire
 
-// Roles, limits, providers and the cluster's settings: one function a command. Each throws `ServiceError` to refuse, before it
-// writes anything, or the database's own error.
+// Roles, limits, providers and the cluster's settings: one function a command. Each throws `ServiceError` to refuse,
+// before it writes anything, or the database's own error.
 extension DirectoryTables {
     static func addRoleMember(_ member: RoleMember, in db: Database) throws -> [DirectoryChange] {
         try requireContainer(member.container, in: db)

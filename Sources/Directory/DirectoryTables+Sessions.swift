@@ -5,8 +5,8 @@ import Wire
 
 // Sessions that begin by signing in.
 extension DirectoryTables {
-    /// Begins a session where what it rests on still holds, and ends the oldest ones of the account in the container where there would be
-    /// more than `Token.signInSessionsMax`.
+    /// Begins a session where what it rests on still holds, and ends the oldest ones of the account in the container
+    /// where there would be more than `Token.signInSessionsMax`.
     static func beginSession(
         _ token: Token, _ basis: SignInBasis, in db: Database
     ) throws -> [DirectoryChange] {

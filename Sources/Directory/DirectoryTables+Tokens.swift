@@ -3,8 +3,8 @@ import GRDB
 import RecordModel
 import Wire
 
-// Tokens and server keys: one function a command. Each throws `ServiceError` to refuse, before it writes anything, or the
-// database's own error.
+// Tokens and server keys: one function a command. Each throws `ServiceError` to refuse, before it writes anything, or
+// the database's own error.
 extension DirectoryTables {
     static func createToken(_ token: Token, in db: Database) throws -> [DirectoryChange] {
         if case .administrator(let name) = token.kind {
@@ -73,7 +73,8 @@ extension DirectoryTables {
         return try bodies.map { .tokenRemoved(try Token(decoding: [UInt8]($0))) } + [firstExpiry(in: db)]
     }
 
-    /// Looked up in the index whenever a token went, so that nobody has to look through all tokens for those that have expired.
+    /// Looked up in the index whenever a token went, so that nobody has to look through all tokens for those that have
+    /// expired.
     static func firstExpiry(in db: Database) throws -> DirectoryChange {
         .firstExpiry(try Int64.fetchOne(db, sql: "SELECT MIN(expires) FROM token WHERE expires IS NOT NULL"))
     }

@@ -3,11 +3,11 @@ package import GRDB
 import RecordModel
 import Wire
 
-/// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a pure
-/// function of rows and command; only I/O errors are thrown.
+/// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a
+/// pure function of rows and command; only I/O errors are thrown.
 package enum DirectoryTables {
-    /// The names of the tables, for whoever hashes them whole; all but the audit logs, which are long and have hashes of their own
-    /// (`auditTip`).
+    /// The names of the tables, for whoever hashes them whole; all but the audit logs, which are long and have hashes
+    /// of their own (`auditTip`).
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
         "role_member",
@@ -53,8 +53,8 @@ package enum DirectoryTables {
                 """)
     }
 
-    /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in memory. A refused
-    /// command changes nothing but the audit log.
+    /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in
+    /// memory. A refused command changes nothing but the audit log.
     package static func apply(
         _ entry: DirectoryEntry, in db: Database
     ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
@@ -78,8 +78,8 @@ package enum DirectoryTables {
         }
     }
 
-    /// What a command changes. Throws `ServiceError` where it is refused, which every replica does alike, and whatever this replica's
-    /// disk does wrong.
+    /// What a command changes. Throws `ServiceError` where it is refused, which every replica does alike, and whatever
+    /// this replica's disk does wrong.
     private static func judged(
         _ command: DirectoryCommand, in db: Database
     ) throws -> (version: UInt64, changes: [DirectoryChange]) {

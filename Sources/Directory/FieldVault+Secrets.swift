@@ -14,8 +14,8 @@ extension FieldVault {
     }
 
     /// The secret that was sealed for this purpose.
-    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key or another than the cluster's, or the bytes are damaged or
-    ///   were sealed for something else; the reason shows nothing of the secret.
+    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key or another than the cluster's, or the bytes are
+    ///   damaged or were sealed for something else; the reason shows nothing of the secret.
     package func openSecret(_ sealed: [UInt8], purpose: String) throws(ServiceError) -> [UInt8] {
         guard let version = sealed.first else { return [] }
         let key = try requiredClusterKey()

@@ -3,7 +3,8 @@ package import RecordModel
 import Synchronization
 import Wire
 
-/// Where an encrypted value belongs. A sealed value opens nowhere else: not in another field, record, zone or user's database.
+/// Where an encrypted value belongs. A sealed value opens nowhere else: not in another field, record, zone or user's
+/// database.
 package struct FieldPlace: Hashable, Sendable {
     package var zone: ZoneKey
     package var recordName: String
@@ -18,13 +19,13 @@ package struct FieldPlace: Hashable, Sendable {
 
 /// Seals and opens the values of encrypted fields with their containers' data keys.
 ///
-/// A data key is 32 random bytes, wrapped by the cluster's encryption key and kept in the directory; rotation adds another, which
-/// seals from then on, and the earlier ones open what they sealed. Each record has a key of its own, derived from the data key,
-/// so that random nonces do not repeat however many values a container has. AES-256-GCM throughout. What a sealed value shows
-/// is its length, nothing else.
+/// A data key is 32 random bytes, wrapped by the cluster's encryption key and kept in the directory; rotation adds
+/// another, which seals from then on, and the earlier ones open what they sealed. Each record has a key of its own,
+/// derived from the data key, so that random nonces do not repeat however many values a container has. AES-256-GCM
+/// throughout. What a sealed value shows is its length, nothing else.
 ///
-/// Thread-safe. It knows the keys of the directory as this node last heard of it (`update`); a key made on another node a moment
-/// ago may be missing: then opening what it sealed is to be tried again in a moment.
+/// Thread-safe. It knows the keys of the directory as this node last heard of it (`update`); a key made on another node
+/// a moment ago may be missing: then opening what it sealed is to be tried again in a moment.
 package final class FieldVault: Sendable {
     private struct State {
         /// As the directory has them.
@@ -39,7 +40,8 @@ package final class FieldVault: Sendable {
     private let clusterKey: SymmetricKey?
     private let state = Mutex(State())
 
-    /// - Parameter clusterKey: 32 bytes; nil where the node has none, then every sealing and opening fails and says why.
+    /// - Parameter clusterKey: 32 bytes; nil where the node has none, then every sealing and opening fails and says
+    ///   why.
     package init(clusterKey: [UInt8]?) {
         precondition(clusterKey == nil || clusterKey?.count == Self.keyBytes, "\(clusterKey?.count ?? 0) bytes of key")
         self.clusterKey = clusterKey.map { SymmetricKey(data: $0) }
@@ -51,8 +53,8 @@ package final class FieldVault: Sendable {
         state.withLock { $0.wrapped = keys }
     }
 
-    /// The number of the key that seals; nil until the container has one: then `newContainerKey(number: 1, ...)` makes it, and
-    /// the command `addContainerKey` gives it to the cluster.
+    /// The number of the key that seals; nil until the container has one: then `newContainerKey(number: 1, ...)` makes
+    /// it, and the command `addContainerKey` gives it to the cluster.
     package func currentKey(of container: String) -> UInt64? {
         state.withLock { $0.wrapped[container]?.last?.number }
     }
@@ -67,8 +69,8 @@ package final class FieldVault: Sendable {
     }
 
     /// A new random data key, wrapped. It belongs to this container under this number and to no other.
-    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key, or one that does not open the keys that there are; the
-    ///   reason says how to mend that.
+    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key, or one that does not open the keys that there
+    ///   are; the reason says how to mend that.
     package func newContainerKey(number: UInt64, container: String) throws(ServiceError) -> ContainerKey {
         let clusterKey = try requiredClusterKey()
         // A node that was given another key must not begin a second set of data keys.
@@ -84,8 +86,8 @@ package final class FieldVault: Sendable {
     }
 
     /// Makes `.sealed` of `.encrypted`; any other value is returned as it is.
-    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key or another than the cluster's, or the container has no
-    ///   data key yet (see `currentKey`).
+    /// - Throws: `INTERNAL_ERROR` where the node has no encryption key or another than the cluster's, or the container
+    ///   has no data key yet (see `currentKey`).
     package func seal(
         _ value: FieldValue, container: String, place: FieldPlace
     ) throws(ServiceError) -> FieldValue {
@@ -103,9 +105,9 @@ package final class FieldVault: Sendable {
     }
 
     /// Makes `.encrypted` of `.sealed`; any other value is returned as it is.
-    /// - Throws: `INTERNAL_ERROR` where the bytes were damaged or belong elsewhere, or the node has not the cluster's encryption
-    ///   key; `TRY_AGAIN_LATER` where the data key has not reached this node yet. The reason says which, and shows nothing of the
-    ///   value.
+    /// - Throws: `INTERNAL_ERROR` where the bytes were damaged or belong elsewhere, or the node has not the cluster's
+    ///   encryption key; `TRY_AGAIN_LATER` where the data key has not reached this node yet. The reason says which, and
+    ///   shows nothing of the value.
     package func open(
         _ value: FieldValue, container: String, place: FieldPlace
     ) throws(ServiceError) -> FieldValue {

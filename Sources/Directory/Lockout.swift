@@ -24,8 +24,8 @@ package struct Lockout: Hashable, Sendable {
         self.lastFailure = lastFailure
     }
 
-    /// What follows from so many failures, the last one at `time` (milliseconds since 1970): the first five lock nothing, the sixth
-    /// locks for a second, and each further one for twice as long, up to 15 minutes.
+    /// What follows from so many failures, the last one at `time` (milliseconds since 1970): the first five lock
+    /// nothing, the sixth locks for a second, and each further one for twice as long, up to 15 minutes.
     package static func after(failures: UInt64, time: Int64) -> Lockout {
         guard failures > failuresFree else { return Lockout(failures: failures, lockedUntil: 0, lastFailure: time) }
         let doublings = min(failures - failuresFree - 1, 20)

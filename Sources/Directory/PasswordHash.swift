@@ -1,7 +1,7 @@
 package import Wire
 
-/// What is kept of a password: the result of scrypt, with what it takes to compute it again. Data only; who hashes and compares is
-/// the target Admission.
+/// What is kept of a password: the result of scrypt, with what it takes to compute it again. Data only; who hashes and
+/// compares is the target Admission.
 package struct PasswordHash: Hashable, Sendable {
     /// Random, 16 bytes.
     package var salt: [UInt8]

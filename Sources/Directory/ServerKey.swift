@@ -1,7 +1,8 @@
 package import RecordModel
 package import Wire
 
-/// The public half of a key with which a server signs its requests; it speaks for an account in one container's environment.
+/// The public half of a key with which a server signs its requests; it speaks for an account in one container's
+/// environment.
 package struct ServerKey: Hashable, Sendable {
     /// What requests and administrators name it by: 64 hexadecimal digits, no secret.
     package var id: String

@@ -1,8 +1,9 @@
 import Crypto
 package import Wire
 
-/// What a session that begins by signing in rests on, as it was when it was looked at. By the time the session begins, a password may
-/// have been changed, an identity taken away, or a provider or an API token revoked: then it does not begin.
+/// What a session that begins by signing in rests on, as it was when it was looked at. By the time the session begins,
+/// a password may have been changed, an identity taken away, or a provider or an API token revoked: then it does not
+/// begin.
 package struct SignInBasis: Hashable, Sendable {
     /// How somebody showed who they are.
     package enum Proof: Hashable, Sendable {

@@ -4,8 +4,9 @@ package import Wire
 
 /// What a token lets its bearer do.
 package enum TokenKind: Hashable, Sendable {
-    /// Names the container and environment that requests may address. `origins`: the web pages that may use it, all where there are
-    /// none. `callbackURL`: where sign-in sends the browser; nil: sign-in tells the page that opened it.
+    /// Names the container and environment that requests may address. `origins`: the web pages that may use it, all
+    /// where there are none. `callbackURL`: where sign-in sends the browser; nil: sign-in tells the page that opened
+    /// it.
     case api(container: String, environment: Environment, origins: [String], callbackURL: String?)
     /// Speaks for an account in one container. `expires` in milliseconds since 1970.
     case session(container: String, accountID: String, expires: Int64)
@@ -44,7 +45,8 @@ package enum TokenKind: Hashable, Sendable {
 package struct Token: Hashable, Sendable {
     /// What administrators name it by: 16 hexadecimal digits, no secret.
     package var id: String
-    /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of its id.
+    /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of
+    /// its id.
     package var secretHash: [UInt8]
     package var kind: TokenKind
     package var label: String
@@ -73,8 +75,8 @@ package struct Token: Hashable, Sendable {
             kind: .signIn(container: container, accountID: accountID, expires: expires), label: label, created: created)
     }
 
-    /// What stands in the place of a secret's hash. No secret is equal to it: `DirectorySnapshot.token(withSecret:)` does not find
-    /// such sessions.
+    /// What stands in the place of a secret's hash. No secret is equal to it: `DirectorySnapshot.token(withSecret:)`
+    /// does not find such sessions.
     package static func hash(ofSession id: String) -> [UInt8] { hash(ofSecret: "session/" + id) }
 
     /// The hash under which a secret is looked up.
@@ -93,8 +95,9 @@ package enum Hex {
 }
 
 extension Token: WireCodable {
-    /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8 expires,
-    /// 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's name.
+    /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8
+    /// expires, 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's
+    /// name.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, id)
         writer.field(2, secretHash)

@@ -2,11 +2,11 @@ import Crypto
 import RecordModel
 import Synchronization
 
-/// Finds accounts by their user record names. A name is a hash that differs by container, so looking one up backwards needs
-/// an index of the container, which is built when it is first needed and kept while there is room.
+/// Finds accounts by their user record names. A name is a hash that differs by container, so looking one up backwards
+/// needs an index of the container, which is built when it is first needed and kept while there is room.
 struct UserNames: Sendable {
-    /// Every account's id in the order in which they were made; removed ones stay until `compact`. Copies of one value differ
-    /// only in how far they reach, so that they share the indexes.
+    /// Every account's id in the order in which they were made; removed ones stay until `compact`. Copies of one value
+    /// differ only in how far they reach, so that they share the indexes.
     private var accountIDs: [String] = []
     private var indexes = SharedIndexes()
 

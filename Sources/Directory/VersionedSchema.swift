@@ -20,8 +20,8 @@ package struct SchemaKey: Hashable, Sendable {
 package struct VersionedSchema: Hashable, Sendable {
     package var version: UInt64
     package var schema: Schema
-    /// How often the environment was reset, which only development can be: a shard that learns of a greater one empties the
-    /// environment's databases.
+    /// How often the environment was reset, which only development can be: a shard that learns of a greater one empties
+    /// the environment's databases.
     package var generation: UInt64
 
     package init(version: UInt64, schema: Schema, generation: UInt64 = 0) {

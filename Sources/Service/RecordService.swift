@@ -7,11 +7,11 @@ import RecordModel
 import RecordStore
 package import Wire
 
-/// Every operation of the product on one node: who asks, how fast, how much, under which schema, on which shards, and what is
-/// tried again.
+/// Every operation of the product on one node: who asks, how fast, how much, under which schema, on which shards, and
+/// what is tried again.
 ///
-/// Operations are calls with typed input and result. Nothing here knows of HTTP, nor of Raft below the router; time, randomness and
-/// tasks come from the node's platform, so that the simulator runs the same code.
+/// Operations are calls with typed input and result. Nothing here knows of HTTP, nor of Raft below the router; time,
+/// randomness and tasks come from the node's platform, so that the simulator runs the same code.
 package final class RecordService: Sendable {
     package let node: ClusterNode
     /// Makes and opens web auth tokens; nil on a node without an encryption key, where nobody can sign in.
@@ -119,8 +119,8 @@ extension RecordService {
         return try unpacked(bytes)
     }
 
-    /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on anything
-    /// older.
+    /// Has somebody's command applied by the directory and written to the audit log. When it returns, no node relies on
+    /// anything older.
     package func settle(
         _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> DirectoryOutcome {
@@ -133,8 +133,8 @@ extension RecordService {
         return try unpacked(bytes)
     }
 
-    /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a moment later:
-    /// for what they look up before they refuse anything by it.
+    /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a
+    /// moment later: for what they look up before they refuse anything by it.
     package func enter(_ entry: DirectoryEntry, by deadline: Deadline) async throws(RequestFailure) {
         if case .refused(let error) = try await submit(entry, by: deadline) { throw RequestFailure(error) }
         await catchUp()
@@ -148,7 +148,8 @@ extension RecordService {
         }
     }
 
-    /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that lags.
+    /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that
+    /// lags.
     package func catchUp() async {
         do throws(RequestFailure) { try await refreshDirectory() } catch {}
     }

@@ -13,8 +13,8 @@ package struct RequestFailure: Error {
 
     /// What an error says for programs, beside its code and reason.
     package enum Details: Hashable, Sendable {
-        /// A limit that was reached: its name, what the request would have led to, and what is allowed; the key at fault, where it
-        /// is one key's fault.
+        /// A limit that was reached: its name, what the request would have led to, and what is allowed; the key at
+        /// fault, where it is one key's fault.
         case limit(String, actual: Int64, max: Int64, key: String? = nil)
         /// A key-value store's feed cannot be followed from the token that was sent.
         case expiredToken(KeyValueTokenExpiry)

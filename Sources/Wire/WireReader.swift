@@ -24,8 +24,8 @@ package enum WireError: Error, Hashable, Sendable {
     }
 }
 
-/// Reads tagged fields (see `WireWriter`) from bytes it shares with their owner: nested messages and payloads are slices,
-/// never copies, until the caller makes one.
+/// Reads tagged fields (see `WireWriter`) from bytes it shares with their owner: nested messages and payloads are
+/// slices, never copies, until the caller makes one.
 package struct WireReader: Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
     @usableFromInline var position: Int
@@ -50,7 +50,8 @@ package struct WireReader: Sendable {
     /// Whether everything was read.
     @inlinable package var isAtEnd: Bool { position >= bytes.endIndex }
 
-    /// The number of the next field, or nil at the end. The value must be read, or skipped by `skip()`, before the next call.
+    /// The number of the next field, or nil at the end. The value must be read, or skipped by `skip()`, before the next
+    /// call.
     @inlinable
     package mutating func nextField() throws(WireError) -> Int? {
         if isAtEnd { return nil }

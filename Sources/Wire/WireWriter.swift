@@ -1,8 +1,8 @@
 /// Appends tagged fields in Zonekeeper's binary form to a byte array.
 ///
 /// A field is a key (`number << 3 | kind`, as a varint) followed by its value. Kind 0 is a varint, kind 1 eight bytes
-/// little-endian, kind 2 a length (varint) and that many bytes. A reader skips fields whose number it does not know, so a
-/// message may gain fields without breaking older nodes. Fields equal to their default may be left out by the writer.
+/// little-endian, kind 2 a length (varint) and that many bytes. A reader skips fields whose number it does not know, so
+/// a message may gain fields without breaking older nodes. Fields equal to their default may be left out by the writer.
 package struct WireWriter: Sendable {
     /// What was written so far.
     package var bytes: [UInt8]
@@ -30,7 +30,8 @@ package struct WireWriter: Sendable {
         varint(value)
     }
 
-    /// A field for each of many numbers, all under one key: the same bytes as one after the other, in a fraction of the time.
+    /// A field for each of many numbers, all under one key: the same bytes as one after the other, in a fraction of the
+    /// time.
     package mutating func fields(_ number: Int, _ values: [UInt64]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20 * values.count) { buffer in
             var end = 0
@@ -128,8 +129,8 @@ extension WireDecodable {
         try self.init(from: &reader)
     }
 
-    /// Reads a value of whose bytes nothing may be passed over, at any depth: what passes over a field that others know would
-    /// come to another result.
+    /// Reads a value of whose bytes nothing may be passed over, at any depth: what passes over a field that others know
+    /// would come to another result.
     /// - Throws: `WireError`; `isOfNewerBuild` tells what a newer build may know from what is damaged.
     package init(decodingStrictly bytes: some Collection<UInt8>) throws(WireError) {
         var reader = WireReader(bytes, strictly: true)

@@ -128,7 +128,8 @@ extension Conformance {
             _ = try await space.set([("a", .null)])
             #expect(await stream.next()?.json["changes"]?.array?.first?["deleted"] == true)
             stream.close()
-            // The same, by a browser that comes again: its header counts more than the address that it has from the page.
+            // The same, by a browser that comes again: its header counts more than the address that it has from the
+            // page.
             let resumed = try await self.stream(space, since: second.id, [("Last-Event-ID", first.id ?? "")])
             #expect(await resumed.next()?.keys == ["c", "a"])
             resumed.close()

@@ -72,8 +72,8 @@ struct AuditSecretTests {
         let origin = AuditOrigin(actor: "administrator", requestID: "r", address: "::1", time: 1)
         for directory in [empty, populated] {
             var appended: UInt64 = 0
-            // Twice, so that what exists is made again; the map above has no form that can be read back, and a growth that comes too
-            // late is not told.
+            // Twice, so that what exists is made again; the map above has no form that can be read back, and a growth
+            // that comes too late is not told.
             for command in (Self.commands + Self.commands).filter({
                 switch $0 {
                 case .installMap, .setSchema(_, _, _, .some): false

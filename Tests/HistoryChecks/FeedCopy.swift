@@ -1,5 +1,5 @@
-/// A client's copy of a zone or store, kept by following its change feed forwards: `records` when a page says that no more
-/// is to come is what a `view` call saw.
+/// A client's copy of a zone or store, kept by following its change feed forwards: `records` when a page says that no
+/// more is to come is what a `view` call saw.
 ///
 /// Pages are judged as they come: changes in ascending order, none older than what was seen.
 package struct FeedCopy<Content: Hashable & Sendable>: Sendable {

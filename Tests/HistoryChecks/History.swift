@@ -1,8 +1,9 @@
 /// What clients asked and were told, in the order in which both happened: what a checker judges.
 ///
-/// Shape: every call and every answer takes the next number of one counter, so one call is before another exactly if its
-/// answer's number is below the other's call's. Times are for reports only; no judgement rests on a clock. A value: whoever
-/// records from several threads keeps it behind a lock, taken before a request is sent and after its answer has come.
+/// Shape: every call and every answer takes the next number of one counter, so one call is before another exactly if
+/// its answer's number is below the other's call's. Times are for reports only; no judgement rests on a clock. A value:
+/// whoever records from several threads keeps it behind a lock, taken before a request is sent and after its answer has
+/// come.
 package struct History<Operation: Sendable, Outcome: Sendable>: Sendable {
     /// One call of one client.
     package struct Call: Sendable {
@@ -12,8 +13,8 @@ package struct History<Operation: Sendable, Outcome: Sendable>: Sendable {
         package let client: Int
         /// What was asked.
         package let operation: Operation
-        /// What was answered. Nil: nobody knows what became of it, now or ever. It may have taken effect at any time since
-        /// it was made, may do so yet, or never.
+        /// What was answered. Nil: nobody knows what became of it, now or ever. It may have taken effect at any time
+        /// since it was made, may do so yet, or never.
         package internal(set) var outcome: Outcome?
         /// The place of the call among all calls and answers.
         package let called: Int

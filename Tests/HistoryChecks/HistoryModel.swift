@@ -9,20 +9,21 @@ package protocol HistoryModel: Sendable {
     /// What the machine is before the first call.
     var initial: State { get }
 
-    /// The states in which the machine may be after an operation that had this outcome; empty where it could not have had
-    /// it in `state`.
+    /// The states in which the machine may be after an operation that had this outcome; empty where it could not have
+    /// had it in `state`.
     ///
-    /// Shape: one state, save where the outcome leaves open what happened. For an outcome of nil (unknown) it is never empty
-    /// and holds every state that any outcome would lead to.
+    /// Shape: one state, save where the outcome leaves open what happened. For an outcome of nil (unknown) it is never
+    /// empty and holds every state that any outcome would lead to.
     func states(after operation: Operation, outcome: Outcome?, from state: State) -> [State]
 
     /// Whether the machine may come to a state in which the operation has this outcome, whatever happens after `state`.
     ///
-    /// False only where that is certain: for a change that took a number which the machine has passed, and for a sight of
-    /// what is gone for good. It ends hopeless searches early.
+    /// False only where that is certain: for a change that took a number which the machine has passed, and for a sight
+    /// of what is gone for good. It ends hopeless searches early.
     func mayCome(_ operation: Operation, outcome: Outcome, after state: State) -> Bool
 
-    /// About where in the order of all operations each of these took effect, as far as answers tell; nil where they do not.
+    /// About where in the order of all operations each of these took effect, as far as answers tell; nil where they do
+    /// not.
     ///
     /// Hints only: they decide what is tried first, so wrong ones cost time and never change a verdict.
     func hints(of calls: [History<Operation, Outcome>.Call]) -> [UInt64?]

@@ -1,9 +1,9 @@
-/// Whether one machine, doing one thing at a time, could have given all answers of a history, each at some moment between
-/// its call and its answer.
+/// Whether one machine, doing one thing at a time, could have given all answers of a history, each at some moment
+/// between its call and its answer.
 ///
 /// The search is Wing and Gong's with Lowe's memory of what was tried (Testing for linearizability, 2017). It is exact;
-/// what it may not finish within `stepsMax` is `undecided`, which callers count as a failure. Check each object on its own:
-/// a history is linearizable exactly if its parts are, and the parts cost far less.
+/// what it may not finish within `stepsMax` is `undecided`, which callers count as a failure. Check each object on its
+/// own: a history is linearizable exactly if its parts are, and the parts cost far less.
 package struct LinearizabilityCheck<Model: HistoryModel>: Sendable {
     /// A history of the model's operations.
     package typealias Calls = History<Model.Operation, Model.Outcome>

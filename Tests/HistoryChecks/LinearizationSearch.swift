@@ -104,8 +104,8 @@ struct LinearizationSearch<Model: HistoryModel> {
         return false
     }
 
-    /// Takes every answered call that changes nothing and may come now: any order in which it comes later is one in which
-    /// it comes now, too.
+    /// Takes every answered call that changes nothing and may come now: any order in which it comes later is one in
+    /// which it comes now, too.
     private mutating func settle() {
         var hasMore = true
         while hasMore {
@@ -127,8 +127,8 @@ struct LinearizationSearch<Model: HistoryModel> {
         let unknown = open.prefix(while: { calls[$0].called < bound }).filter { !isPlaced[$0] }
         let answered = candidates()
         let frontier = answered.compactMap { hints[$0] }.min() ?? 0
-        // Unknown calls fill what answers leave open: first the ones that are known to have done so about now, then those
-        // of which nothing was ever seen, at last those that were seen later.
+        // Unknown calls fill what answers leave open: first the ones that are known to have done so about now, then
+        // those of which nothing was ever seen, at last those that were seen later.
         let fillers = unknown.map { index -> (Int, UInt64, Int, Int) in
             guard let hint = hints[index] else { return (1, 0, 0, index) }
             return (hint <= frontier ? 0 : 2, hint, .max, index)
@@ -137,8 +137,8 @@ struct LinearizationSearch<Model: HistoryModel> {
         return ranked.sorted { $0 > $1 }.map(\.3)
     }
 
-    /// Whether an answer that is still to come can no longer be given. All that are left come later, so as many as are worth
-    /// it are looked at: more of them where the last call was put there by guess.
+    /// Whether an answer that is still to come can no longer be given. All that are left come later, so as many as are
+    /// worth it are looked at: more of them where the last call was put there by guess.
     private mutating func isHopeless() -> Bool {
         var left = order.last.map { calls[$0].returned == nil } ?? false ? 256 : 32
         var index = first

@@ -73,8 +73,8 @@ package struct RecordWrite: Hashable, Sendable, CustomStringConvertible {
 package enum WriteOutcome: Hashable, Sendable, CustomStringConvertible {
     case saved(Version)
     case deleted
-    /// It was to be created and is there. The record where the answer shows it as it was judged: leave it out of an answer
-    /// that a repetition of the request got, since it may show a later record.
+    /// It was to be created and is there. The record where the answer shows it as it was judged: leave it out of an
+    /// answer that a repetition of the request got, since it may show a later record.
     case exists(RecordCopy?)
     /// It has another change tag. The record as for `exists`.
     case conflict(RecordCopy?)

@@ -1,4 +1,5 @@
-/// Everything that was ever shown under a change tag, by every node, feed, query and conflict: one tag is one content, for good.
+/// Everything that was ever shown under a change tag, by every node, feed, query and conflict: one tag is one content,
+/// for good.
 ///
 /// A cheap check beside the linearizability of each history, which names the two sights that cannot both be true.
 package struct Sightings<Content: Hashable & Sendable>: Sendable {

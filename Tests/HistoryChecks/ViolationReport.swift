@@ -63,8 +63,8 @@ struct ViolationReport<Model: HistoryModel> {
         return search.run() == .impossible
     }
 
-    /// Leaves out what changed nothing and the contradiction does not need. Without a change, other answers could become
-    /// false.
+    /// Leaves out what changed nothing and the contradiction does not need. Without a change, other answers could
+    /// become false.
     private mutating func withoutIdle(_ calls: [Call], but culprit: Int) -> [Call] {
         var part = calls
         var size = calls.count

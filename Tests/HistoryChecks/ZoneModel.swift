@@ -1,16 +1,16 @@
-/// One zone with all its records, change by change: each changed record takes the next number of the zone's sequence, so
-/// that a change that was lost, doubled or cut in two shows in every later change tag.
+/// One zone with all its records, change by change: each changed record takes the next number of the zone's sequence,
+/// so that a change that was lost, doubled or cut in two shows in every later change tag.
 ///
-/// Holds for zones in which only the recorded calls change anything: no cascades, no restores. What a feed or a query of a
-/// single page answers is a look at the whole zone, too.
+/// Holds for zones in which only the recorded calls change anything: no cascades, no restores. What a feed or a query
+/// of a single page answers is a look at the whole zone, too.
 package struct ZoneModel: HistoryModel {
     /// What a client asks of the zone.
     package enum Operation: Hashable, Sendable {
         /// One request. `isAtomic` counts in custom zones.
         case modify([RecordWrite], isAtomic: Bool = false)
         case lookup([String])
-        /// All records, as who follows the feed has them when there is nothing more to come: called when the feed's last page
-        /// is asked for.
+        /// All records, as who follows the feed has them when there is nothing more to come: called when the feed's
+        /// last page is asked for.
         case view
         /// The records whose field has this value.
         case query(field: String, equals: String)

@@ -1,8 +1,8 @@
 import HistoryChecks
 import RaftCore
 
-/// A zone of a service as one would write it without thinking: clients' requests wait, take effect at some moment, and are
-/// answered at some later moment, or never.
+/// A zone of a service as one would write it without thinking: clients' requests wait, take effect at some moment, and
+/// are answered at some later moment, or never.
 struct ZoneTwin {
     struct Waiting {
         var id: History<ZoneModel.Operation, ZoneModel.Outcome>.CallID

@@ -64,8 +64,8 @@ struct MembershipRefusalTests {
         #expect(refusal(&cluster, 1, voters: [1, 2, 4, 5]) == nil)
     }
 
-    /// The fault of single-server changes found in 2015: a leader that has not committed in its term does not know whether the
-    /// configuration it starts from is one that others may still replace.
+    /// The fault of single-server changes found in 2015: a leader that has not committed in its term does not know
+    /// whether the configuration it starts from is one that others may still replace.
     @Test("A leader changes nothing before it has committed an entry of its own term")
     func ownTermFirst() throws {
         var cluster = try grown()

@@ -61,7 +61,8 @@ struct QuorumTests {
         }
     }
 
-    /// The heart of section 4.3: no two decisions are taken by majorities that do not meet, from before a change to after it.
+    /// The heart of section 4.3: no two decisions are taken by majorities that do not meet, from before a change to
+    /// after it.
     @Test("Majorities of a configuration, of the joint one and of its successor meet, pair by pair, over every subset")
     func majoritiesMeet() {
         var generator = SplitMix64(seed: 43)

@@ -147,8 +147,8 @@ struct EscrowWorld {
         if !all.fits(in: cap) { seen["over", default: 0] += 1 }
     }
 
-    /// A record is saved or deleted, and everything that it takes is asked for and arrives: no shard but this one is asked
-    /// for anything.
+    /// A record is saved or deleted, and everything that it takes is asked for and arrives: no shard but this one is
+    /// asked for anything.
     mutating func change(_ operation: RecordChange, on shard: Int) throws -> RecordOutcome {
         let zone = ZoneKey(database: key, name: ZoneKey.defaultZoneName)
         func save(isFinal: Bool) throws -> RecordOutcome {

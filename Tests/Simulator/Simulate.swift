@@ -67,8 +67,8 @@ struct Simulate: ParsableCommand {
         }
     }
 
-    /// Begins anew with sets and dictionaries in the same order in every process. What runs must not depend on that order; where it
-    /// does all the same, a seed still replays.
+    /// Begins anew with sets and dictionaries in the same order in every process. What runs must not depend on that
+    /// order; where it does all the same, a seed still replays.
     private func hashDeterministically() {
         let name = "SWIFT_DETERMINISTIC_HASHING"
         guard ProcessInfo.processInfo.environment[name] == nil else { return }

@@ -3,7 +3,8 @@ import Foundation
 import Simulation
 import Synchronization
 
-/// Runs many seeds in processes of their own, so that one that ends its process is known by its number and takes nothing along.
+/// Runs many seeds in processes of their own, so that one that ends its process is known by its number and takes
+/// nothing along.
 final class Swarm: Sendable {
     private let command: Simulate
     private let deadline: Date

@@ -3,7 +3,8 @@ import RaftCore
 import Storage
 import Testing
 
-/// A log as a node has it: several groups, many segments, marks, votes, rewritten ends, and what collection carried forward.
+/// A log as a node has it: several groups, many segments, marks, votes, rewritten ends, and what collection carried
+/// forward.
 @Suite("A raft log of many segments after damage") struct DamageSweepTests {
     /// What a log says when it is opened.
     private struct Content: Equatable {

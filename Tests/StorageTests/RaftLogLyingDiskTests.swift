@@ -70,8 +70,8 @@ struct RaftLogLyingDiskTests {
     }
 }
 
-/// A disk under a cache. A sync that fails leaves what was written in the cache only, and marks it as written there: later syncs
-/// leave it alone.
+/// A disk under a cache. A sync that fails leaves what was written in the cache only, and marks it as written there:
+/// later syncs leave it alone.
 final class LyingDisk: LogDisk {
     struct State: Sendable {
         var isFailing = false

@@ -18,8 +18,9 @@ final class TemporaryFolder: Sendable {
         let copy = TemporaryFolder()
         let files = FileManager.default
         try files.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
-        // Only the segments in use and the identity stay what they are while this goes on: the preparing thread makes, fills and
-        // renames the others, which hold nothing. One of those may be gone, or half filled, when its turn comes.
+        // Only the segments in use and the identity stay what they are while this goes on: the preparing thread makes,
+        // fills and renames the others, which hold nothing. One of those may be gone, or half filled, when its turn
+        // comes.
         for name in try files.contentsOfDirectory(atPath: path).sorted() {
             do {
                 try files.copyItem(atPath: "\(path)/\(name)", toPath: "\(copy.path)/\(name)")

@@ -177,7 +177,8 @@ final class ShardDatabaseTests {
         let database = try open()
         try insert(database, 20)
         let number = try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int)
-        // One line a lock: its number, POSIX or FLOCK, ADVISORY, READ or WRITE, the process, device and inode, the range.
+        // One line a lock: its number, POSIX or FLOCK, ADVISORY, READ or WRITE, the process, device and inode, the
+        // range.
         func locks() throws -> [Substring] {
             try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").filter { line in
                 line.contains(" POSIX ") && line.contains(":\(number) ")

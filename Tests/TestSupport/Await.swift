@@ -7,7 +7,8 @@ import NIOPosix
 ///
 /// - Parameters:
 ///   - what: what is waited for, for the failure.
-///   - bound: a time in which it comes to be on the slowest machine. No test passes or fails by how long it takes within it.
+///   - bound: a time in which it comes to be on the slowest machine. No test passes or fails by how long it takes
+///     within it.
 ///   - observe: asks for the state. An error is never as wanted: a node may be away.
 /// - Returns: the state that was wanted.
 /// - Throws: `TestFailure` with what was seen last; `CancellationError` where the task was cancelled.

@@ -2,10 +2,11 @@ import Foundation
 import GRDBSQLite
 import Synchronization
 
-/// Fails calls of SQLite on chosen files: syncs, as a disk does that could not write what it was given before, and reads, as one does
-/// that lost sectors.
+/// Fails calls of SQLite on chosen files: syncs, as a disk does that could not write what it was given before, and
+/// reads, as one does that lost sectors.
 ///
-/// From the first use on, SQLite opens this process's files through a layer over the system's; it knows the files opened since.
+/// From the first use on, SQLite opens this process's files through a layer over the system's; it knows the files
+/// opened since.
 package enum FaultyFiles {
     private typealias Methods = UnsafePointer<sqlite3_io_methods>
 
@@ -43,7 +44,8 @@ package enum FaultyFiles {
     nonisolated(unsafe) private static let system: UnsafeMutablePointer<sqlite3_vfs> = sqlite3_vfs_find(nil)
     private static let isInstalled: Bool = install()
 
-    /// Makes the layer the one that SQLite opens files with. To be called before the files are opened whose calls shall fail.
+    /// Makes the layer the one that SQLite opens files with. To be called before the files are opened whose calls shall
+    /// fail.
     package static func prepare() throws {
         try require(isInstalled, "SQLite does not take the layer that fails calls")
     }

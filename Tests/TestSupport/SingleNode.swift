@@ -10,8 +10,8 @@ import PeerTransport
 import Service
 package import WebServices
 
-/// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in a
-/// folder that goes with `stop`.
+/// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in
+/// a folder that goes with `stop`.
 package final class SingleNode: Sendable {
     /// What answers requests.
     package let service: InProcessService
@@ -78,7 +78,8 @@ package final class SingleNode: Sendable {
         guard answer.status == 200 else { throw TestFailure(String(decoding: answer.body, as: UTF8.self)) }
     }
 
-    /// Waits until every group has a leader; each question is followed by a round of the directory's, which takes its time.
+    /// Waits until every group has a leader; each question is followed by a round of the directory's, which takes its
+    /// time.
     private func awaitReady() async throws {
         for _ in 0..<5_000 {
             let answer = try await service.answer(InProcessService.Request(method: "GET", target: "/health/ready"))

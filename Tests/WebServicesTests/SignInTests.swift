@@ -71,8 +71,8 @@ struct SignInTests {
                 #expect(page.status == 401 && page.code == "AUTHENTICATION_FAILED", "\(page)")
                 answers[name, default: []].append(page.json["reason"]?.string ?? "")
             }
-            // Each further one locks for twice as long, so that also on a slow machine one of these comes while it is locked. The
-            // right password does not help then, nor is it looked at.
+            // Each further one locks for twice as long, so that also on a slow machine one of these comes while it is
+            // locked. The right password does not help then, nor is it looked at.
             var locked: SignInWorld.Page?
             for attempt in 0..<6 where locked == nil {
                 #expect(try await world.signIn(name, "wrong \(name) again \(attempt)").status == 401)

@@ -38,8 +38,8 @@ struct SignInWorld {
         return try JSONParser.parse(answer.body)
     }
 
-    /// The answer. A machine that hashes passwords and does much else at once may be late with a round of the log: as programs do, it is
-    /// asked again where nothing was done.
+    /// The answer. A machine that hashes passwords and does much else at once may be late with a round of the log: as
+    /// programs do, it is asked again where nothing was done.
     private func ask(_ request: InProcessService.Request) async throws -> InProcessService.Answer {
         var answer = try await node.service.answer(request)
         for _ in 0..<5 {

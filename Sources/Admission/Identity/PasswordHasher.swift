@@ -7,8 +7,8 @@ package import RecordModel
 /// Makes and compares hashes of passwords: scrypt (RFC 7914) of the password's UTF-8 bytes in Unicode's form NFC, so
 /// that one password typed on two keyboards is one password.
 ///
-/// Every call takes about 0.1 s of a processor and 34 MiB: it runs off event loops, and the shell bounds how many run at
-/// once.
+/// Every call takes about 0.1 s of a processor and 34 MiB: it runs off event loops, and the shell bounds how many run
+/// at once.
 package enum PasswordHasher {
     /// The length of a password in bytes, after normalisation.
     package static let passwordBytes = 8...1024

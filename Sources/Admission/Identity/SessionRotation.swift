@@ -5,14 +5,14 @@ import Synchronization
 /// Every answer to a request with a web auth token carries a new one. A client that sends requests in parallel uses one
 /// token several times, so an older token is not dead at once: it stays good until the grace time after a newer one of
 /// its session was first presented. Then it is superseded, and is refused. One that is presented much later than that
-/// (`reuseMilliseconds`) is no late retry any more: somebody has copied it, or lost the session to somebody who has, and the
-/// session should end (`takeReused`).
+/// (`reuseMilliseconds`) is no late retry any more: somebody has copied it, or lost the session to somebody who has,
+/// and the session should end (`takeReused`).
 ///
-/// Bounded memory: about the `sessionsMax / 2` sessions used last are known, in stripes; of the others, and after a restart, a
-/// token counts as the newest until a newer one is presented or learned of. What is learned late counts from when it happened: a token
-/// that was presented here in ignorance, long after another node had seen its successor, was reused as well. Of a
-/// session it keeps at most 34 moments: presentations within a sixteenth of the grace time count as the first of them,
-/// so grace is never longer, and at most that much shorter. Thread-safe.
+/// Bounded memory: about the `sessionsMax / 2` sessions used last are known, in stripes; of the others, and after a
+/// restart, a token counts as the newest until a newer one is presented or learned of. What is learned late counts from
+/// when it happened: a token that was presented here in ignorance, long after another node had seen its successor, was
+/// reused as well. Of a session it keeps at most 34 moments: presentations within a sixteenth of the grace time count
+/// as the first of them, so grace is never longer, and at most that much shorter. Thread-safe.
 package final class SessionRotation: Sendable {
     /// What a presented token is.
     package enum Verdict: Hashable, Sendable {
@@ -89,8 +89,8 @@ package final class SessionRotation: Sendable {
     ///
     /// - Parameters:
     ///   - issued: the token's issue time.
-    ///   - now: milliseconds of the node's monotonic clock. A wall clock that is set would make a token look long superseded, and end
-    ///     its session.
+    ///   - now: milliseconds of the node's monotonic clock. A wall clock that is set would make a token look long
+    ///     superseded, and end its session.
     package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {
         stripe(of: sessionID).state.withLock { state in
             var memory = Self.take(sessionID, from: &state)

@@ -5,7 +5,8 @@ enum AddressBlock: Hashable, Sendable {
     /// Text that is no address (a Unix socket's path, say), cut to 64 bytes.
     case other(String)
 
-    /// From text as `inet_ntop` writes it, with or without brackets and a zone (`%eth0`). An IPv4 address in IPv6 form is IPv4.
+    /// From text as `inet_ntop` writes it, with or without brackets and a zone (`%eth0`). An IPv4 address in IPv6 form
+    /// is IPv4.
     init(_ text: String) {
         var address = text[...]
         if address.first == "[" { address = address.dropFirst().prefix { $0 != "]" } }

@@ -18,8 +18,8 @@ package struct AttemptRate: Sendable {
 
 /// How often something may be tried for each key: an address, a container.
 ///
-/// GCRA for each key, at each node for itself. Bounded: when there are too many keys, those that are nearest to being forgiven are
-/// forgotten first.
+/// GCRA for each key, at each node for itself. Bounded: when there are too many keys, those that are nearest to being
+/// forgiven are forgotten first.
 package final class AttemptLimiter<Key: Hashable & Sendable>: Sendable {
     private final class Stripe: Sendable {
         /// When the key will have no debt, in nanoseconds.

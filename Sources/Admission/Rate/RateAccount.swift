@@ -1,4 +1,5 @@
-/// One container's rate at its ledger: what each node holds and wants, and what the container was promised but not given yet.
+/// One container's rate at its ledger: what each node holds and wants, and what the container was promised but not
+/// given yet.
 ///
 /// The balance is limit x time - accepted, at most a second of the limit (or three requests): what an idle container
 /// has saved. Nodes that have spent their share get of it by asking, as long as it is much. Under lasting demand the
@@ -7,10 +8,12 @@
 struct RateAccount: Sendable {
     /// How far the sum of the shares may be from the limit to repay the balance.
     static let correctionMax = 0.1
-    /// What a new leader may lend, as a part of the limit, beyond what nodes reported to hold, before all shares of the last leader have
-    /// expired: those who hold none must not wait for that. A tenth for two seconds is a fifth of a second of the limit.
+    /// What a new leader may lend, as a part of the limit, beyond what nodes reported to hold, before all shares of the
+    /// last leader have expired: those who hold none must not wait for that. A tenth for two seconds is a fifth of a
+    /// second of the limit.
     private static let unseen = 0.1
-    /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the shares.
+    /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the
+    /// shares.
     private static let repaySeconds = 2.5
     /// Seconds of the limit that may be owed; beyond, they are forgotten.
     private static let debtSeconds = 0.5
@@ -36,8 +39,8 @@ struct RateAccount: Sendable {
     private var updatedAt: UInt64
     /// Whether what is saved is given to nodes that ask: from when there is much of it until all is spent.
     private var isGiving = false
-    /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more than `unseen`; the
-    /// least shares of those who hold nothing come on top.
+    /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more
+    /// than `unseen`; the least shares of those who hold nothing come on top.
     private var inherited = 0.0
 
     init(key: RateKey, limit: UInt64, settledAt: UInt64, now: UInt64) {
@@ -88,8 +91,8 @@ struct RateAccount: Sendable {
         RateGrant(key: key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: milliseconds)
     }
 
-    /// The node's place. A node heard of for the first time counts from what it reports: what it accepted before is another
-    /// leader's account.
+    /// The node's place. A node heard of for the first time counts from what it reports: what it accepted before is
+    /// another leader's account.
     private mutating func index(of report: RateReport, now: UInt64) -> Int {
         let place = holders.firstIndex { $0.node >= report.node } ?? holders.count
         if place < holders.count, holders[place].node == report.node { return place }
@@ -195,8 +198,8 @@ extension RateAccount {
         if isGiving, free - tokens >= 1 { grant.savedMicroTokens = UInt64((free - tokens) * 1e6) }
     }
 
-    /// The node's part of the capacity: what it wants if all can have that, and an equal part of the rest; else the most
-    /// equal division in which nobody gets more than it wants.
+    /// The node's part of the capacity: what it wants if all can have that, and an equal part of the rest; else the
+    /// most equal division in which nobody gets more than it wants.
     private func fairShare(of index: Int, capacity: Double, now: UInt64) -> Double {
         let least = limit * Self.floor
         var wants: [Double] = []

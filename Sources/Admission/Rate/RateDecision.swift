@@ -1,9 +1,10 @@
 /// What a node does with a request, as far as its container's rate goes.
 package enum RateDecision: Hashable, Sendable {
-    /// The request may go on. So many more would be accepted at once; the burst is whole again after `resetMilliseconds`.
+    /// The request may go on. So many more would be accepted at once; the burst is whole again after
+    /// `resetMilliseconds`.
     case accepted(remaining: Int, resetMilliseconds: Int)
-    /// The container's limit is met: 429 `THROTTLED`. A client that comes back after exactly so long finds room, unless others do
-    /// not keep to what they were told. From 1 to 30,001.
+    /// The container's limit is met: 429 `THROTTLED`. A client that comes back after exactly so long finds room, unless
+    /// others do not keep to what they were told. From 1 to 30,001.
     case refused(retryAfterMilliseconds: Int)
     /// The node holds no share, or has spent it while the ledger has requests saved: ask the ledger, wait a moment,
     /// decide again; else 503.

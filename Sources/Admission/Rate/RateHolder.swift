@@ -59,7 +59,8 @@ struct RateHolder: Sendable {
         answer = nil
     }
 
-    /// Smooths the demand: up at once, down with a time constant of 0.3 s, to nothing when the node says that requests stopped.
+    /// Smooths the demand: up at once, down with a time constant of 0.3 s, to nothing when the node says that requests
+    /// stopped.
     mutating func noteDemand(_ report: RateReport, now: UInt64) {
         let new = Double(report.arrivals - min(arrivals, report.arrivals))
         let passed = seconds(max(now - min(now, reportedAt), RateRules.quickInterval))

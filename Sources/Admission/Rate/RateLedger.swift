@@ -2,9 +2,10 @@
 ///
 /// A value without clock or randomness. `now` and `leadingSince` are nanoseconds of the leader's monotonic clock.
 /// Invariant, for each container: the shares in force at all nodes never sum above the limit and its highest correction
-/// (`RateAccount.correctionMax`), and another tenth in the first two seconds of a leader, who does not know what the one before
-/// lent to nodes that are gone; a share counts until its holder said that it holds less, or until it has surely expired.
-/// The caller must be the group's confirmed leader: a deposed one that goes on answering would lend what another lends too.
+/// (`RateAccount.correctionMax`), and another tenth in the first two seconds of a leader, who does not know what the
+/// one before lent to nodes that are gone; a share counts until its holder said that it holds less, or until it has
+/// surely expired. The caller must be the group's confirmed leader: a deposed one that goes on answering would lend
+/// what another lends too.
 package struct RateLedger: Sendable {
     private var term: UInt64 = 0
     private var accounts: [RateKey: RateAccount] = [:]
@@ -19,11 +20,12 @@ package struct RateLedger: Sendable {
 
     /// Takes a report and answers with the share that its node holds from now on.
     ///
-    /// Reports may come twice, late and out of order: a repeated one gets the same answer, an older one none that counts.
+    /// Reports may come twice, late and out of order: a repeated one gets the same answer, an older one none that
+    /// counts.
     /// - Parameters:
     ///   - term: The group's term. With a new one everything is forgotten: another leader lent in between.
-    ///   - leadingSince: When this leadership began. Until the shares that the last leader lent have expired, the ledger lends only
-    ///     what nodes report to hold, or a tenth of the limit where that is less.
+    ///   - leadingSince: When this leadership began. Until the shares that the last leader lent have expired, the
+    ///     ledger lends only what nodes report to hold, or a tenth of the limit where that is less.
     package mutating func take(_ report: RateReport, term: UInt64, leadingSince: UInt64, now: UInt64) -> RateGrant {
         guard term >= self.term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)
@@ -42,7 +44,8 @@ package struct RateLedger: Sendable {
             ?? RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)
     }
 
-    /// What the ledger knows of one container, for `limits explain`: the sum of shares in force and of demand, in requests a second.
+    /// What the ledger knows of one container, for `limits explain`: the sum of shares in force and of demand, in
+    /// requests a second.
     package func usage(of key: RateKey, now: UInt64) -> (inForce: Double, demand: Double)? {
         accounts[key].map { ($0.inForce(at: now), $0.demand(at: now)) }
     }

@@ -1,9 +1,10 @@
 import Synchronization
 
-/// The limiter's talk with the ledger: the shell asks for a report every few milliseconds, sends it, and hands the answer in.
+/// The limiter's talk with the ledger: the shell asks for a report every few milliseconds, sends it, and hands the
+/// answer in.
 extension RateLimiter {
-    /// The report that is due, or nil if there is nothing new to say. Ask about every 10 ms, and at once when a decision was
-    /// `.needsShare`.
+    /// The report that is due, or nil if there is nothing new to say. Ask about every 10 ms, and at once when a
+    /// decision was `.needsShare`.
     ///
     /// Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered much
     /// or requests stopped, so that others can have it; else every
@@ -38,8 +39,8 @@ extension RateLimiter {
         }
     }
 
-    /// Takes the answer to the report that was sent at `sentAt`. An answer to any report but the newest is ignored: the newest
-    /// said what the node holds, and the ledger counts on that.
+    /// Takes the answer to the report that was sent at `sentAt`. An answer to any report but the newest is ignored: the
+    /// newest said what the node holds, and the ledger counts on that.
     /// - Returns: Whether to report again at once, because the share was lowered and others wait for it.
     @discardableResult
     package func take(_ grant: RateGrant, sentAt: UInt64, now: UInt64) -> Bool {
@@ -72,8 +73,8 @@ extension RateLimiter {
         }
     }
 
-    /// Says that the report sent at `sentAt` will get no answer (the connection failed), so that the next need not wait.
-    /// Requests that find no token are refused until the ledger says again that it has some saved.
+    /// Says that the report sent at `sentAt` will get no answer (the connection failed), so that the next need not
+    /// wait. Requests that find no token are refused until the ledger says again that it has some saved.
     package func noteLost(sentAt: UInt64) {
         reporting.withLock { state in
             guard state.sentAt == sentAt else { return }

@@ -2,13 +2,15 @@ import Synchronization
 
 /// The rate of one container at one node: decides in memory, without a lock, within the share that the ledger lent.
 ///
-/// GCRA, counted in tokens instead of time, so that a change of the share changes nothing that was saved or promised: the share
-/// pays tokens (`RateTerms.tokens`), each accepted request spends one, and what is paid but not spent is at most the burst.
-/// Refusals stand in a row, a little more than a token's time apart, so clients that come back when they were told find room. The row is kept in time,
-/// as clients keep it: what was promised before the share changed is past when its time is past.
-/// Invariant: accepted <= paid + one token for each request that was between reading the terms and spending when a share ended.
+/// GCRA, counted in tokens instead of time, so that a change of the share changes nothing that was saved or promised:
+/// the share pays tokens (`RateTerms.tokens`), each accepted request spends one, and what is paid but not spent is at
+/// most the burst. Refusals stand in a row, a little more than a token's time apart, so clients that come back when
+/// they were told find room. The row is kept in time, as clients keep it: what was promised before the share changed is
+/// past when its time is past. Invariant: accepted <= paid + one token for each request that was between reading the
+/// terms and spending when a share ended.
 ///
-/// Time is the node's monotonic clock in nanoseconds, from the caller; it may stand still, and differ a little between threads.
+/// Time is the node's monotonic clock in nanoseconds, from the caller; it may stand still, and differ a little between
+/// threads.
 package final class RateLimiter: Sendable {
     package let key: RateKey
     /// Tells this limiter from an earlier one for the same key in the same process.
@@ -107,7 +109,8 @@ package final class RateLimiter: Sendable {
         }
     }
 
-    /// A request that was answered `.needsShare` waits: as long as any does, the limiter asks the ledger again. `endWait` must follow.
+    /// A request that was answered `.needsShare` waits: as long as any does, the limiter asks the ledger again.
+    /// `endWait` must follow.
     /// - Returns: how many wait, with this one.
     package func beginWait() -> Int { waiters.add(1, ordering: .relaxed).newValue }
 

@@ -2,8 +2,8 @@ package import Wire
 
 /// What a node tells a container's ledger: what it did and what it holds.
 ///
-/// Counts are cumulative, so a lost report loses nothing. Numbers grow from report to report of one `boot`; a ledger takes a
-/// report once and only forwards.
+/// Counts are cumulative, so a lost report loses nothing. Numbers grow from report to report of one `boot`; a ledger
+/// takes a report once and only forwards.
 package struct RateReport: Hashable, Sendable {
     package var key: RateKey
     package var node: UInt64
@@ -19,7 +19,8 @@ package struct RateReport: Hashable, Sendable {
     package var refused: UInt64
     /// The share in force at the node, in micro-requests a second; 0: none. Never more than it was granted.
     package var heldMicroRate: UInt64
-    /// Whether the node wants a share. A node that holds nothing and wants nothing has gone idle and gives its share back.
+    /// Whether the node wants a share. A node that holds nothing and wants nothing has gone idle and gives its share
+    /// back.
     package var wants: Bool
     /// Whether requests have stopped for now: the share may be lent to others.
     package var isSilent: Bool
@@ -112,7 +113,8 @@ package struct RateGrant: Hashable, Sendable {
     package var sequence: UInt64
     /// The share, in micro-requests a second; 0: none.
     package var microRate: UInt64
-    /// The share that the node will have when others have made room for it, in micro-requests a second: what refusals promise by.
+    /// The share that the node will have when others have made room for it, in micro-requests a second: what refusals
+    /// promise by.
     package var fairMicroRate: UInt64
     /// Requests, in millionths, that the node may accept at once: from what the container saved.
     package var microTokens: UInt64

@@ -19,11 +19,12 @@ package enum RateRules {
     /// How often it reports while its demand is new to the ledger, and for how long.
     package static let quickInterval = 10 * millisecond
     package static let quickPeriod = 300 * millisecond
-    /// A node takes requests as having stopped after so long, or four times their usual distance, but at most the longer time.
+    /// A node takes requests as having stopped after so long, or four times their usual distance, but at most the
+    /// longer time.
     package static let silentAfterMin = 20 * millisecond
     package static let silentAfterMax = 400 * millisecond
-    /// A node that gets no answer reports again after four times the usual wait for one and this, then after twice that, up to a
-    /// second.
+    /// A node that gets no answer reports again after four times the usual wait for one and this, then after twice
+    /// that, up to a second.
     package static let resendInterval = 20 * millisecond
     package static let resendIntervalMax = second
     /// A node without requests for so long gives its share back.

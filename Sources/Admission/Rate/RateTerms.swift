@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The share that a node holds, as a line in the plane of time and tokens: `tokens(at:)` counts what the share has paid for.
+/// The share that a node holds, as a line in the plane of time and tokens: `tokens(at:)` counts what the share has paid
+/// for.
 struct RateTerms: Hashable, Sendable {
     /// Micro-requests paid for at `since`.
     var base: UInt64 = 0
@@ -22,8 +23,8 @@ struct RateTerms: Hashable, Sendable {
 
     func isValid(at now: UInt64) -> Bool { microRate > 0 && now < until }
 
-    /// Micro-requests paid for until `now`; it stands still when the share has ended. In steps of a microsecond, so that two
-    /// seconds of the highest share fit into 64 bits.
+    /// Micro-requests paid for until `now`; it stands still when the share has ended. In steps of a microsecond, so
+    /// that two seconds of the highest share fit into 64 bits.
     func tokens(at now: UInt64) -> UInt64 {
         let end = min(now, until)
         guard end > since else { return base }
@@ -42,8 +43,8 @@ struct RateTerms: Hashable, Sendable {
         return min(now, Self.microseconds(toPay: microTokens, by: fairMicroRate) + 50_000)
     }
 
-    /// How far promises are apart: a little more than tokens, for a share that changes by a few percent until then. What that
-    /// leaves goes to whoever comes.
+    /// How far promises are apart: a little more than tokens, for a share that changes by a few percent until then.
+    /// What that leaves goes to whoever comes.
     var distanceMicroseconds: UInt64 {
         Self.microseconds(toPay: RateRules.micro + RateRules.micro / 64, by: max(microRate, fairMicroRate))
     }
@@ -58,9 +59,9 @@ struct RateTerms: Hashable, Sendable {
 
 /// Terms that one writer replaces (under a lock of its own) and any number of readers read without waiting.
 ///
-/// Two copies: the writer fills the one that is not in use, then turns the version. A reader that was overtaken (the version moved
-/// while it read) reads again. Fields are stored with release and loaded with acquire order, so a reader that sees a field of a
-/// later version also sees that the version moved.
+/// Two copies: the writer fills the one that is not in use, then turns the version. A reader that was overtaken (the
+/// version moved while it read) reads again. Fields are stored with release and loaded with acquire order, so a reader
+/// that sees a field of a later version also sees that the version moved.
 struct RateTermsCell: ~Copyable, Sendable {
     private struct Copy: ~Copyable, Sendable {
         let base = Atomic<UInt64>(0)

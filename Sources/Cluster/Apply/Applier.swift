@@ -43,8 +43,8 @@ extension ReplicaError {
     }
 }
 
-/// Applies one group's committed entries to its database, in order, many to a transaction. The queue is filled by the lane and
-/// drained by one worker thread at a time.
+/// Applies one group's committed entries to its database, in order, many to a transaction. The queue is filled by the
+/// lane and drained by one worker thread at a time.
 package final class Applier: Sendable {
     enum Item: Sendable {
         /// Entries in hand, with what is to be told of their outcomes by position in the array.
@@ -63,7 +63,8 @@ package final class Applier: Sendable {
         var level: FeatureLevel
         /// Why the first item could not be applied, as it was said.
         var failure: String?
-        /// Whether a transaction that failed may have been kept, so that the machine does not know what the database holds.
+        /// Whether a transaction that failed may have been kept, so that the machine does not know what the database
+        /// holds.
         var isUnsure = false
     }
 
@@ -173,7 +174,8 @@ package final class Applier: Sendable {
         }
     }
 
-    /// Those who wait for outcomes are not kept waiting for the disk. The entries are committed, so they will be applied.
+    /// Those who wait for outcomes are not kept waiting for the disk. The entries are committed, so they will be
+    /// applied.
     private func giveUpWaiting(because error: any Error) {
         let waiting = state.withLock { state in
             state.isScheduled = false

@@ -3,8 +3,8 @@ import RaftCore
 import Storage
 import Synchronization
 
-/// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft log what
-/// it need not keep any more.
+/// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft
+/// log what it need not keep any more.
 final class Checkpointer: Sendable {
     private let holdings: Holdings
     private let log: RaftLog
@@ -37,8 +37,8 @@ final class Checkpointer: Sendable {
     /// Checkpoints the databases for which it is time. One round at a time.
     func round(now: MonotonicTime) {
         let pinning = Set(log.pinningGroups)
-        // Asked of the log, not of the WAL: that may be empty after a snapshot's copy, or a checkpoint that moved more than
-        // its mark says, and the group would hold up the log until its next write.
+        // Asked of the log, not of the WAL: that may be empty after a snapshot's copy, or a checkpoint that moved more
+        // than its mark says, and the group would hold up the log until its next write.
         let uncheckpointed = log.uncheckpointedGroups
         for applier in holdings.all {
             let last = lastCheckpoint.withLock { $0[applier.group] } ?? .zero
@@ -57,8 +57,8 @@ final class Checkpointer: Sendable {
         do {
             let database = applier.database
             let mark = try database.read { try AppliedState.mark(of: $0) }
-            // Under steady writes there is always a frame that a passive checkpoint did not see, so the WAL never starts over
-            // by itself. What is left after the passive part is small, and the writer waits for that only.
+            // Under steady writes there is always a frame that a passive checkpoint did not see, so the WAL never
+            // starts over by itself. What is left after the passive part is small, and the writer waits for that only.
             let isOverdue = database.walBytes > 4 * settings.walBytesMax
             guard try isOverdue ? database.truncateWAL() : database.checkpoint() else { return }
             log.setDurableIndex(mark, of: applier.group)

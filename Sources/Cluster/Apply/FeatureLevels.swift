@@ -6,7 +6,8 @@ import Wire
 package struct FeatureLevels: Sendable {
     /// The levels that this build, as it was started, can follow.
     var supported: ClosedRange<FeatureLevel>
-    /// Makes durable that a replica here comes to a level, before its database says so: an older build must not open it.
+    /// Makes durable that a replica here comes to a level, before its database says so: an older build must not open
+    /// it.
     var record: @Sendable (FeatureLevel) throws -> Void
 
     init(
@@ -34,8 +35,8 @@ package struct FeatureLevels: Sendable {
     }
 }
 
-/// An entry of the log asks for what this build does not know. The replica stops before it; a build that knows it goes on from
-/// there. The entry is not damaged.
+/// An entry of the log asks for what this build does not know. The replica stops before it; a build that knows it goes
+/// on from there. The entry is not damaged.
 package struct BuildTooOld: Error, Hashable, Sendable, CustomStringConvertible {
     package var group: GroupID
     package var index: LogIndex

@@ -11,7 +11,8 @@ package enum GroupCommand: Sendable {
     case hashState
     /// The same of a bounded part of the state, which begins after the cursor.
     case scrub(after: [UInt8])
-    /// From here on the group's commands are applied at this feature level; a lower one than is in force changes nothing.
+    /// From here on the group's commands are applied at this feature level; a lower one than is in force changes
+    /// nothing.
     case raise(FeatureLevel)
 }
 

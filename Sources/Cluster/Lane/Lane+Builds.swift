@@ -7,7 +7,8 @@ import RaftCore
 import RecordModel
 import Wire
 
-// What this node's build, its peers' builds and their clocks allow its replicas to do. Everything here is called on the lane's event loop.
+// What this node's build, its peers' builds and their clocks allow its replicas to do. Everything here is called on the
+// lane's event loop.
 extension Lane {
     /// How often groups are looked through for a level that all of their nodes can follow, and the clock is looked at.
     private static let buildIntervalMilliseconds: UInt64 = 1_000
@@ -43,8 +44,8 @@ extension Lane {
 
     /// The highest level that all nodes of a group can follow; nil where one cannot be asked now.
     ///
-    /// The directory goes first, which every node has a replica of. So whoever may be in the cluster by the directory's level, which each
-    /// hello says, can follow every group.
+    /// The directory goes first, which every node has a replica of. So whoever may be in the cluster by the directory's
+    /// level, which each hello says, can follow every group.
     private func commonLevel(of group: GroupID, _ replica: Replica) -> FeatureLevel? {
         guard let map else { return nil }
         var level = settings.featureLevels.upperBound
@@ -72,8 +73,8 @@ extension Lane {
         peers[node]?.build.levels.map { $0.contains(replica.applier.level.rawValue) } ?? true
     }
 
-    /// This build cannot apply the next entry of a replica: it keeps its log and votes, answers nothing that it has not applied, and
-    /// waits for a build that can.
+    /// This build cannot apply the next entry of a replica: it keeps its log and votes, answers nothing that it has not
+    /// applied, and waits for a build that can.
     func stopped(_ replica: Replica, by error: BuildTooOld) {
         replica.tooOld = error
         replica.applyFailure = error.description

@@ -78,8 +78,8 @@ extension Lane {
         case .failure(.overloaded), .failure(.halted):
             refused(submission)
         case .failure(let error):
-            // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas in
-            // memory are ahead of the disk. The process ends; a restart finds what is durable.
+            // What was handed to the log and is not durable can neither be taken back nor be waited for: the replicas
+            // in memory are ahead of the disk. The process ends; a restart finds what is durable.
             logFailed(error)
         }
     }
@@ -199,14 +199,15 @@ extension Lane {
         }
     }
 
-    /// The completions of this node's own commands among committed entries, by position. Those whose place another leader's
-    /// entry took are told so.
+    /// The completions of this node's own commands among committed entries, by position. Those whose place another
+    /// leader's entry took are told so.
     private func takeCompletions(of entries: [Entry], group: GroupID) -> [Int: Completion] {
         guard let first = entries.first, let last = entries.last, replicas[group]?.inFlight.isEmpty == false else {
             return [:]
         }
         var completions: [Int: Completion] = [:]
-        // In order of position within a reign, but a later reign of this node may begin before where an earlier one ended.
+        // In order of position within a reign, but a later reign of this node may begin before where an earlier one
+        // ended.
         replicas[group]?.inFlight.removeAll { inFlight in
             guard inFlight.position.index <= last.index else { return false }
             if inFlight.position.index < first.index {
@@ -224,7 +225,8 @@ extension Lane {
         return completions
     }
 
-    /// Entries that left memory before they were applied are read from the log by the applier, which knows no completions.
+    /// Entries that left memory before they were applied are read from the log by the applier, which knows no
+    /// completions.
     private func loseTrack(of group: GroupID, through: LogIndex) {
         replicas[group]?.inFlight.removeAll { inFlight in
             guard inFlight.position.index <= through else { return false }

@@ -21,8 +21,8 @@ extension Lane: PeerTransportDelegate {
         judge(peer)
     }
 
-    /// Takes the peer for the one this node knows, or not. Writes a small file when the peer was started anew, which is rare
-    /// enough to be done here: nothing of the peer may count before it is durable.
+    /// Takes the peer for the one this node knows, or not. Writes a small file when the peer was started anew, which is
+    /// rare enough to be done here: nothing of the peer may count before it is durable.
     func judge(_ peer: PeerIdentity) {
         peers[peer.node] = peer
         var objection: String?
@@ -71,8 +71,8 @@ extension Lane: PeerTransportDelegate {
         finishTurn()
     }
 
-    /// Whether this node's log has room for each entry of a message. It has, unless the sender runs with other limits: then the
-    /// group's status says so, and its other replicas go on.
+    /// Whether this node's log has room for each entry of a message. It has, unless the sender runs with other limits:
+    /// then the group's status says so, and its other replicas go on.
     private func canKeep(_ message: PeerMessage) -> Bool {
         guard case .appendRequest(let request) = message.message.body, !request.entries.isEmpty else { return true }
         let bytesMax = settings.log.recordBytesMax - Entry.overheadBytesMax

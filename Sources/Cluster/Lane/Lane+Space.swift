@@ -3,8 +3,9 @@ import NIOCore
 import RaftCore
 import Storage
 
-// What a node does when its disk is full. What was accepted goes on with the room that was kept for it, the raft log's reserve segment and
-// `SpaceReserve`; commands that free room are taken, others are refused. Once both reserves are there again, all is as before.
+// What a node does when its disk is full. What was accepted goes on with the room that was kept for it, the raft log's
+// reserve segment and `SpaceReserve`; commands that free room are taken, others are refused. Once both reserves are
+// there again, all is as before.
 extension Lane {
     /// How often a node that is short of space looks whether there is some.
     private static let lookMilliseconds: UInt64 = 1_000

@@ -6,14 +6,14 @@ import PeerTransport
 package import RaftCore
 import Storage
 
-/// Runs the Raft replicas of a node on one event loop, the one that also carries the peer connections, so that a message, the
-/// decision it brings about and the answer need no hop between threads.
+/// Runs the Raft replicas of a node on one event loop, the one that also carries the peer connections, so that a
+/// message, the decision it brings about and the answer need no hop between threads.
 ///
-/// Each entry point ends in `finishTurn`, which puts what all replicas wrote in the turn into one submission to the log. Disk and
-/// SQLite work happens on other threads, which come back with `eventLoop.execute`.
+/// Each entry point ends in `finishTurn`, which puts what all replicas wrote in the turn into one submission to the
+/// log. Disk and SQLite work happens on other threads, which come back with `eventLoop.execute`.
 package final class Lane: @unchecked Sendable {
-    // Everything mutable is touched on `eventLoop` only, which every entry point checks: that is what makes the class safe to
-    // share.
+    // Everything mutable is touched on `eventLoop` only, which every entry point checks: that is what makes the class
+    // safe to share.
     let eventLoop: any EventLoop
     let log: RaftLog
     let logger: Logger
@@ -40,9 +40,11 @@ package final class Lane: @unchecked Sendable {
     weak var host: (any MembershipHost)?
     /// Called when a replica's data are damaged.
     var onDamage: @Sendable (GroupID, ReplicaDamage) -> Void = { _, _ in }
-    /// Until this node has heard from its peers whether its data folder is the newest: nothing is sent, and nothing counts.
+    /// Until this node has heard from its peers whether its data folder is the newest: nothing is sent, and nothing
+    /// counts.
     var isHeld = false
-    /// The peers that have said so; those of the others do not count that have not. Nil where this folder cannot be an old one.
+    /// The peers that have said so; those of the others do not count that have not. Nil where this folder cannot be an
+    /// old one.
     var metPeers: Set<NodeID>?
     /// Who the peers said they are, at their last connection, and at the last one that this node dialled.
     var peers: [NodeID: PeerIdentity] = [:]
@@ -158,8 +160,8 @@ package final class Lane: @unchecked Sendable {
         scheduleFlush(of: group)
     }
 
-    /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this node leads
-    /// the group. It runs on a reader connection and never waits for writes.
+    /// Answers a read from the state as it is once everything acknowledged before this call is applied here, if this
+    /// node leads the group. It runs on a reader connection and never waits for writes.
     /// - Parameter ticket: ends the read once it is not wanted any more.
     func read(_ request: [UInt8], from group: GroupID, _ ticket: ReadTicket, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
@@ -181,8 +183,9 @@ package final class Lane: @unchecked Sendable {
         var completion: Completion
     }
 
-    /// Runs a read in its container's turn. A record may be newer than what this node knows of the directory, as when its key was
-    /// made by another node a moment ago: then the node learns what was acknowledged until now, and reads again.
+    /// Runs a read in its container's turn. A record may be newer than what this node knows of the directory, as when
+    /// its key was made by another node a moment ago: then the node learns what was acknowledged until now, and reads
+    /// again.
     private func perform(_ read: ReaderRead, isAgain: Bool) {
         let pool = read.group == .directory ? pools.directory : pools.reads
         do throws(QueueFull) {
@@ -219,8 +222,8 @@ package final class Lane: @unchecked Sendable {
 
     /// Has the layers above answer a request, if this node leads the group.
     ///
-    /// A leader that was suspended or cut off must not answer for another one: what has come in meanwhile is heard first, and
-    /// a majority was heard within an election timeout.
+    /// A leader that was suspended or cut off must not answer for another one: what has come in meanwhile is heard
+    /// first, and a majority was heard within an election timeout.
     func confer(_ request: [UInt8], of group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         // After what the other connections have ready now.
@@ -328,8 +331,8 @@ package final class Lane: @unchecked Sendable {
         finishTurn()
     }
 
-    /// Hands leads to who should have them: one in a while to the node that is preferred, once that has everything; and at once what this
-    /// node cannot do itself.
+    /// Hands leads to who should have them: one in a while to the node that is preferred, once that has everything; and
+    /// at once what this node cannot do itself.
     private func rebalance(now: MonotonicTime) {
         guard nextRebalance <= now else { return }
         nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
@@ -354,7 +357,8 @@ package final class Lane: @unchecked Sendable {
         func hasLed(delays: UInt64) -> Bool {
             replica.leadingSince.adding(milliseconds: delays * settings.rebalanceDelayMilliseconds) <= now
         }
-        // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go round and round.
+        // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go
+        // round and round.
         let mayReturn = replica.leadGiver == nil || hasLed(delays: 12)
         let isUnable = replica.applyFailure != nil || replica.damage != nil || space.isShort && submissions.isStalled
         if isUnable || isUnfit && mayReturn {
@@ -365,7 +369,8 @@ package final class Lane: @unchecked Sendable {
         return others.first { $0.node == preferredLeaders[group] }
     }
 
-    /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in order.
+    /// Has a waiting caller answered by its deadline, whatever becomes of the request. Deadlines come in nearly in
+    /// order.
     func expire(_ call: PendingCall, at deadline: MonotonicTime) {
         eventLoop.preconditionInEventLoop()
         pendingCalls.append((deadline, call))

@@ -54,8 +54,8 @@ final class Replica: @unchecked Sendable {
     var leadingSince = MonotonicTime.zero
     /// Who gave the lead to this replica though it is not preferred; nil where it was elected, or follows.
     var leadGiver: NodeID?
-    /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep it from
-    /// being elected.
+    /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep
+    /// it from being elected.
     var transferUntil = MonotonicTime.zero
     /// When the leader may next propose a part of the machine's own work; nil while one is underway.
     var nextMaintenance: MonotonicTime? = .zero
@@ -82,7 +82,8 @@ final class Replica: @unchecked Sendable {
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
 
-    /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the log.
+    /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the
+    /// log.
     var backlog: UInt64 { handedOver.rawValue - min(applied, handedOver).rawValue }
 
     /// Why it must not answer: what it says may be wrong. One without others says what it can, until its damage is met.

@@ -1,9 +1,11 @@
 import DequeModule
 
-/// The lane's submissions to the log that are not durable yet, in the order in which they were made. They only make sense in that order:
-/// an older hard state must not be written behind a newer one, nor entries behind those that follow them.
+/// The lane's submissions to the log that are not durable yet, in the order in which they were made. They only make
+/// sense in that order: an older hard state must not be written behind a newer one, nor entries behind those that
+/// follow them.
 ///
-/// The log tells of submissions in their order, and once it refused one it refuses all that it is given later until it is resumed.
+/// The log tells of submissions in their order, and once it refused one it refuses all that it is given later until it
+/// is resumed.
 struct SubmissionOrder {
     /// What the log may have at once; a submission alone may be larger.
     private let bytesMax: Int

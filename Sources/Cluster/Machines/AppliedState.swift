@@ -7,7 +7,8 @@ import Wire
 
 /// The one row of a group's database that says up to where the log is in it, written in the transaction of the changes.
 ///
-/// It has checksums of its own: hashing finds what else is damaged, but by this row the log is cut and followers are counted.
+/// It has checksums of its own: hashing finds what else is damaged, but by this row the log is cut and followers are
+/// counted.
 package enum AppliedState {
     package static func create(in db: Database, configuration: RaftCore.Configuration) throws {
         try db.execute(
@@ -30,7 +31,8 @@ package enum AppliedState {
         try db.columns(in: "applied").contains { $0.name == "feature_level_sum" }
     }
 
-    /// Brings the row of an earlier format to what `create` makes: it had no checksums at first, and then no feature level.
+    /// Brings the row of an earlier format to what `create` makes: it had no checksums at first, and then no feature
+    /// level.
     package static func upgrade(_ db: Database) throws {
         if try !db.columns(in: "applied").contains(where: { $0.name == "position_sum" }) { try addSums(in: db) }
         guard try !isCurrent(db) else { return }

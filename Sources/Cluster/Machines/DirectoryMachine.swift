@@ -68,8 +68,8 @@ package final class DirectoryMachine: StateMachine {
         changed()
     }
 
-    /// Answers a `DirectoryRead`. That of the position, which no bytes at all ask for, says that everything committed before it was
-    /// applied here.
+    /// Answers a `DirectoryRead`. That of the position, which no bytes at all ask for, says that everything committed
+    /// before it was applied here.
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
         switch try DirectoryRead(decoding: request) {
         case .position: try AppliedState.position(of: db).encoded()

@@ -6,8 +6,8 @@ import RecordModel
 enum KeyValueAnswers {
     /// Bytes of JSON after which a page of `list`, `changes` or `watch` ends. A page has one value at least.
     ///
-    /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every page
-    /// fits a frame between nodes.
+    /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every
+    /// page fits a frame between nodes.
     static let pageBytesMax = 2 << 20
     /// Bytes of JSON of the values that `get` was asked for, if they are several.
     static let getBytesMax = 6 << 20

@@ -2,8 +2,8 @@ package import KeyValueStore
 package import RecordModel
 package import Wire
 
-/// What a shard answers to a read. Records and preferences come as JSON that the edge passes on: it is rendered once, where the
-/// rows are.
+/// What a shard answers to a read. Records and preferences come as JSON that the edge passes on: it is rendered once,
+/// where the rows are.
 package enum ReadAnswer: Hashable, Sendable {
     case found(ShardAnswer)
     case refused(ServiceError)

@@ -137,8 +137,8 @@ struct ShardAnswers {
         }
     }
 
-    /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that record's
-    /// error, and keeps nobody from the others.
+    /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
+    /// record's error, and keeps nobody from the others.
     /// - Throws: where a value was sealed by a key that this node has not heard of yet.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,

@@ -6,8 +6,8 @@ package import Wire
 package enum ShardCommand: Sendable {
     case record(RecordCommand)
     case keyValue(KeyValueCommand)
-    /// After a restore: every zone and store begins a new life under this number, so that tokens and tags of a future that was
-    /// lost are known as such. A number that is not above what a zone has changes nothing.
+    /// After a restore: every zone and store begins a new life under this number, so that tokens and tags of a future
+    /// that was lost are known as such. A number that is not above what a zone has changes nothing.
     case startIncarnation(UInt64)
 }
 

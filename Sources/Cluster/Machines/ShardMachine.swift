@@ -13,7 +13,8 @@ package final class ShardMachine: StateMachine {
         var tables = RecordTables()
         /// Whether jobs wait for `maintain` commands, as the last transaction left it.
         var hasJobs = false
-        /// Whether time alone made something due, as far as anybody looked; only a `maintain` that left nothing ends it.
+        /// Whether time alone made something due, as far as anybody looked; only a `maintain` that left nothing ends
+        /// it.
         var isDue = false
         /// What the open transaction will leave.
         var pendingJobs: Bool?

@@ -11,16 +11,16 @@ package protocol StateMachine: Sendable {
     func upgradeTables(in db: Database) throws
     /// Applies commands in order, within the open transaction, and returns the outcome of each, encoded.
     /// - Parameter level: in force for all of them.
-    /// - Throws: what this replica's disk does wrong, and `UnknownCommand` for a command that only a newer build can know whole; a
-    ///   bad command has an outcome that says so.
+    /// - Throws: what this replica's disk does wrong, and `UnknownCommand` for a command that only a newer build can
+    ///   know whole; a bad command has an outcome that says so.
     func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]]
     /// The transaction of the last applied commands is in the database.
     func didCommit()
-    /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was kept all the
-    /// same; then `didReplace` follows in place of the next `didCommit`.
+    /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was
+    /// kept all the same; then `didReplace` follows in place of the next `didCommit`.
     func didRollBack()
-    /// Everything in the database may have changed: after the start, after a snapshot was installed, and after a transaction that
-    /// failed.
+    /// Everything in the database may have changed: after the start, after a snapshot was installed, and after a
+    /// transaction that failed.
     func didReplace(_ db: Database) throws
     /// Answers a read, encoded. Runs on a reader connection.
     /// - Throws: `DirectoryBehind` where the answer needs more of the directory than this node has; what the disk does
@@ -28,8 +28,8 @@ package protocol StateMachine: Sendable {
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
-    /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if none waits.
-    /// Cheap: the group's leader asks all the time.
+    /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if
+    /// none waits. Cheap: the group's leader asks all the time.
     func maintenance(now: Int64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws

@@ -4,7 +4,8 @@ import Synchronization
 
 /// What peers said, since the start, that replicas on this node acknowledged to them.
 ///
-/// No replica is made twice under one name, so a folder that is about to make one which has acknowledged something is an old copy.
+/// No replica is made twice under one name, so a folder that is about to make one which has acknowledged something is
+/// an old copy.
 final class Acknowledgements: Sendable {
     private struct Witness: Sendable {
         var node: NodeID

@@ -155,7 +155,8 @@ extension ClusterNode {
         peerBook.addresses(by: placement.map, heard: heard.map)
     }
 
-    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be gone.
+    /// Takes from a peer whom else there is to ask. All nodes that this one knows, by its file or by an old map, may be
+    /// gone.
     func hear(_ map: ClusterMap?) {
         guard let map, map.epoch > placement.map?.epoch ?? 0 else { return }
         heard.offer(map)
@@ -181,8 +182,8 @@ extension ClusterNode {
         return standing
     }
 
-    /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a replica keeps
-    /// silent after a start anyway: peers that are away must not keep the others from going on.
+    /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a
+    /// replica keeps silent after a start anyway: peers that are away must not keep the others from going on.
     private func meetAll() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, ending == nil {
@@ -222,8 +223,8 @@ extension ClusterNode {
         }
     }
 
-    /// Looks whether this node lost what it acknowledged to a peer: an old image of the folder, of the same start. Only then does what
-    /// the peer sends count.
+    /// Looks whether this node lost what it acknowledged to a peer: an old image of the folder, of the same start. Only
+    /// then does what the peer sends count.
     private func hold(_ standing: Standing, of node: NodeID) async {
         let lost = try? await lane.eventLoop.submit { [lane] in
             let lost = lane.lost(standing.acknowledged)
@@ -238,7 +239,8 @@ extension ClusterNode {
 
     // MARK: Ends
 
-    /// Ends the node, and gives this folder up at the next start. Where that cannot be noted, the node takes no part until it can.
+    /// Ends the node, and gives this folder up at the next start. Where that cannot be noted, the node takes no part
+    /// until it can.
     func beginAnew(_ reason: String) {
         do {
             let target = SetAside.freeName(in: settings.dataPath)

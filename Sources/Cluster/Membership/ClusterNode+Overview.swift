@@ -2,7 +2,8 @@ import PeerTransport
 package import RaftCore
 
 extension ClusterNode {
-    /// The members that each group has in force, asked of their leaders; a group that has none at the moment is missing.
+    /// The members that each group has in force, asked of their leaders; a group that has none at the moment is
+    /// missing.
     package func members(by deadline: Deadline) async -> [GroupID: GroupMembers] {
         let groups = map.groups
         return await withTaskGroup(of: (GroupID, GroupMembers?).self) { tasks in

@@ -26,8 +26,8 @@ extension ClusterNode {
         await dropLeaving(map)
     }
 
-    /// Opens replicas that are in the folder's account but could not be opened before, though nothing is known to be damaged: the disk
-    /// may have been full.
+    /// Opens replicas that are in the folder's account but could not be opened before, though nothing is known to be
+    /// damaged: the disk may have been full.
     private func openUnopened() async {
         let (held, damaged) = (folder.held, membership.withLock(\.damaged))
         for group in held.keys.sorted() where holdings[group] == nil && damaged[group] == nil && mayTakePart {
@@ -95,8 +95,8 @@ extension ClusterNode {
         membership.withLock { $0.damaged[group] = damage }
     }
 
-    /// Has the directory give this node a later replica of each group whose replica here is damaged, where another one is sound. The old
-    /// one is given up as every other that the map does not want.
+    /// Has the directory give this node a later replica of each group whose replica here is damaged, where another one
+    /// is sound. The old one is given up as every other that the map does not want.
     private func mendDamaged(_ map: ClusterMap) async {
         let held = folder.held
         let damaged = membership.withLock { state in

@@ -4,8 +4,8 @@ import Storage
 
 /// What an error says of the data of this node.
 enum DataDamage {
-    /// A part of the file that its disk gives back no more, or otherwise than it was written. What cannot be written is none of that:
-    /// room, rights or a cable may be missing.
+    /// A part of the file that its disk gives back no more, or otherwise than it was written. What cannot be written is
+    /// none of that: room, rights or a cable may be missing.
     private static let unreadable: [ResultCode] = [
         .SQLITE_IOERR_READ, .SQLITE_IOERR_SHORT_READ, .SQLITE_IOERR_CORRUPTFS, .SQLITE_IOERR_DATA,
     ]
@@ -22,8 +22,9 @@ enum DataDamage {
         }
     }
 
-    /// Whether what is stored does not take an entry that is committed. If that is the entry's own fault, the other replicas do not take
-    /// it either; else the data here are damaged. What a machine may do better later is none of that.
+    /// Whether what is stored does not take an entry that is committed. If that is the entry's own fault, the other
+    /// replicas do not take it either; else the data here are damaged. What a machine may do better later is none of
+    /// that.
     static func keepsFromApplying(_ error: any Error) -> Bool {
         if let error = error as? DatabaseError,
             [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR].contains(error.resultCode.primaryResultCode)

@@ -32,8 +32,8 @@ package struct GroupMembers: Hashable, Sendable {
         self.waitsFor = waitsFor
     }
 
-    /// Whether a replica was, or never will be, a member, so that it may give up what it holds: a committed configuration is without
-    /// it, and none is under way.
+    /// Whether a replica was, or never will be, a member, so that it may give up what it holds: a committed
+    /// configuration is without it, and none is under way.
     package func isWithout(_ replica: ReplicaID) -> Bool {
         isCommitted && !configuration.isJoint && !configuration.contains(replica)
     }

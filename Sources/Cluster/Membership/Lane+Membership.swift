@@ -43,8 +43,8 @@ extension Lane {
         transport?.update(peers: peerBook?.addresses(by: map, heard: heard) ?? [])
     }
 
-    /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group at a time. A map
-    /// that may be outdated changes nothing: it could ask for replicas that were given up since.
+    /// Brings the members of the groups that this node leads a step nearer to those of the map, one change of a group
+    /// at a time. A map that may be outdated changes nothing: it could ask for replicas that were given up since.
     func reconcile(now: MonotonicTime) {
         guard nextReconcile <= now else { return }
         nextReconcile = now.adding(milliseconds: Self.reconcileIntervalMilliseconds)
@@ -116,7 +116,8 @@ extension Lane {
     }
 
     /// Takes a replica out: it neither sends nor receives from here on, and who waits for it is told.
-    /// - Returns: the replica; nil where there is none, or what it wrote may still go to the log out of order. Then try again later.
+    /// - Returns: the replica; nil where there is none, or what it wrote may still go to the log out of order. Then try
+    ///   again later.
     func remove(_ group: GroupID) -> Replica? {
         eventLoop.preconditionInEventLoop()
         finishTurn()

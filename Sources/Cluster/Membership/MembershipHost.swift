@@ -1,6 +1,7 @@
 import PeerTransport
 
-/// What a node does for others, and with them, about who takes part. Called on the lane's event loop: short, and never blocking.
+/// What a node does for others, and with them, about who takes part. Called on the lane's event loop: short, and never
+/// blocking.
 protocol MembershipHost: AnyObject, Sendable {
     /// A peer can be asked from here on.
     func meet(_ peer: NodeID)

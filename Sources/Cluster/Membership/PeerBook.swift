@@ -3,8 +3,8 @@ package import PeerTransport
 
 /// Where this node reaches the others. Pure.
 ///
-/// The configuration file's address of a node holds until the map has another one than when this node was started: so a cluster can
-/// be moved by new files, and a node that runs follows one that moved.
+/// The configuration file's address of a node holds until the map has another one than when this node was started: so a
+/// cluster can be moved by new files, and a node that runs follows one that moved.
 package struct PeerBook: Hashable, Sendable {
     private let node: UInt64
     private let configured: [ClusterMap.Node]
@@ -19,10 +19,10 @@ package struct PeerBook: Hashable, Sendable {
         first = map?.nodes ?? []
     }
 
-    /// Whom to dial by a map, or by the file before there is one. A map of this node alone may be of a time before the others: then
-    /// those of the file are dialled as well.
-    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too, and where it has
-    ///   them: all those of an old map or file may be gone.
+    /// Whom to dial by a map, or by the file before there is one. A map of this node alone may be of a time before the
+    /// others: then those of the file are dialled as well.
+    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too, and
+    ///   where it has them: all those of an old map or file may be gone.
     package func addresses(by map: ClusterMap?, heard: ClusterMap? = nil) -> [PeerAddress] {
         var nodes = heard.flatMap { $0.epoch > map?.epoch ?? 0 ? $0.nodes : nil } ?? []
         func add(_ more: [ClusterMap.Node]) {

@@ -15,8 +15,8 @@ package struct KnownPeer: Codable, Hashable, Sendable {
 extension Standing.Verdict {
     /// Judges a peer's data folder by the map and by what this node remembers of the peer. Pure.
     ///
-    /// The map decides which folder counts. What is remembered tells an old copy of that folder from the folder: every start on it
-    /// has a greater count, and two starts with one count differ in the lower half.
+    /// The map decides which folder counts. What is remembered tells an old copy of that folder from the folder: every
+    /// start on it has a greater count, and two starts with one count differ in the lower half.
     package static func of(_ peer: PeerIdentity, map: ClusterMap?, known: KnownPeer?) -> Standing.Verdict {
         var incarnation: UInt64 = 0
         if let map {

@@ -1,8 +1,8 @@
 import Directory
 import Synchronization
 
-/// The cluster's map as this node knows it: the newest that the directory here, or a peer, has shown; before there is one, that of
-/// the founders. Readable from any thread.
+/// The cluster's map as this node knows it: the newest that the directory here, or a peer, has shown; before there is
+/// one, that of the founders. Readable from any thread.
 final class Placement: Sendable {
     private let state: Mutex<ClusterMap?>
     private let bell = Bell<ClusterMap>()

@@ -1,7 +1,7 @@
 package import RaftCore
 
-/// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again and again,
-/// by whoever leads, from what is in force then; so it does not matter where an earlier leader stopped.
+/// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again
+/// and again, by whoever leads, from what is in force then; so it does not matter where an earlier leader stopped.
 package enum Reconciliation: Hashable, Sendable {
     /// The members are as they shall be.
     case settled
@@ -12,10 +12,12 @@ package enum Reconciliation: Hashable, Sendable {
 
     /// Decides the next step.
     ///
-    /// 1. Replicas that are missing join as learners, all at once; learners that are not wanted go with the same change, and so do
-    ///    voters whose node shall hold a later replica: they are lost, or will be, and count for nothing but a greater majority.
-    /// 2. Those that have caught up take the place of voters that are not wanted. A voter without a successor stays until every
-    ///    wanted voter is one or can become one, so that a group is never left with fewer voters because a new one is slow.
+    /// 1. Replicas that are missing join as learners, all at once; learners that are not wanted go with the same
+    ///    change, and so do voters whose node shall hold a later replica: they are lost, or will be, and count for
+    ///    nothing but a greater majority.
+    /// 2. Those that have caught up take the place of voters that are not wanted. A voter without a successor stays
+    ///    until every wanted voter is one or can become one, so that a group is never left with fewer voters because a
+    ///    new one is slow.
     ///
     /// - Parameters:
     ///   - present: the configuration in force.

@@ -54,9 +54,9 @@ extension ReplicaCondition: WireCodable {
 /// Damage to a replica on this node.
 ///
 /// It votes and acknowledges until a committed configuration is without it: the directory gives its node a later
-/// replica, and the group's leader exchanges them. Only then it is given up. So nothing that was acknowledged depends on what is lost,
-/// however many replicas are damaged at the same time. And it is exchanged only where another one is known to be sound: were all, for a
-/// fault that they share, nothing would be left.
+/// replica, and the group's leader exchanges them. Only then it is given up. So nothing that was acknowledged depends
+/// on what is lost, however many replicas are damaged at the same time. And it is exchanged only where another one is
+/// known to be sound: were all, for a fault that they share, nothing would be left.
 package struct ReplicaDamage: Sendable {
     package var error: any Error
     /// What the replica cannot do.

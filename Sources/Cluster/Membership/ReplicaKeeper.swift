@@ -6,12 +6,12 @@ import PeerTransport
 import RaftCore
 import Storage
 
-/// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open under a
-/// generation that was given up.
+/// Opens replicas on this node and gives them up, at the start and while the node runs, so that no replica is ever open
+/// under a generation that was given up.
 ///
-/// The order of writes is what makes a crash harmless. *Opening*: the generation is durable in the folder's account before anything
-/// of the replica is made; what is missing after a crash was never used. *Giving up*: the account says so before anything is
-/// removed; what is left after a crash is removed at the next start.
+/// The order of writes is what makes a crash harmless. *Opening*: the generation is durable in the folder's account
+/// before anything of the replica is made; what is missing after a crash was never used. *Giving up*: the account says
+/// so before anything is removed; what is left after a crash is removed at the next start.
 struct ReplicaKeeper: Sendable {
     var platform: any NodePlatform
     var settings: NodeSettings

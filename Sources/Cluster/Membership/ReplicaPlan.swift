@@ -23,8 +23,8 @@ package struct ReplicaPlan: Hashable, Sendable {
 
     /// - Parameters:
     ///   - held: the generation of each replica that is open.
-    ///   - used: the last generation that was ever open on this folder, of each group. No replica is opened under it again: it may
-    ///     have voted.
+    ///   - used: the last generation that was ever open on this folder, of each group. No replica is opened under it
+    ///     again: it may have voted.
     package init(map: ClusterMap, node: UInt64, held: [GroupID: UInt64], used: [GroupID: UInt64]) {
         for group in map.groups {
             let wanted = map.replicas(ofShard: group.shard).first { $0.node == node }?.generation

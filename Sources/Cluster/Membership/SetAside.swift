@@ -1,11 +1,11 @@
 import Foundation
 import Storage
 
-/// Gives up what a data folder holds, because it must not take part any more: moves it into a folder `lost-N` within, where it can be
-/// looked at, so that the node begins anew.
+/// Gives up what a data folder holds, because it must not take part any more: moves it into a folder `lost-N` within,
+/// where it can be looked at, so that the node begins anew.
 ///
-/// The account of the folder says so first and goes last: an end half-way is gone on with at the next start. What the node remembers
-/// of its peers stays.
+/// The account of the folder says so first and goes last: an end half-way is gone on with at the next start. What the
+/// node remembers of its peers stays.
 enum SetAside {
     /// What is moved, in this order.
     private static let names = [

@@ -49,8 +49,8 @@ package struct Standing: Hashable, Sendable {
             self.index = index
         }
 
-        /// Whether a replica of this state has lost what it acknowledged. In a later term than the leader's the entry may have been
-        /// replaced rightly; in that term or an earlier one it can only be lost.
+        /// Whether a replica of this state has lost what it acknowledged. In a later term than the leader's the entry
+        /// may have been replaced rightly; in that term or an earlier one it can only be lost.
         package func isLost(id: ReplicaID, term: Term, durable: LogIndex) -> Bool {
             id == replica && term <= self.term && durable < index
         }
@@ -70,7 +70,8 @@ package struct Standing: Hashable, Sendable {
 }
 
 extension Standing: WireCodable {
-    /// 1 verdict, 2 incarnation, 3 promise, 4 founding map, 5 map, 6 acknowledged (1 group, 2 replica, 3 term, 4 index).
+    /// 1 verdict, 2 incarnation, 3 promise, 4 founding map, 5 map, 6 acknowledged (1 group, 2 replica, 3 term, 4
+    /// index).
     package func encode(to writer: inout WireWriter) {
         writer.field(1, verdict.rawValue)
         writer.field(2, incarnation)

@@ -37,8 +37,8 @@ package final class ClockWatch: Sendable {
         return state.withLock { $0.clocks.verdict(base: base) }
     }
 
-    /// How far this node's clock is ahead of its peers', in milliseconds, where it is wrong; nil where it is right. While it is wrong the
-    /// node makes no commands.
+    /// How far this node's clock is ahead of its peers', in milliseconds, where it is wrong; nil where it is right.
+    /// While it is wrong the node makes no commands.
     package var errorMilliseconds: Int64? {
         if case .wrong(let ahead) = verdict { ahead } else { nil }
     }

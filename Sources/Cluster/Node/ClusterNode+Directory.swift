@@ -6,24 +6,26 @@ import Wire
 
 // What this node knows of the directory, and for how long; and how changes become known everywhere.
 extension ClusterNode {
-    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come while
-    /// one is underway share the next, so that a flood of them costs no more than one after another.
-    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up in time.
+    /// Waits until this node knows everything of the directory that was acknowledged before the call. Callers that come
+    /// while one is underway share the next, so that a flood of them costs no more than one after another.
+    /// - Throws: `ClusterError.unavailable` when the directory's leader cannot be asked, or this node does not catch up
+    ///   in time.
     package func refreshDirectory() async throws(ClusterError) {
         let result = await refreshes.next { [self] in await refresh(by: self.deadline()) }
         try result.get()
     }
 
-    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else after a
-    /// renewal.
-    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown here.
+    /// Makes sure that this node may rely on what it knows of the directory: at once while the lease is in force, else
+    /// after a renewal.
+    /// - Throws: `ClusterError.unavailable` where it cannot be renewed; what was revoked meanwhile would be unknown
+    ///   here.
     package func requireDirectory() async throws(ClusterError) {
         if lease.isValid(at: platform.clock.now) { return }
         try await refreshDirectory()
     }
 
-    /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied it, or the
-    /// leases that may have been in force at the time of the change have run out.
+    /// Has a change applied by the directory, and waits until no node relies on anything older: until each has applied
+    /// it, or the leases that may have been in force at the time of the change have run out.
     package func changeDirectory(_ entry: DirectoryEntry, by deadline: Deadline) async throws(ClusterError) -> [UInt8] {
         let outcome = try await router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
         let committed = platform.clock.now

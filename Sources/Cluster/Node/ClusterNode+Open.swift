@@ -22,9 +22,11 @@ struct NodeParts {
 }
 
 extension ClusterNode {
-    /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor speaks before `start`.
+    /// Opens the data folder and everything in it; makes what is missing. The node neither listens nor speaks before
+    /// `start`.
     ///
-    /// What is damaged or was given up is moved aside where peers have a good copy; the node then joins anew when it is started.
+    /// What is damaged or was given up is moved aside where peers have a good copy; the node then joins anew when it is
+    /// started.
     /// - Throws: `NodeStartError`, `RaftLogError` or a database's error, each saying what to do.
     package static func open(
         _ settings: NodeSettings, platform: any NodePlatform, logger: Logger
@@ -202,8 +204,8 @@ extension ClusterNode {
         }
     }
 
-    /// How many shards there are is decided when the cluster is made; a configuration that says otherwise would look for zones where
-    /// they are not. Who is in it, and where replicas are, the directory knows.
+    /// How many shards there are is decided when the cluster is made; a configuration that says otherwise would look
+    /// for zones where they are not. Who is in it, and where replicas are, the directory knows.
     static func requireSame(_ installed: ClusterMap, _ configured: ClusterMap) throws {
         guard installed.slots != configured.slots else { return }
         throw NodeStartError(

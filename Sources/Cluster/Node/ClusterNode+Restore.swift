@@ -38,11 +38,12 @@ final class RestoreMarker: Sendable {
 }
 
 extension ClusterNode {
-    /// Whether a restore waits for its new incarnations. Until then clients are not served: their tokens and tags may be of a
-    /// future that was lost, and nothing would tell.
+    /// Whether a restore waits for its new incarnations. Until then clients are not served: their tokens and tags may
+    /// be of a future that was lost, and nothing would tell.
     package var isRestoring: Bool { restore.isPresent }
 
-    /// Has every shard begin the restore's incarnation. Doing it twice, or on several nodes at once, changes nothing more.
+    /// Has every shard begin the restore's incarnation. Doing it twice, or on several nodes at once, changes nothing
+    /// more.
     func finishRestore() async throws {
         guard let incarnation = try restore.incarnation() else { return }
         logger.notice("this cluster was restored: zones begin incarnation \(incarnation)")

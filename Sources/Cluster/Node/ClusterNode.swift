@@ -55,8 +55,8 @@ package final class ClusterNode: Sendable {
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
 
-    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is known, as the
-    /// configuration has it.
+    /// Who is in the cluster, and where everything is: as the directory has it, as far as this node knows; before it is
+    /// known, as the configuration has it.
     package var map: ClusterMap { placement.map ?? configured }
 
     /// - Throws: `NodeStartError` or `PeerTransportError` where certificates or the configuration cannot be used.
@@ -93,8 +93,8 @@ package final class ClusterNode: Sendable {
                 parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
     }
 
-    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all others, since
-    /// replicas may be on their way.
+    /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all
+    /// others, since replicas may be on their way.
     private static func candidates(
         _ placement: Placement, _ configured: ClusterMap, holdings: Holdings, node: NodeID
     ) -> @Sendable (GroupID) -> [NodeID] {
@@ -132,8 +132,8 @@ package final class ClusterNode: Sendable {
         Deadline(milliseconds: milliseconds, from: platform.clock.now)
     }
 
-    /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun. Returns when
-    /// this node may serve clients.
+    /// Makes the cluster's map known to the directory, whichever node comes first, and ends a restore that was begun.
+    /// Returns when this node may serve clients.
     /// - Throws: `NodeStartError` when the cluster was made with another map: the node must not serve.
     package func awaitMap() async throws {
         while directory.snapshot.map == nil {
@@ -201,7 +201,8 @@ package final class ClusterNode: Sendable {
 }
 
 extension ClusterNode {
-    /// Whether the node can serve: every group that it shall hold has a leader and nothing fails, and the cluster's map is known.
+    /// Whether the node can serve: every group that it shall hold has a leader and nothing fails, and the cluster's map
+    /// is known.
     package func isReady(_ replicas: [ReplicaStatus]) -> Bool { obstacle(replicas) == nil }
 
     /// Why the node cannot serve, in words; nil if it can.
@@ -222,6 +223,7 @@ extension ClusterNode {
     /// Why this node makes no commands, where its clock is wrong.
     package var clockProblem: String? { lane.clockWatch.problem }
 
-    /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands then.
+    /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands
+    /// then.
     package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
 }

@@ -3,9 +3,9 @@ import Synchronization
 
 /// For how long this node may rely on what it knows of the directory.
 ///
-/// A renewal begins with a question to the directory's leader and ends when everything committed by then is applied here; it is good
-/// for `lengthMilliseconds` from its beginning. So a change is known to every node that relies on its knowledge once that time has
-/// passed since the change was committed. The clock counts suspension.
+/// A renewal begins with a question to the directory's leader and ends when everything committed by then is applied
+/// here; it is good for `lengthMilliseconds` from its beginning. So a change is known to every node that relies on its
+/// knowledge once that time has passed since the change was committed. The clock counts suspension.
 final class DirectoryLease: Sendable {
     let lengthMilliseconds: UInt64
     /// How often it is renewed.

@@ -4,8 +4,8 @@ import PeerTransport
 import Storage
 import Synchronization
 
-/// What this node remembers of each peer's data folder, in `peers.json`, so that a peer which lost its folder, or came back with
-/// an old image of it, is not taken for the one that voted and acknowledged.
+/// What this node remembers of each peer's data folder, in `peers.json`, so that a peer which lost its folder, or came
+/// back with an old image of it, is not taken for the one that voted and acknowledged.
 final class KnownPeers: Sendable {
     private let path: String
     private let known: Mutex<[String: KnownPeer]>

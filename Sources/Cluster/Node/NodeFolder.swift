@@ -14,8 +14,8 @@ final class NodeFolder: Sendable {
 
     var identity: NodeIdentity { state.withLock(\.self) }
 
-    /// Opens the folder for the node: makes its account if it is new, checks that it is this node's, and counts the start. The
-    /// folder's log is open, so that nobody else uses it.
+    /// Opens the folder for the node: makes its account if it is new, checks that it is this node's, and counts the
+    /// start. The folder's log is open, so that nobody else uses it.
     /// - Throws: `NodeStartError` that says what does not fit and what to do.
     init(_ settings: NodeSettings, configured: ClusterMap, random: () -> UInt64) throws {
         path = settings.dataPath
@@ -33,7 +33,8 @@ final class NodeFolder: Sendable {
         }
         // Durable before anything is opened: an older program must not write to what this one has changed.
         identity.formatVersion = NodeIdentity.currentFormatVersion
-        // The low half is random, so that two starts with the same count, one of them from an old image, are told apart.
+        // The low half is random, so that two starts with the same count, one of them from an old image, are told
+        // apart.
         identity.bootCounter = ((identity.bootCounter >> 32) + 1) << 32 | random() >> 32
         state = Mutex(identity)
         try update { _ in }

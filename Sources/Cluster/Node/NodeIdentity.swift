@@ -4,8 +4,9 @@ import RaftCore
 
 /// What a data folder says of itself, in `node.json`.
 ///
-/// The incarnation is random and made with the folder; the boot counter grows with every start. Both are durable before the node
-/// speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one they know.
+/// The incarnation is random and made with the folder; the boot counter grows with every start. Both are durable before
+/// the node speaks to anyone, so that its peers can tell a folder that was lost, or an old image of it, from the one
+/// they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
     package static let currentFormatVersion = 6
     /// The last format that knew nothing of generations: its replicas are those that the cluster was made with.
@@ -22,8 +23,8 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
     var founding: Data?
     /// The replicas that are here, or were, by the group's number.
     var replicas: [String: HeldReplica]?
-    /// The highest feature level of anything here; nil in a folder from before there were levels. No build that cannot follow it may
-    /// open anything.
+    /// The highest feature level of anything here; nil in a folder from before there were levels. No build that cannot
+    /// follow it may open anything.
     package var featureLevel: UInt64?
     /// Set when the data are to be given up: the next start moves them aside, and begins anew.
     var discard: Discard?

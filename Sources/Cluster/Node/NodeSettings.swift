@@ -16,20 +16,21 @@ package struct NodeSettings: Sendable {
     /// Where the peer port listens; nodes are dialled at the addresses of `nodes`.
     package var peerListenHost: String
     package var tls: PeerTLS
-    /// The key, 32 bytes, under which the keys of encrypted fields are kept; nil where none is configured, and then such fields are
-    /// refused. The same on every node.
+    /// The key, 32 bytes, under which the keys of encrypted fields are kept; nil where none is configured, and then
+    /// such fields are refused. The same on every node.
     package var encryptionKey: [UInt8]?
     /// The program's version, for peers and operators.
     package var version = ""
-    /// The feature levels that this node follows. The upper end may be lowered: it holds the cluster back while it is upgraded.
+    /// The feature levels that this node follows. The upper end may be lowered: it holds the cluster back while it is
+    /// upgraded.
     package var featureLevels = FeatureLevel.supported
     /// Counts only when the cluster is made.
     package var shardCount = 16
     package var replicasPerShard = 3
     package var electionTimeoutMilliseconds: UInt64 = 600
     package var heartbeatIntervalMilliseconds: UInt64 = 100
-    /// For how long a node relies on what it knows of the directory; the same on every node, and a change of the directory takes that
-    /// long when a node cannot be reached.
+    /// For how long a node relies on what it knows of the directory; the same on every node, and a change of the
+    /// directory takes that long when a node cannot be reached.
     package var directoryLeaseMilliseconds: UInt64 = 1_000
     /// How often timers are looked at: how late an election or a heartbeat may be.
     package var tickMilliseconds: UInt64 = 10
@@ -69,9 +70,9 @@ extension NodeSettings {
             ? nil : Oversize(.request, bytes: command.count, bytesMax: commandBytesMax)
     }
 
-    /// Traps unless what one limit lets through fits the next: a command the frames that carry it and the log's segment, an
-    /// append of several entries its frame, and what one group may have uncommitted the log's queue. What all groups may have
-    /// together is more than that queue takes; then the lane refuses proposals until there is room.
+    /// Traps unless what one limit lets through fits the next: a command the frames that carry it and the log's
+    /// segment, an append of several entries its frame, and what one group may have uncommitted the log's queue. What
+    /// all groups may have together is more than that queue takes; then the lane refuses proposals until there is room.
     func checkSizes(frameBytesMax: Int) {
         let raft = RaftSettings()
         let entryBytesMax = commandBytesMax + Entry.overheadBytesMax

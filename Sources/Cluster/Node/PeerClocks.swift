@@ -3,11 +3,12 @@ import RecordModel
 
 /// This node's clock held against its peers'. Pure; wall clocks in milliseconds since 1970.
 ///
-/// A clock is remembered by what it shows when the monotonic clock is zero. So a clock that jumps is noticed at once, this node's
-/// own too, and a peer that is away for a while still counts.
+/// A clock is remembered by what it shows when the monotonic clock is zero. So a clock that jumps is noticed at once,
+/// this node's own too, and a peer that is away for a while still counts.
 ///
-/// The middle of all clocks is the right one. While most clocks are right it is one of them; and however wrong they all are, one
-/// node goes on. Where two clocks are in the middle and differ, nobody can tell which is right, and both nodes go on.
+/// The middle of all clocks is the right one. While most clocks are right it is one of them; and however wrong they all
+/// are, one node goes on. Where two clocks are in the middle and differ, nobody can tell which is right, and both nodes
+/// go on.
 struct PeerClocks: Hashable, Sendable {
     /// Clocks that differ by more are taken for wrong.
     static let differenceMax = ShardClock.stepMax

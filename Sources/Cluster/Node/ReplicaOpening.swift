@@ -9,7 +9,8 @@ struct ReplicaOpening {
     var group: GroupID
     /// Who the replica is in its group.
     var id: ReplicaID
-    /// The members that the group began with, for a replica that the cluster was made with; no voters for one that joins.
+    /// The members that the group began with, for a replica that the cluster was made with; no voters for one that
+    /// joins.
     var bootstrap: RaftCore.Configuration
     /// Whether this node should lead the group.
     var isPreferred: Bool
@@ -40,8 +41,8 @@ struct ReplicaOpening {
         return Replica(raft: raft, applier: applier, worker: worker, restored: restored, now: now)
     }
 
-    /// Has the machine read what the database holds, and says where that stands. Called before the node does anything else, so it
-    /// may block.
+    /// Has the machine read what the database holds, and says where that stands. Called before the node does anything
+    /// else, so it may block.
     private func load(_ database: ShardDatabase, _ path: String) throws -> SnapshotMark {
         if try database.read({ try !AppliedState.isCurrent($0) }) {
             try database.write { try AppliedState.upgrade($0) }
@@ -74,7 +75,8 @@ struct ReplicaOpening {
         // Mixed, because neighbouring groups have neighbouring leaders.
         var mixer = SplitMix64(seed: group.rawValue)
         settings.firstTurn = mixer.next()
-        // The least election timeout of the group: that of the preferred leader, before it is made longer for the others.
+        // The least election timeout of the group: that of the preferred leader, before it is made longer for the
+        // others.
         settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
         if !isPreferred {
             settings.electionTimeoutMilliseconds = settings.electionTimeoutMilliseconds * 3 / 2
@@ -82,9 +84,9 @@ struct ReplicaOpening {
         return settings
     }
 
-    /// What the core is restored from. The database may be ahead of the log's snapshot mark: that is what a checkpoint is for. It
-    /// is ahead of the log's end, or has another entry than the log, only where a crash came between the installing of a snapshot and its mark in the log; then the
-    /// mark is written now.
+    /// What the core is restored from. The database may be ahead of the log's snapshot mark: that is what a checkpoint
+    /// is for. It is ahead of the log's end, or has another entry than the log, only where a crash came between the
+    /// installing of a snapshot and its mark in the log; then the mark is written now.
     private func restoredState(applied: SnapshotMark) async throws -> RestoredState {
         var recovered = recovered
         if applied.position.index > recovered.lastLog.index || contradicts(applied.position) {

@@ -6,8 +6,8 @@ package import Storage
 
 /// What a node takes from the machine it runs on: time, chance, threads, and the way to its peers.
 ///
-/// The system's is `SystemPlatform`. A simulator gives one on which many nodes run in one thread and in virtual time; everything else
-/// of a node is then the code that runs in production.
+/// The system's is `SystemPlatform`. A simulator gives one on which many nodes run in one thread and in virtual time;
+/// everything else of a node is then the code that runs in production.
 package protocol NodePlatform: Sendable {
     /// Carries the node's lane.
     var eventLoop: any EventLoop { get }

@@ -3,7 +3,8 @@ import Foundation
 
 /// A thread that works in order. SQLite blocks, so what it does never runs on an event loop.
 final class SerialThread: SerialQueue, @unchecked Sendable {
-    // `queue`, `isStopping` and `isDone` are touched only with `condition` locked, which is what makes the class safe to share.
+    // `queue`, `isStopping` and `isDone` are touched only with `condition` locked, which is what makes the class safe
+    // to share.
     private let condition = NSCondition()
     private var queue: Deque<@Sendable () -> Void> = []
     private var isStopping = false

@@ -17,8 +17,8 @@ package final class LeaderTable: Sendable {
         leaders.withLock { if $0[group] == leader { $0[group] = nil } }
     }
 
-    /// A node says that it does not lead, and perhaps who does. This node's own word counts no less: an answer that it gave while it
-    /// led may be noted after it stopped, and would hold here for ever.
+    /// A node says that it does not lead, and perhaps who does. This node's own word counts no less: an answer that it
+    /// gave while it led may be noted after it stopped, and would hold here for ever.
     package func denied(by node: NodeID, hint: NodeID?, of group: GroupID) {
         forget(node, of: group)
         if let hint, hint != node { set(hint, of: group) }

@@ -2,8 +2,8 @@ package import PeerTransport
 package import RaftCore
 import Synchronization
 
-/// What the layers above answer for other nodes. Nothing of it is logged or survives a restart: it is for coordination that may
-/// begin anew, such as shares of a rate.
+/// What the layers above answer for other nodes. Nothing of it is logged or survives a restart: it is for coordination
+/// that may begin anew, such as shares of a rate.
 package protocol NodeServices: Sendable {
     /// Answers a request made to the leader of a group. Called on the lane's event loop: short, and never blocking.
     func confer(_ request: [UInt8], as leadership: Leadership) -> [UInt8]
@@ -11,7 +11,8 @@ package protocol NodeServices: Sendable {
     func hear(_ message: [UInt8], from node: NodeID)
 }
 
-/// This node's lead of a group at one moment. Another node may lead in a later term already, for as long as an election takes.
+/// This node's lead of a group at one moment. Another node may lead in a later term already, for as long as an election
+/// takes.
 package struct Leadership: Hashable, Sendable {
     package var group: GroupID
     package var term: Term

@@ -1,8 +1,8 @@
 package import PeerTransport
 import Synchronization
 
-/// The request that a task works for: what its id is, and which other nodes had a part in it, so that an error can be found in
-/// the log of each.
+/// The request that a task works for: what its id is, and which other nodes had a part in it, so that an error can be
+/// found in the log of each.
 package final class RequestTrace: Sendable {
     @TaskLocal package static var current: RequestTrace?
 

@@ -39,8 +39,8 @@ package struct Deadline: Sendable {
     }
 }
 
-/// Brings a request to the node that leads its group: this one, or another over one hop. Tries again by itself only where it is
-/// sure that nothing was appended, and never beyond the deadline.
+/// Brings a request to the node that leads its group: this one, or another over one hop. Tries again by itself only
+/// where it is sure that nothing was appended, and never beyond the deadline.
 package final class Router: Sendable {
     private let platform: any NodePlatform
     private let nodeID: NodeID

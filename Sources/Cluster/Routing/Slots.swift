@@ -6,7 +6,8 @@ package import RecordModel
 import Wire
 
 extension ZoneKey {
-    /// Where the hash puts the zone: the first 8 bytes of the SHA-256 of its key, big-endian, modulo the number of slots.
+    /// Where the hash puts the zone: the first 8 bytes of the SHA-256 of its key, big-endian, modulo the number of
+    /// slots.
     ///
     /// The key's parts are joined by zero bytes, which no name contains, and followed by the stripe number 0.
     package var slot: Int {

@@ -5,8 +5,9 @@ import RaftCore
 import Storage
 import Wire
 
-// Damage that a disk does not report, and SQLite does not see, is found by comparing: the leader has every replica hash a bounded part of its
-// state at the same index, part after part, and asks for the hashes. Whoever differs from a majority has its replica rebuilt.
+// Damage that a disk does not report, and SQLite does not see, is found by comparing: the leader has every replica hash
+// a bounded part of its state at the same index, part after part, and asks for the hashes. Whoever differs from a
+// majority has its replica rebuilt.
 extension Lane {
     /// Where the scrub of a group stands, on its leader.
     struct Scrub {
@@ -40,7 +41,8 @@ extension Lane {
         }
     }
 
-    /// Asks the others for their hashes. Those that have none at the index do not count: they were behind, or had a snapshot since.
+    /// Asks the others for their hashes. Those that have none at the index do not count: they were behind, or had a
+    /// snapshot since.
     private func compare(_ own: ScrubOutcome, of group: GroupID, _ replica: Replica) {
         guard let transport else { return }
         let members = replica.raft.configuration

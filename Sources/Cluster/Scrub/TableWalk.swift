@@ -2,13 +2,15 @@ import Foundation
 import GRDB
 import Wire
 
-/// A bounded part of a walk over everything that a group's database replicates, in an order that is the same on every replica.
+/// A bounded part of a walk over everything that a group's database replicates, in an order that is the same on every
+/// replica.
 struct TableWalk {
     /// Rows and bytes of one part; the row that reaches the bytes is the last.
     static let rowsMax = 2_000
     static let bytesMax = 4 << 20
 
-    /// What belongs to the replica and not to the state: what was applied in which transactions, and the hashes themselves.
+    /// What belongs to the replica and not to the state: what was applied in which transactions, and the hashes
+    /// themselves.
     private static let ownTables = ["applied", "meta", "state_hash"]
 
     /// Folds the rows after the cursor into a hash.

@@ -5,7 +5,8 @@ import RaftCore
 import RecordModel
 import Storage
 
-// The follower's part: collect the chunks of one snapshot in a file, check it, and let the core decide whether to install it.
+// The follower's part: collect the chunks of one snapshot in a file, check it, and let the core decide whether to
+// install it.
 extension Lane {
     /// Takes one chunk; `reply` says how much of the snapshot is here.
     func receive(_ chunk: SnapshotChunk, reply: @escaping @Sendable (NodeReply) -> Void) {
@@ -58,7 +59,8 @@ extension Lane {
         finishTurn()
     }
 
-    /// A chunk while a snapshot is being installed: if it is of that one, the answer to the last chunk was lost, and this one gets it.
+    /// A chunk while a snapshot is being installed: if it is of that one, the answer to the last chunk was lost, and
+    /// this one gets it.
     private func answerLater(
         _ chunk: SnapshotChunk, at replica: Replica, reply: @escaping @Sendable (NodeReply) -> Void
     ) {

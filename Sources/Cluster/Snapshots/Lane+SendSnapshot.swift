@@ -77,7 +77,8 @@ extension Lane {
         }
     }
 
-    /// Sends chunk after chunk. Each answer says how much the follower has, so that a lost connection costs a chunk, not all of it.
+    /// Sends chunk after chunk. Each answer says how much the follower has, so that a lost connection costs a chunk,
+    /// not all of it.
     private func send(_ snapshot: OutgoingSnapshot, _ delivery: SnapshotDelivery, term: Term) async throws {
         var offset: UInt64 = 0
         var failures = 0

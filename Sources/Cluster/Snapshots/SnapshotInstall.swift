@@ -6,8 +6,9 @@ import Storage
 
 /// Puts a received database in the place of a group's own.
 enum SnapshotInstall {
-    /// Closes the old database, renames the new file over it and opens that. Once the rename is durable the old state is gone;
-    /// the log's mark follows, and a crash between the two is made good at the next start, which trusts the database.
+    /// Closes the old database, renames the new file over it and opens that. Once the rename is durable the old state
+    /// is gone; the log's mark follows, and a crash between the two is made good at the next start, which trusts the
+    /// database.
     ///
     /// Calling it again after a failure half-way is safe.
     static func replaceDatabase(

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import Wire
 
-/// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
-/// counted only, and one record tells of them when the next hour's first comes.
+/// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax`
+/// they are counted only, and one record tells of them when the next hour's first comes.
 struct AuditBudget: Hashable, Sendable {
     /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
     static let recordsPerHourMax: UInt64 = 600
@@ -150,7 +150,8 @@ extension AuditBudget: WireCodable {
 }
 
 extension AuditBudgets: WireCodable {
-    /// The fields of the budget of failures, which once was the only one; 4 refusals, 5 growths, each left out until it is used.
+    /// The fields of the budget of failures, which once was the only one; 4 refusals, 5 growths, each left out until it
+    /// is used.
     func encode(to writer: inout WireWriter) {
         failures.encode(to: &writer)
         if refusals != AuditBudget() { writer.field(4) { refusals.encode(to: &$0) } }

@@ -78,8 +78,8 @@ extension AuditOrigin: WireCodable {
 }
 
 extension AuditEvent: WireCodable {
-    /// 1 origin, 2 action, 3 subject, 4 outcome, 5 count. Hashes are made of this form: it may gain fields only where those are left
-    /// out of the events that had none.
+    /// 1 origin, 2 action, 3 subject, 4 outcome, 5 count. Hashes are made of this form: it may gain fields only where
+    /// those are left out of the events that had none.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { origin.encode(to: &$0) }
         writer.field(2, action)

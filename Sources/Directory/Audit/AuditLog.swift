@@ -1,5 +1,5 @@
-/// Which audit log. Each is a chain of hashes of its own and keeps its own newest records, so that what anybody can cause never
-/// pushes out what administrators did.
+/// Which audit log. Each is a chain of hashes of its own and keeps its own newest records, so that what anybody can
+/// cause never pushes out what administrators did.
 package enum AuditLog: String, Hashable, Sendable, CaseIterable {
     /// What administrators did or tried, who signed in, and what nodes found out, such as the copy of a token.
     case changes

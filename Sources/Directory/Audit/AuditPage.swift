@@ -7,8 +7,8 @@ package struct AuditPage: Hashable, Sendable {
     package var moreComing: Bool
     /// The number that the first record must have: records before it were read before, or are past retention.
     package var firstSequence: UInt64
-    /// The hash that the first record must follow, taken from the record before it, or from what is kept of the last one past
-    /// retention.
+    /// The hash that the first record must follow, taken from the record before it, or from what is kept of the last
+    /// one past retention.
     package var firstPreviousHash: [UInt8]
 
     package init(records: [AuditRecord], moreComing: Bool, firstSequence: UInt64, firstPreviousHash: [UInt8]) {

@@ -3,9 +3,9 @@ package import Wire
 
 /// One link of the audit log's chain.
 ///
-/// The hash is SHA-256 of the hash of the record before it, this record's number and its event; so none can be changed, left out or moved
-/// without breaking the chain there. Who can write to every node's disk can make a whole new chain: keep the newest hash elsewhere
-/// from time to time, and look for it later.
+/// The hash is SHA-256 of the hash of the record before it, this record's number and its event; so none can be changed,
+/// left out or moved without breaking the chain there. Who can write to every node's disk can make a whole new chain:
+/// keep the newest hash elsewhere from time to time, and look for it later.
 package struct AuditRecord: Hashable, Sendable {
     /// From 1, without a gap.
     package var sequence: UInt64

@@ -5,8 +5,8 @@ package enum AuditText {
     /// Unicode scalars of a text at most.
     static let scalarsMax = 512
 
-    /// An id, so that it can be told from others. Somebody may have given a secret where an id was meant: of text that is too long, or
-    /// looks like no id, a piece of its hash stands there.
+    /// An id, so that it can be told from others. Somebody may have given a secret where an id was meant: of text that
+    /// is too long, or looks like no id, a piece of its hash stands there.
     package static func id(_ text: String) -> String {
         let isHex = text.utf8.allSatisfy {
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
@@ -25,8 +25,8 @@ package enum AuditText {
         }
     }
 
-    /// The beginning of a text that is too long. What cannot be seen stands there as its number, such as `\u{1b}`: nobody else's text may
-    /// act on the terminal that shows the log, or look like another's.
+    /// The beginning of a text that is too long. What cannot be seen stands there as its number, such as `\u{1b}`:
+    /// nobody else's text may act on the terminal that shows the log, or look like another's.
     static func bounded(_ text: String) -> String {
         let shown = text.unicodeScalars.prefix(scalarsMax + 1)
         if shown.count <= scalarsMax, !shown.contains(where: isHidden) { return text }

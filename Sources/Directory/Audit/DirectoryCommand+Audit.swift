@@ -63,8 +63,8 @@ extension DirectoryCommand {
         }
     }
 
-    /// The event of a command that somebody asked for; nil for a schema's growth that another was faster with: it is tried again,
-    /// and told then.
+    /// The event of a command that somebody asked for; nil for a schema's growth that another was faster with: it is
+    /// tried again, and told then.
     func auditEvent(of origin: AuditOrigin, _ outcome: DirectoryOutcome) -> AuditEvent? {
         if case .setSchema(_, _, _, .some) = self, case .refused(let error) = outcome, error.code == .conflict {
             return nil

@@ -38,7 +38,8 @@ extension DirectoryTables {
         AuditBounds(purged: try auditBase(of: log, in: db).sequence, last: try auditTip(of: log, in: db).sequence)
     }
 
-    /// Makes the tables of a log that databases of earlier versions do not have. Every replica makes them with the same command.
+    /// Makes the tables of a log that databases of earlier versions do not have. Every replica makes them with the same
+    /// command.
     private static func createTables(of log: AuditLog, in db: Database) throws {
         try db.execute(
             sql: """

@@ -1,7 +1,7 @@
 import RecordModel
 
-// Which replicas move when nodes come and go: as few as lead to an even spread. Ties go to the lowest id and the lowest shard, so
-// that everyone comes to the same map.
+// Which replicas move when nodes come and go: as few as lead to an even spread. Ties go to the lowest id and the lowest
+// shard, so that everyone comes to the same map.
 extension ClusterMap {
     /// The nodes that are not leaving, ascending.
     var staying: [UInt64] { nodes.filter { !$0.isLeaving }.map(\.id) }
@@ -31,7 +31,8 @@ extension ClusterMap {
         return nodes[index].lastGeneration
     }
 
-    /// Gives a new node its part: missing replicas first, then those of the nodes that have the most, then the lead of some.
+    /// Gives a new node its part: missing replicas first, then those of the nodes that have the most, then the lead of
+    /// some.
     mutating func spread(onto id: UInt64) throws(ServiceError) {
         let count = min(replicasPerShard, staying.count)
         for shard in shards.indices where shards[shard].count < count {
@@ -50,7 +51,8 @@ extension ClusterMap {
         }
     }
 
-    /// The replica that a new node takes over: one of the node that holds the most, that does not lead its shard if there is one.
+    /// The replica that a new node takes over: one of the node that holds the most, that does not lead its shard if
+    /// there is one.
     private func placeToGive(to id: UInt64) -> (shard: Int, place: Int)? {
         let own = load(of: id)
         let givers = staying.filter { $0 != id && load(of: $0) > own }.sorted { left, right in
@@ -81,7 +83,8 @@ extension ClusterMap {
         }
     }
 
-    /// Gives the replicas of a node that leaves to those that hold the fewest, and its leads to those that lead the fewest.
+    /// Gives the replicas of a node that leaves to those that hold the fewest, and its leads to those that lead the
+    /// fewest.
     mutating func moveAway(from id: UInt64) throws(ServiceError) {
         for shard in shards.indices {
             guard let place = shards[shard].firstIndex(where: { $0.node == id }) else { continue }

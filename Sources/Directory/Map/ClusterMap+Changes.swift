@@ -1,8 +1,8 @@
 package import RecordModel
 
 extension ClusterMap {
-    /// The map after a change; the same one if the change is made already. A function of its arguments: every replica of the
-    /// directory comes to the same map.
+    /// The map after a change; the same one if the change is made already. A function of its arguments: every replica
+    /// of the directory comes to the same map.
     /// - Throws: `ServiceError` that says why the change is refused, and what to do instead.
     package func changed(by change: MapChange) throws(ServiceError) -> ClusterMap {
         var map = self

@@ -30,8 +30,8 @@ extension ClusterMap.Node: WireCodable {
 }
 
 extension ClusterMap: WireCodable {
-    /// 1 cluster, 2 epoch, 3 node, 4 shard's replicas, 5 slot's shard, 6 directory's replicas, 7 replicas a shard, 8 removed node.
-    /// Replicas: 1 node, then 2 generation where it is not 0.
+    /// 1 cluster, 2 epoch, 3 node, 4 shard's replicas, 5 slot's shard, 6 directory's replicas, 7 replicas a shard, 8
+    /// removed node. Replicas: 1 node, then 2 generation where it is not 0.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, clusterID)
         writer.field(2, epoch)

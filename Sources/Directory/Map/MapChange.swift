@@ -1,7 +1,7 @@
 package import Wire
 
-/// What may be changed of the cluster's map. Apply judges it by the map as it is then; a change that is made already is done again
-/// by changing nothing.
+/// What may be changed of the cluster's map. Apply judges it by the map as it is then; a change that is made already is
+/// done again by changing nothing.
 package enum MapChange: Hashable, Sendable {
     /// A new node, which takes its part of the shards. Only id and addresses of the node count.
     case addNode(ClusterMap.Node)
@@ -11,8 +11,8 @@ package enum MapChange: Hashable, Sendable {
     case replaceNode(UInt64, with: ClusterMap.Node)
     /// A node that leaves has no replica in force any more.
     case dropNode(UInt64)
-    /// The node's data folder is this one, and not `previous`, which is lost or out of date with all its replicas; 0 if there was
-    /// none.
+    /// The node's data folder is this one, and not `previous`, which is lost or out of date with all its replicas; 0 if
+    /// there was none.
     case claimNode(UInt64, incarnation: UInt64, previous: UInt64)
     /// One replica lost its data; the rest of its node's folder is sound. `shard` is nil for the directory.
     case renewReplica(shard: Int?, ClusterMap.Replica)
@@ -25,8 +25,8 @@ package enum MapChange: Hashable, Sendable {
 }
 
 extension MapChange: WireCodable {
-    /// 1 kind (in the order of the cases, from 1), 2 node or its id, 3 its addresses, 4 second id or incarnation, 5 previous
-    /// incarnation or generation, 6 group (0 the directory, shard + 1).
+    /// 1 kind (in the order of the cases, from 1), 2 node or its id, 3 its addresses, 4 second id or incarnation, 5
+    /// previous incarnation or generation, 6 group (0 the directory, shard + 1).
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .addNode(let node): Self.encode(1, node: node, to: &writer)

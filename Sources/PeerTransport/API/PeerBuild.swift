@@ -2,8 +2,8 @@
 package struct PeerBuild: Hashable, Sendable {
     /// For people.
     package var version: String
-    /// The feature levels that the node can follow. The least of them is at least what the cluster has reached, as far as the
-    /// node knows: nodes whose levels do not overlap cannot be in one cluster. Nil: the build knows of none.
+    /// The feature levels that the node can follow. The least of them is at least what the cluster has reached, as far
+    /// as the node knows: nodes whose levels do not overlap cannot be in one cluster. Nil: the build knows of none.
     package var levels: ClosedRange<UInt64>?
 
     package init(version: String = "", levels: ClosedRange<UInt64>?) {
@@ -11,7 +11,8 @@ package struct PeerBuild: Hashable, Sendable {
         self.levels = levels
     }
 
-    /// Why a peer cannot be in one cluster with a node of this build, in words that have "it" for the peer; nil if it can.
+    /// Why a peer cannot be in one cluster with a node of this build, in words that have "it" for the peer; nil if it
+    /// can.
     package func refusal(of peer: PeerBuild) -> String? {
         guard let levels else { return nil }
         guard let others = peer.levels else {
@@ -48,8 +49,8 @@ package struct PeerPresence: Hashable, Sendable {
 package enum PeerClockComparison {
     /// The least difference that is possible, ahead or behind, in milliseconds; 0 where both may show the same.
     ///
-    /// The peer read its clock at some moment between this node's asking and the answer's arrival. However long a message
-    /// waited on its way, or a process was stopped, the clocks do not differ by less than what is returned.
+    /// The peer read its clock at some moment between this node's asking and the answer's arrival. However long a
+    /// message waited on its way, or a process was stopped, the clocks do not differ by less than what is returned.
     /// - Parameters:
     ///   - asked: this node's clock when it asked.
     ///   - heard: this node's clock when the answer came.

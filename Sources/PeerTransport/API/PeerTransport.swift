@@ -108,8 +108,8 @@ package protocol PeerTransportDelegate: AnyObject, Sendable {
     /// A peer has connected to this node and proved who it is. Does nothing unless implemented.
     func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel)
 
-    /// A peer that this node dialled has told its clock: in its hello, and every ping interval from then on. Does nothing unless
-    /// implemented.
+    /// A peer that this node dialled has told its clock: in its hello, and every ping interval from then on. Does
+    /// nothing unless implemented.
     /// - Parameter ahead: how far it is ahead of this node's, in milliseconds (see `PeerClockComparison`).
     func peerClock(of node: NodeID, ahead: Int64)
 

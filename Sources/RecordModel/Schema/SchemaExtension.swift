@@ -6,15 +6,16 @@
 package enum SchemaExtension {
     /// The schema with what the operations need; nil if they need nothing that it lacks.
     ///
-    /// An operation whose values cannot be understood, or that would exceed a limit of schemas, adds nothing; it fails on its own later (`RecordOperation.values(in:at:)`).
+    /// An operation whose values cannot be understood, or that would exceed a limit of schemas, adds nothing; it fails
+    /// on its own later (`RecordOperation.values(in:at:)`).
     /// - Parameter scope: the database of the operations; a public one has no encrypted fields.
     package static func extended(
         _ schema: Schema, by operations: [RecordOperation], scope: Scope = .private
     ) -> Schema? {
         guard operations.contains(where: { lacks($0, in: schema) }) else { return nil }
         var result: Schema?
-        // A field that one operation adds may be what another, before it, could not be understood without: so twice, and no more,
-        // since what a request may cost is bounded.
+        // A field that one operation adds may be what another, before it, could not be understood without: so twice,
+        // and no more, since what a request may cost is bounded.
         for _ in 0..<2 {
             for operation in operations where lacks(operation, in: result ?? schema) {
                 if let next = try? extended(result ?? schema, by: operation, scope) { result = next }

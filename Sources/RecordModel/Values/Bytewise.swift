@@ -1,7 +1,7 @@
 /// Text that is compared, hashed and ordered by its bytes of UTF-8, as SQL and hash functions do.
 ///
-/// Swift's own comparison takes canonically equivalent texts for equal: `K` and U+212A, or the two spellings of `é`. A name
-/// from outside that is a key in memory and on disk must be one key in both, so it is kept as this.
+/// Swift's own comparison takes canonically equivalent texts for equal: `K` and U+212A, or the two spellings of `é`. A
+/// name from outside that is a key in memory and on disk must be one key in both, so it is kept as this.
 @propertyWrapper
 package struct Bytewise: Hashable, Comparable, Sendable {
     package var wrappedValue: String

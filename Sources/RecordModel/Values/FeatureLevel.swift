@@ -8,8 +8,8 @@
 /// | 1 | 0.1.0 | levels themselves; apply is what it was when they came |
 /// | 2 | 0.1.0 | no command moves a shard's time by more than a minute; maintenance moved it by an hour |
 ///
-/// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a field
-/// of one, that a level brought is not proposed before the level is in force.
+/// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
+/// field of one, that a level brought is not proposed before the level is in force.
 package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     package var rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

@@ -22,11 +22,11 @@ package enum Limits {
     package static let nameLengthMax = 255
     /// Members of one list value.
     package static let listCountMax = 10_000
-    /// Members of all lists in one request. A member of two bytes of JSON may be nine bytes of a command: with so many a
-    /// body of 4 MB makes a command of less than 6 MB.
+    /// Members of all lists in one request. A member of two bytes of JSON may be nine bytes of a command: with so many
+    /// a body of 4 MB makes a command of less than 6 MB.
     package static let listMembersPerRequestMax = 250_000
-    /// Bytes that a shard remembers of one caller's requests with idempotency keys, in one database: a gigabyte, which is
-    /// fifty requests of one record a second for the 24 hours that they are remembered.
+    /// Bytes that a shard remembers of one caller's requests with idempotency keys, in one database: a gigabyte, which
+    /// is fifty requests of one record a second for the 24 hours that they are remembered.
     package static let rememberedBytesMax: Int64 = 1 << 30
     /// References with the action `DELETE_SELF` to one record.
     package static let deleteSelfReferencesMax = 750

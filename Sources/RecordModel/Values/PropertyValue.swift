@@ -42,9 +42,9 @@ package enum PropertyValue: Hashable, Sendable {
     /// What the value counts for, in bytes: text in UTF-8, data as it is, 8 for a number or a date, 1 for a Bool, the
     /// sum of what it holds for an array or a dictionary.
     ///
-    /// Each member and each key inside a value counts at least `memberBytesMin`. An array or dictionary that is a member
-    /// counts that much beside what it holds. So nothing inside a value is free: the limit of a store's bytes also limits
-    /// how many members the store has.
+    /// Each member and each key inside a value counts at least `memberBytesMin`. An array or dictionary that is a
+    /// member counts that much beside what it holds. So nothing inside a value is free: the limit of a store's bytes
+    /// also limits how many members the store has.
     package var sizeBytes: Int {
         switch self {
         case .string(let text): text.utf8.count

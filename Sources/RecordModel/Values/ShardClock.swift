@@ -21,7 +21,8 @@ package enum ShardClock {
         return isFar || ahead < -stepMax ? time - stepMax : command
     }
 
-    /// The time that a change is stamped with: its command's, or the last one's where the two differ by no more than clocks do.
+    /// The time that a change is stamped with: its command's, or the last one's where the two differ by no more than
+    /// clocks do.
     package static func stamp(of command: Int64, notBefore last: Int64) -> Int64 {
         let (behind, isFar) = last.subtractingReportingOverflow(command)
         return !isFar && (1...stepMax).contains(behind) ? last : command

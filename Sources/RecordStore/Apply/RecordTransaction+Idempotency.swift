@@ -30,8 +30,8 @@ extension RecordTransaction {
 
     /// Why a key that is not remembered may not be used; nil if it may.
     ///
-    /// A key's age is judged by the clock of the command. Whether its outcome may have been forgotten is judged by what was
-    /// forgotten: so no request is applied twice, however wrong the clocks were by which maintenance removed rows.
+    /// A key's age is judged by the clock of the command. Whether its outcome may have been forgotten is judged by what
+    /// was forgotten: so no request is applied twice, however wrong the clocks were by which maintenance removed rows.
     private func refusal(of idempotency: IdempotencyKey, databaseID: Int64?, at now: Int64) throws -> ServiceError? {
         if let made = idempotency.madeAt {
             if made <= forgotten || made < saturating(now, -rememberedMilliseconds) { return Self.tooOld }
@@ -52,8 +52,8 @@ extension RecordTransaction {
             """)
     }
 
-    /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the row;
-    /// from then on the key is too old.
+    /// Stores an outcome, for 24 hours from now or from the key's own time, whichever is later. Maintenance removes the
+    /// row; from then on the key is too old.
     func remember(_ outcome: RememberedOutcome, of idempotency: IdempotencyKey, in database: DatabaseKey) throws {
         let expires = saturating(max(time, idempotency.madeAt ?? time), rememberedMilliseconds)
         let databaseID = try makeDatabase(database).id

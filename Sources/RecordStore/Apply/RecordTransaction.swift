@@ -16,7 +16,8 @@ package final class RecordTransaction {
     var userIDs: [String: Int64] = [:]
     var databases: [DatabaseKey: OpenDatabase] = [:]
     var zones: [ZoneKey: OpenZone] = [:]
-    /// The shard's time in milliseconds, which follows that of its commands (`ShardClock`): what is forgotten is old by it.
+    /// The shard's time in milliseconds, which follows that of its commands (`ShardClock`): what is forgotten is old by
+    /// it.
     private(set) var time: Int64
     private var storedTime: Int64
     /// What the changes of the command at hand are stamped with.
@@ -63,7 +64,8 @@ package final class RecordTransaction {
         return time
     }
 
-    /// Whether the same command once more would move the shard's time again: a shard that lags behind catches up at once.
+    /// Whether the same command once more would move the shard's time again: a shard that lags behind catches up at
+    /// once.
     package func isToGoOn(_ command: RecordCommand) -> Bool {
         guard case .maintain(let command) = command, level >= .evenSteps else { return false }
         return ShardClock.time(time, after: command.time) != time

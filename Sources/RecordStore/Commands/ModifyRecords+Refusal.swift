@@ -1,8 +1,8 @@
 package import Authorization
 package import RecordModel
 
-// What can be said of a request without any stored record. The edge asks before it sends a command on, so that what can only
-// be refused is not logged; apply asks again.
+// What can be said of a request without any stored record. The edge asks before it sends a command on, so that what can
+// only be refused is not logged; apply asks again.
 
 extension ModifyRecords {
     /// Why the whole request fails, whatever is stored; nil if the records decide.

@@ -96,7 +96,8 @@ private struct ZonePage {
         let type = schema.byID[row.typeID]
         if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return nil }
         guard !row.isDeleted, let type else {
-            // What the schema lost is gone for clients already: they may know the name from before, as another type's record.
+            // What the schema lost is gone for clients already: they may know the name from before, as another type's
+            // record.
             return .deleted(name: row.name, type: type?.definition.name, changeTag: zone.changeTag(row.sequence))
         }
         return .record(try row.record(type: type, zone: zone, names: &names))

@@ -105,8 +105,8 @@ extension RecordTables {
         return found ?? false
     }
 
-    /// Whether the shard's time is so far from a clock that maintenance is to move it. A shard that nothing was written to has
-    /// no time.
+    /// Whether the shard's time is so far from a clock that maintenance is to move it. A shard that nothing was written
+    /// to has no time.
     package static func isAstray(from now: Int64, in db: Database) throws -> Bool {
         let time = try SQLStatement(cached: "SELECT time FROM record_state", in: db).first { $0.integer(0) } ?? 0
         let (distance, isFar) = now.subtractingReportingOverflow(time)

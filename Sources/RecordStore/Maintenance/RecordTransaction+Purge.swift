@@ -40,8 +40,8 @@ extension RecordTransaction {
     }
 
     /// Removes what index rows an empty zone still has. Schemas that came since the zone was retired may have shown its
-    /// records in ways that neither the last schema nor the bodies tell; the numbers of zones and records are given again,
-    /// so nothing may be left.
+    /// records in ways that neither the last schema nor the bodies tell; the numbers of zones and records are given
+    /// again, so nothing may be left.
     private func dropRows(of schema: InstalledSchema, zoneID: Int64, budget: Int) throws -> Int {
         var used = 0
         for index in schema.byID.values.flatMap(\.indexes).sorted(by: { $0.id < $1.id }) where used < budget {

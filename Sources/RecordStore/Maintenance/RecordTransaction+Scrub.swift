@@ -31,8 +31,8 @@ extension RecordTransaction {
         return used
     }
 
-    /// Index rows are made from visible fields, so they stay as they are. Numbers that the preferred kind of their field
-    /// cannot hold stay hidden.
+    /// Index rows are made from visible fields, so they stay as they are. Numbers that the preferred kind of their
+    /// field cannot hold stay hidden.
     private func strip(_ row: RecordRow, type: InstalledType, zone: OpenZone) throws {
         let body = try decodeBody(row.body)
         let visible = type.scrubbed(body)

@@ -2,10 +2,11 @@ package import GRDB
 package import RecordModel
 
 extension RecordTables {
-    /// How much the databases of a container environment, or one of them, hold on this shard: a page, by scope, owner and zone.
+    /// How much the databases of a container environment, or one of them, hold on this shard: a page, by scope, owner
+    /// and zone.
     ///
-    /// A page of `recount` is of one moment: where counters are right, each zone's recount equals them. With more zones or records
-    /// than one page takes, a database goes on in the next; each part tells the whole database's counters.
+    /// A page of `recount` is of one moment: where counters are right, each zone's recount equals them. With more zones
+    /// or records than one page takes, a database goes on in the next; each part tells the whole database's counters.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func usage(
         _ request: UsageRequest, limits: UsageLimits = UsageLimits(), in db: Database

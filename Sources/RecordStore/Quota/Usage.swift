@@ -9,7 +9,8 @@ package struct DatabaseUsage: Hashable, Sendable {
     package var allotted: QuotaAmounts
     /// The live zones, by name in byte order; a page may tell of some of them.
     package var zones: [ZoneUsage]
-    /// What `used` has beyond the sum of all live zones' counters, where a recount was asked for; zero where they are right.
+    /// What `used` has beyond the sum of all live zones' counters, where a recount was asked for; zero where they are
+    /// right.
     package var unattributed = QuotaAmounts.zero
 
     package init(key: DatabaseKey, used: QuotaAmounts, allotted: QuotaAmounts, zones: [ZoneUsage]) {

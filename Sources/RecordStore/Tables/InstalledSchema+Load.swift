@@ -36,8 +36,8 @@ struct IndexRow {
     }
 }
 
-/// The rows of a schema's live indexes by what they are of, so that each design finds its own without a search: a schema may have
-/// a hundred thousand indexes.
+/// The rows of a schema's live indexes by what they are of, so that each design finds its own without a search: a
+/// schema may have a hundred thousand indexes.
 struct IndexRowTable {
     private struct Key: Hashable {
         var typeID: Int64

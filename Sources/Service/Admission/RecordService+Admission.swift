@@ -19,9 +19,9 @@ extension RecordService {
         return node.directory.snapshot.administrator(withSecret: secret)
     }
 
-    /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that a token
-    /// works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on what it knows no longer
-    /// than its lease of the directory.
+    /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that
+    /// a token works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on
+    /// what it knows no longer than its lease of the directory.
     /// - Parameter address: the client's, whose failures are counted.
     func identify(
         _ credentials: Credentials, to target: Target, address: String?
@@ -98,8 +98,8 @@ extension RecordService {
             "the key of \(RequestSignature.keyIDHeader) is not known: it was never made, or was revoked")
     }
 
-    /// - Throws: `AUTHENTICATION_FAILED` where the API token is missing, unknown or another's; `ACCESS_DENIED` for a page that it is not
-    ///   for.
+    /// - Throws: `AUTHENTICATION_FAILED` where the API token is missing, unknown or another's; `ACCESS_DENIED` for a
+    ///   page that it is not for.
     package func requireAPIToken(
         _ credentials: Credentials, for target: Target, address: String?
     ) async throws(RequestFailure) {

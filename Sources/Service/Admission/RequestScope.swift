@@ -10,8 +10,8 @@ package struct RequestScope: Sendable {
     package var target: Target
     /// Which of the container's rates it spends.
     package var rate: RateKind
-    /// Whether it waits for something to happen: then it takes no place among the requests that the node works on, and gets the
-    /// session's new token of the moment in which it is answered.
+    /// Whether it waits for something to happen: then it takes no place among the requests that the node works on, and
+    /// gets the session's new token of the moment in which it is answered.
     package var isWatch: Bool
     /// Whether a copy of the request would do something again.
     package var mayChangeData: Bool
@@ -61,8 +61,9 @@ package struct Requester: Sendable {
 }
 
 extension RecordService {
-    /// Lets a request in, whose credential was found known before its body was read: decides who asks, replaces the session's token,
-    /// spends the container's rate, takes a place among the requests that the node works on, and makes sure that a signature is new.
+    /// Lets a request in, whose credential was found known before its body was read: decides who asks, replaces the
+    /// session's token, spends the container's rate, takes a place among the requests that the node works on, and makes
+    /// sure that a signature is new.
     ///
     /// `leave` must follow where it returns.
     /// - Parameter notes: gets what the answer says beside its body.

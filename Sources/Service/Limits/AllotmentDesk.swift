@@ -3,8 +3,8 @@ import RecordModel
 import RecordStore
 import Synchronization
 
-/// Where requests of this node stand in line that lack some of a database's quota: one at a time asks for each shard of a
-/// database, and whoever comes meanwhile is asked for together.
+/// Where requests of this node stand in line that lack some of a database's quota: one at a time asks for each shard of
+/// a database, and whoever comes meanwhile is asked for together.
 final class AllotmentDesk: Sendable {
     /// Who asks for what.
     struct Place: Hashable {

@@ -54,7 +54,8 @@ struct Allotting {
         return false
     }
 
-    /// What a shard is given at once where there is plenty: a 256th of the quota, of bytes 64 KB to 4 MB, of records 64 to 4,096.
+    /// What a shard is given at once where there is plenty: a 256th of the quota, of bytes 64 KB to 4 MB, of records 64
+    /// to 4,096.
     private static func chunk(of cap: QuotaAmounts) -> QuotaAmounts {
         QuotaAmounts(
             bytes: min(max(cap.bytes / 256, 65_536), 4_194_304), records: min(max(cap.records / 256, 64), 4_096))
@@ -135,7 +136,8 @@ struct Allotting {
         let untold = (share.granted - share.returned - allotted).greater(.zero)
         guard (unused + untold).lesser(need) != .zero else { return false }
         if untold != .zero {
-            // Granted and not received, perhaps for ever where a node ended: it is received and, under no limits that count, void.
+            // Granted and not received, perhaps for ever where a node ended: it is received and, under no limits that
+            // count, void.
             let credit = QuotaCredit(
                 database: database, cumulative: share.granted, epoch: 0, overdrawn: [.bytes, .records])
             _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)

@@ -4,8 +4,8 @@ import RecordModel
 import Synchronization
 import Wire
 
-/// Tells the audit log what was refused for lack of permission, once a second, so that a flood of refusals neither fills the log nor
-/// loads the directory (`RefusalTally`).
+/// Tells the audit log what was refused for lack of permission, once a second, so that a flood of refusals neither
+/// fills the log nor loads the directory (`RefusalTally`).
 package final class AuditTrail: Sendable {
     private static let intervalMilliseconds: UInt64 = 1_000
 

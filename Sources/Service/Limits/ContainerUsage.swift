@@ -14,8 +14,8 @@ package struct ContainerUsage {
         package var allotted = QuotaAmounts.zero
         /// By name in byte order; a zone is on one shard.
         package var zones: [ZoneUsage] = []
-        /// What shards' counters have beyond the sums of their zones', where a recount was asked for and this is the first page to
-        /// tell of the database.
+        /// What shards' counters have beyond the sums of their zones', where a recount was asked for and this is the
+        /// first page to tell of the database.
         package var unattributed: [QuotaAmounts] = []
 
         /// What the recounts of this page make of `used`.

@@ -6,8 +6,8 @@ extension Coordinator {
     /// What the leader of a container's group is asked.
     enum Question: WireCodable, Hashable {
         case rates([RateReport])
-        /// What a signature is, which was verified; where it is new it counts as used from then on. Who lost the answer asks again with the
-        /// same nonce.
+        /// What a signature is, which was verified; where it is new it counts as used from then on. Who lost the answer
+        /// asks again with the same nonce.
         case signature(RequestSignature, nonce: UInt64)
         /// Which key-value stores of the group changed since a mark that an earlier answer had.
         case stores(since: StoreJournal.Mark?)
@@ -20,8 +20,8 @@ extension Coordinator {
 }
 
 extension Coordinator.Question {
-    /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that stores are asked for, 7 and 8
-    /// the mark.
+    /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that
+    /// stores are asked for, 7 and 8 the mark.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .rates(let reports): for report in reports { writer.field(1) { report.encode(to: &$0) } }

@@ -8,8 +8,8 @@ import RecordModel
 import Synchronization
 import Wire
 
-/// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth tokens that
-/// were replaced, key-value stores that changed, requests that failed.
+/// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth
+/// tokens that were replaced, key-value stores that changed, requests that failed.
 package final class Coordinator: NodeServices {
     package let rates: RateExchange
     let rotation: SessionRotation
@@ -84,8 +84,8 @@ package final class Coordinator: NodeServices {
     }
 
     /// Whether a signature was not used before, anywhere in the cluster.
-    /// - Throws: `ClusterError.unavailable` where the leader of the container's group cannot say: it began to lead after the date of
-    ///   the signature, or that date is still to come. The request is then to be signed anew.
+    /// - Throws: `ClusterError.unavailable` where the leader of the container's group cannot say: it began to lead
+    ///   after the date of the signature, or that date is still to come. The request is then to be signed anew.
     func isNew(
         _ signature: RequestSignature, container: String, by deadline: Deadline
     ) async throws(ClusterError) -> Bool {

@@ -16,15 +16,16 @@ struct SessionNews: Hashable, Sendable {
     var uses: [SessionRotation.Use]
     /// Names one start of the node that tells; random.
     var boot: UInt64
-    /// 1 for the first message to this node since then, so that a missing one is noticed; 0 in an answer to `wantsSessions`.
+    /// 1 for the first message to this node since then, so that a missing one is noticed; 0 in an answer to
+    /// `wantsSessions`.
     var number: UInt64
     /// Whether an answer ends with this one.
     var isLast = false
 }
 
 extension NodeMessage: WireCodable {
-    /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last; or 2 id of a request and 3 what
-    /// became of it; or 7 from how long ago sessions are wanted.
+    /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last; or 2 id of a request
+    /// and 3 what became of it; or 7 from how long ago sessions are wanted.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):

@@ -7,15 +7,17 @@ import RecordModel
 import Synchronization
 import Wire
 
-/// Keeps this node's shares of the containers' rates: reports to the ledgers about ten times a second while a container is in
-/// use, and at once when one begins or ceases to be. And is the ledger, in memory, for the groups that this node leads.
+/// Keeps this node's shares of the containers' rates: reports to the ledgers about ten times a second while a container
+/// is in use, and at once when one begins or ceases to be. And is the ledger, in memory, for the groups that this node
+/// leads.
 package final class RateExchange: Sendable {
     /// How often limiters are asked whether they have something to report.
     private static let intervalMilliseconds: UInt64 = 10
     /// How long a ledger is waited for; a report that takes longer is outdated.
     private static let patienceMilliseconds: UInt64 = 500
 
-    /// Requests of one container that may wait for a share at once; one whose ledger has no leader must not keep the others out.
+    /// Requests of one container that may wait for a share at once; one whose ledger has no leader must not keep the
+    /// others out.
     private static let waitingMax = 1_000
 
     package let limiters = RateLimiters()
@@ -40,8 +42,8 @@ package final class RateExchange: Sendable {
         return map.group(of: ZoneKey(database: database, name: "_rates"))
     }
 
-    /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and where
-    /// another node began to lead the ledger's group and has little to lend for two seconds.
+    /// Decides on a request, after asking for a share where this node has none: for the first request in a while, and
+    /// where another node began to lead the ledger's group and has little to lend for two seconds.
     /// - Throws: `ClusterError.unavailable` where there is none in time, or too many requests wait for one.
     func decide(_ key: RateKey) async throws(ClusterError) -> RateDecision {
         let now = clock.now
@@ -82,7 +84,8 @@ package final class RateExchange: Sendable {
         }
     }
 
-    /// Answers other nodes as the ledger of containers whose group this node leads: a grant for each report, in their order.
+    /// Answers other nodes as the ledger of containers whose group this node leads: a grant for each report, in their
+    /// order.
     func grants(for reports: [RateReport], as leadership: Leadership) -> [RateGrant] {
         // Where there is no other node, nobody lent anything before.
         let since = node.map.nodes.count == 1 ? 0 : leadership.since.nanoseconds
@@ -125,7 +128,8 @@ package final class RateExchange: Sendable {
         }
     }
 
-    /// Brings a limiter's question to the ledger, once for all requests that wait for it; returns when there may be an answer.
+    /// Brings a limiter's question to the ledger, once for all requests that wait for it; returns when there may be an
+    /// answer.
     private func ask(_ limiter: RateLimiter) async {
         let task = asking.withLock { questions in
             if let running = questions[limiter.key] { return running }

@@ -61,10 +61,11 @@ extension RecordService {
             ServiceError(.tryAgainLater, "nothing was done: the quota kept changing meanwhile", retryAfterSeconds: 1))
     }
 
-    /// Has a shard allotted what a command lacks of a database's quota, or this node told of the newer limits that the shard knows.
+    /// Has a shard allotted what a command lacks of a database's quota, or this node told of the newer limits that the
+    /// shard knows.
     ///
-    /// The ledger gives some more than is needed, so that few saves have to ask. Where it has not enough left, the other shards give
-    /// back what they do not use; where that is not enough either, this shard gets whatever is left.
+    /// The ledger gives some more than is needed, so that few saves have to ask. Where it has not enough left, the
+    /// other shards give back what they do not use; where that is not enough either, this shard gets whatever is left.
     /// - Returns: whether to try the command again as it was; if not, what does not fit is over the quota.
     func allot(
         _ need: QuotaNeed, under terms: QuotaTerms, of database: DatabaseKey, to shard: GroupID, by deadline: Deadline
@@ -97,7 +98,8 @@ extension RecordService {
         usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in coordinator.warn(text) }
     }
 
-    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing and nothing else.
+    /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing
+    ///   and nothing else.
     func requireTransfer(for database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) {
         guard database.scope == .public else { return }
         let directory = node.directory.snapshot

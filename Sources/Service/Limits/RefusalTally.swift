@@ -1,10 +1,12 @@
 import Directory
 import RecordModel
 
-/// Puts refusals together for the audit log: alike ones of one moment are one record, and what one actor is refused in one container
-/// takes `recordsPerHourMax` records an hour. Further ones are counted, and one record tells of them when the hour is over.
+/// Puts refusals together for the audit log: alike ones of one moment are one record, and what one actor is refused in
+/// one container takes `recordsPerHourMax` records an hour. Further ones are counted, and one record tells of them when
+/// the hour is over.
 ///
-/// Pure: times come with the events. Each node has one, so the log may get as many from each; the directory bounds the sum.
+/// Pure: times come with the events. Each node has one, so the log may get as many from each; the directory bounds the
+/// sum.
 struct RefusalTally: Sendable {
     /// What makes refusals alike.
     private struct Kind: Hashable {

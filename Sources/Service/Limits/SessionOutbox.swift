@@ -1,10 +1,11 @@
 import Admission
 
-/// What one other node is to be told of sessions, and what was heard from it. A value; time in milliseconds is passed in.
+/// What one other node is to be told of sessions, and what was heard from it. A value; time in milliseconds is passed
+/// in.
 ///
-/// Messages are numbered, and one goes out each second even if there is nothing to tell, so that a node notices within a moment
-/// that it missed some: because it was cut off, or had not started yet. It then asks for all that it may have missed, and asks again
-/// until it got an answer. So nothing is kept for nodes that cannot be reached.
+/// Messages are numbered, and one goes out each second even if there is nothing to tell, so that a node notices within
+/// a moment that it missed some: because it was cut off, or had not started yet. It then asks for all that it may have
+/// missed, and asks again until it got an answer. So nothing is kept for nodes that cannot be reached.
 struct SessionOutbox: Sendable {
     /// Uses that wait to be told. Beyond that they are dropped and a number is left out: the other node asks for them.
     private static let usesMax = 10_000

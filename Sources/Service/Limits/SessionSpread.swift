@@ -7,7 +7,8 @@ import RaftCore
 import Synchronization
 import Wire
 
-/// Lets all nodes know which web auth token of a session is the newest (decision 0011), and ends sessions whose tokens were copied.
+/// Lets all nodes know which web auth token of a session is the newest (decision 0011), and ends sessions whose tokens
+/// were copied.
 ///
 /// Each other node is told ten times a second, by a loop of its own, so that one that does not answer holds up nobody.
 final class SessionSpread: Sendable {
@@ -116,7 +117,8 @@ final class SessionSpread: Sendable {
         }
     }
 
-    /// Ends a session whose superseded token was presented. It may have ended meanwhile; then that is refused and audited alike.
+    /// Ends a session whose superseded token was presented. It may have ended meanwhile; then that is refused and
+    /// audited alike.
     private func end(_ sessionID: String) async {
         guard node.directory.snapshot.token(withID: sessionID) != nil else { return }
         let origin = AuditOrigin(actor: "node \(node.settings.nodeID)", requestID: "", address: "", time: now)

@@ -5,9 +5,9 @@ import Synchronization
 
 /// The signatures that were used, for the groups that this node leads: in memory, for as long as it leads.
 ///
-/// Who led before let signatures through that this node does not know. All of them are dated until this leadership began, by the
-/// clocks of those nodes (`ReplayGuard` lets none through whose date is still to come); so such dates are refused, and the
-/// server is told to sign anew.
+/// Who led before let signatures through that this node does not know. All of them are dated until this leadership
+/// began, by the clocks of those nodes (`ReplayGuard` lets none through whose date is still to come); so such dates are
+/// refused, and the server is told to sign anew.
 final class SignatureMemory: Sendable {
     /// How far the clocks of two nodes may be apart.
     private static let clockDifferenceMilliseconds: Int64 = 1_000

@@ -7,7 +7,8 @@ import Wire
 
 /// Counts what requests for public data carry, and brings the sums to the containers' ledgers about every second.
 ///
-/// A node that is killed loses what it counted since: the month's figure may be low by a second's traffic of a node, never high.
+/// A node that is killed loses what it counted since: the month's figure may be low by a second's traffic of a node,
+/// never high.
 package final class UsageMeter: Sendable {
     private struct Count {
         /// Not yet brought to the ledger.
@@ -22,7 +23,8 @@ package final class UsageMeter: Sendable {
     private static let warnedMax = 10_000
 
     private let counts = Mutex<[DatabaseKey: Count]>([:])
-    /// A level is told again after an hour: what is deleted and filled again on one shard changes nothing in the ledger.
+    /// A level is told again after an hour: what is deleted and filled again on one shard changes nothing in the
+    /// ledger.
     private static let warnAgainMilliseconds: Int64 = 3_600_000
 
     /// Where requests wait that lack some of a database's quota.
@@ -61,8 +63,8 @@ package final class UsageMeter: Sendable {
         }
     }
 
-    /// Tells that a database comes near its quota: once a level and node, and again where it was farther from it meanwhile or
-    /// an hour has passed.
+    /// Tells that a database comes near its quota: once a level and node, and again where it was farther from it
+    /// meanwhile or an hour has passed.
     /// - Parameter level: nil where it is not near.
     func warn(_ database: DatabaseKey, _ level: QuotaWarning?, now: Int64, _ tell: (String) -> Void) {
         let isNew = warned.withLock { warned in

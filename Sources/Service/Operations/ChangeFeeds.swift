@@ -51,8 +51,8 @@ package struct ChangeFeeds: Sendable {
         return ZonePage(records: page.bytes, hasMore: page.hasMore, token: page.cursor ?? [])
     }
 
-    /// The zones of a private database with changes. Asks all shards at once and takes their answers in order while they fit: what
-    /// does not fit comes again with the next page.
+    /// The zones of a private database with changes. Asks all shards at once and takes their answers in order while
+    /// they fit: what does not fit comes again with the next page.
     package func database(after text: String?, limit: Int) async throws(RequestFailure) -> DatabasePage {
         guard request.key.scope == .private else {
             throw RequestFailure(

@@ -1,8 +1,8 @@
 import Admission
 import RecordModel
 
-/// A query's position, as clients hold it: sealed, because a page that stopped at its bounds may stop at a record that its reader
-/// may not read, and the position has that record's sort keys.
+/// A query's position, as clients hold it: sealed, because a page that stopped at its bounds may stop at a record that
+/// its reader may not read, and the position has that record's sort keys.
 enum ContinuationMarker {
     private static let purpose = "marker"
 

@@ -13,7 +13,8 @@ struct DatabaseToken: Hashable, Sendable {
     private var database: UInt64
     /// By group; a group that is missing is at its beginning.
     var places: [UInt64: Place] = [:]
-    /// Which shard comes first: another with each page that could not take all, so that a busy one cannot keep the others out.
+    /// Which shard comes first: another with each page that could not take all, so that a busy one cannot keep the
+    /// others out.
     var turn: UInt64 = 0
 
     /// - Parameter text: the token as a client sent it; nil is the beginning.
@@ -45,8 +46,8 @@ struct DatabaseToken: Hashable, Sendable {
 }
 
 extension DatabaseToken: WireCodable {
-    /// 4 database, 5 a place each (1 group, 2 incarnation, 3 position), 6 turn. The numbers are others than those of a zone's token, so
-    /// that one is never taken for the other.
+    /// 4 database, 5 a place each (1 group, 2 incarnation, 3 position), 6 turn. The numbers are others than those of a
+    /// zone's token, so that one is never taken for the other.
     func encode(to writer: inout WireWriter) {
         writer.field(4, database)
         if turn != 0 { writer.field(6, turn) }

@@ -6,8 +6,8 @@ import Wire
 
 /// `zoneWide`: one page of a query over every zone of a private database, merged from its shards.
 ///
-/// Every shard answers in the same total order and says of each record where in it the record stands, as bytes; the merge
-/// compares bytes. The marker is the position of the page's last record, which any shard can go on from.
+/// Every shard answers in the same total order and says of each record where in it the record stands, as bytes; the
+/// merge compares bytes. The marker is the position of the page's last record, which any shard can go on from.
 struct DatabaseWideQuery {
     var service: RecordService
     var request: DatabaseRequest
@@ -41,7 +41,8 @@ struct DatabaseWideQuery {
             })
     }
 
-    /// The first records of all shards, and where to go on. No shard's silence beyond the position that it looked up to counts.
+    /// The first records of all shards, and where to go on. No shard's silence beyond the position that it looked up to
+    /// counts.
     private func merged(_ answers: [ShardAnswer]) throws(RequestFailure) -> (records: [RankedRecord], next: [UInt8]?) {
         var all: [RankedRecord] = []
         for answer in answers { all += try unpacked(answer.bytes, as: ShardList<RankedRecord>.self).elements }

@@ -108,7 +108,8 @@ package struct RecordModification: Sendable {
                 retryAfterSeconds: 1))
     }
 
-    /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on it.
+    /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on
+    /// it.
     /// - Returns: the positions of operations whose records the caller may not read to learn it.
     private func addTypes(
         to operations: inout [(RecordOperation, String)], in zone: ZoneKey
@@ -139,8 +140,8 @@ package struct RecordModification: Sendable {
         return hidden
     }
 
-    /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of the
-    /// request means the same records.
+    /// The name of a record that came without one. Under an idempotency key it is made of that, so that a repetition of
+    /// the request means the same records.
     private func newName(_ number: Int, key: [UInt8]?) -> String {
         guard let key else { return service.newName() }
         let digest = SHA256.hash(data: key + Array("/record/\(number)".utf8))
@@ -220,8 +221,8 @@ extension RecordModification {
         var outcomes: [ItemOutcome]?
     }
 
-    /// The result that a request got when it came first; nil where it did not come before. Asked where a part of it would not be
-    /// sent now: the schema or the caller's rights may have changed since.
+    /// The result that a request got when it came first; nil where it did not come before. Asked where a part of it
+    /// would not be sent now: the schema or the caller's rights may have changed since.
     private func earlierResult(
         _ answer: Answer, _ key: IdempotencyKey
     ) async throws(RequestFailure) -> Result? {

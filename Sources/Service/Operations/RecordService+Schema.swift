@@ -8,10 +8,11 @@ import RecordStore
 import Synchronization
 import Wire
 
-// What a request may change besides records: development's schema, the keys of encrypted fields, the caller's own user record.
+// What a request may change besides records: development's schema, the keys of encrypted fields, the caller's own user
+// record.
 extension RecordService {
-    /// Adds the types and fields that operations need and the schema lacks, in development only, for signed-in callers, and where the
-    /// container's saves may.
+    /// Adds the types and fields that operations need and the schema lacks, in development only, for signed-in callers,
+    /// and where the container's saves may.
     /// - Returns: whether the schema is another now, or may be.
     /// - Throws: `THROTTLED` where the container's saves added too often.
     func extend(
@@ -108,7 +109,8 @@ extension RecordService {
                 operations: [RecordChange(.create, user, type: RecordType.usersName)])
         }
         guard case .records(let items) = outcome else { return }
-        // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong then.
+        // It exists now, or the schema has no such type or the database no room; the request itself says what is wrong
+        // then.
         if case .failed(let error, _)? = items.first, error.code != .exists { return }
         userRecords.insert(id)
     }

@@ -13,7 +13,8 @@ package struct Users: Sendable {
         self.request = request
     }
 
-    /// - Throws: `AUTHENTICATION_REQUIRED` for an anonymous caller, `ACCESS_DENIED` for the administrator, who is no user.
+    /// - Throws: `AUTHENTICATION_REQUIRED` for an anonymous caller, `ACCESS_DENIED` for the administrator, who is no
+    ///   user.
     package func requireUser() throws(RequestFailure) {
         guard !request.caller.isAdministrator else {
             throw RequestFailure(.accessDenied, "the administrator is no user; see `zonekeeper user list`")
@@ -33,8 +34,8 @@ package struct Users: Sendable {
         return UserIdentity(userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
     }
 
-    /// The users that a client asks for: the caller itself, or those who may be discovered. One who cannot be found is left out,
-    /// whether there is such a user or not.
+    /// The users that a client asks for: the caller itself, or those who may be discovered. One who cannot be found is
+    /// left out, whether there is such a user or not.
     package func discover(_ lookups: [LookupInfo]) throws(RequestFailure) -> [UserIdentity] {
         try requireUser()
         return lookups.compactMap { identity($0) }

@@ -8,8 +8,8 @@ import RecordModel
 
 /// One watch of a user's preferences: looks at the store's feed after a token, and waits for more.
 ///
-/// Looks go to the store's leader and are linearizable, each from the token of the page before, so what is sent is the feed:
-/// in order, nothing left out, nothing twice.
+/// Looks go to the store's leader and are linearizable, each from the token of the page before, so what is sent is the
+/// feed: in order, nothing left out, nothing twice.
 package struct PreferenceWatch: Sendable {
     package let preferences: Preferences
     /// What the caller showed; it is looked at again before anything is sent.
@@ -38,7 +38,8 @@ package struct PreferenceWatch: Sendable {
         package var isEmpty: Bool
     }
 
-    /// How long a store that nobody leads is waited for before its watch is sent elsewhere, and how often it is asked for.
+    /// How long a store that nobody leads is waited for before its watch is sent elsewhere, and how often it is asked
+    /// for.
     package static let leaderlessSeconds: UInt64 = 10
     package static let retryMilliseconds: UInt64 = 500
     /// How long one look waits for the store's leader. Short: it holds a place among the looks meanwhile.
@@ -53,7 +54,8 @@ package struct PreferenceWatch: Sendable {
     }
 
     /// What lies after a token.
-    /// - Throws: `BAD_REQUEST` for a token that cannot be followed; `TRY_AGAIN_LATER` where the store cannot be read now.
+    /// - Throws: `BAD_REQUEST` for a token that cannot be followed; `TRY_AGAIN_LATER` where the store cannot be read
+    ///   now.
     package func look(since token: String?) async throws(RequestFailure) -> Page {
         // One line for each shard, so that one without a leader makes only its own watches wait.
         let line = "\(preferences.group)"
@@ -77,8 +79,8 @@ package struct PreferenceWatch: Sendable {
             isEmpty: answer.changes == 0)
     }
 
-    /// Makes sure that the caller may still have what is about to be sent: the session was not ended, nor the API token, and this
-    /// node would know.
+    /// Makes sure that the caller may still have what is about to be sent: the session was not ended, nor the API
+    /// token, and this node would know.
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
@@ -105,8 +107,8 @@ package struct PreferenceWatch: Sendable {
             subject: "preferences of \(store.container) (\(store.environment.rawValue))")
     }
 
-    /// Waits for a page: at once where something lies after the token, or where there is no token; else once something does, or an
-    /// empty one after the time-out.
+    /// Waits for a page: at once where something lies after the token, or where there is no token; else once something
+    /// does, or an empty one after the time-out.
     /// - Returns: the page, and whether the node is stopping, so that the next question goes to another one.
     package func page(
         since token: String?, within seconds: UInt64, _ ticket: WatchTicket

@@ -3,18 +3,19 @@ import RaftCore
 import Synchronization
 import Wire
 
-/// Hears of changes in groups of which this node holds no replica: while a store of one is watched here, it asks the node that leads it
-/// ten times a second which stores changed, which that node answers from memory.
+/// Hears of changes in groups of which this node holds no replica: while a store of one is watched here, it asks the
+/// node that leads it ten times a second which stores changed, which that node answers from memory.
 ///
-/// What it last heard is a place in one node's journal. From another leader, or one that was started anew, it hears that anything
-/// may have changed; so a change of leaders costs looks and no change.
+/// What it last heard is a place in one node's journal. From another leader, or one that was started anew, it hears
+/// that anything may have changed; so a change of leaders costs looks and no change.
 final class StoreFollower: Sendable {
     private static let pauseMilliseconds: UInt64 = 100
     private static let answerMilliseconds: UInt64 = 1_000
 
     private struct State {
         var marks: [GroupID: StoreJournal.Mark] = [:]
-        /// Groups that are being asked for; each is asked for once at a time, so that one without a leader holds up no other.
+        /// Groups that are being asked for; each is asked for once at a time, so that one without a leader holds up no
+        /// other.
         var asking: Set<GroupID> = []
     }
 
@@ -29,8 +30,8 @@ final class StoreFollower: Sendable {
         work = RepeatedWork(platform: node.platform)
     }
 
-    /// Begins. Where this node holds every group, as in a cluster with as many nodes as replicas, nothing is asked; but that may
-    /// change.
+    /// Begins. Where this node holds every group, as in a cluster with as many nodes as replicas, nothing is asked; but
+    /// that may change.
     func start() {
         work.start(everyMilliseconds: Self.pauseMilliseconds) { [weak self] in self?.ask() }
     }

@@ -3,8 +3,8 @@ import Wire
 
 /// Which key-value stores of one group changed lately on this node, for nodes that hold no replica of it. Pure.
 ///
-/// It holds hashes in a ring; whoever asks from too long ago, or from the journal of another start or node, is told that anything
-/// may have changed.
+/// It holds hashes in a ring; whoever asks from too long ago, or from the journal of another start or node, is told
+/// that anything may have changed.
 struct StoreJournal: Sendable {
     /// A place in one journal.
     struct Mark: Hashable, Sendable {

@@ -6,7 +6,8 @@ import Synchronization
 
 /// Those who wait on this node for key-value stores to change: `WatchRoom` with tasks in it.
 ///
-/// A wait costs a row of the room and a suspended task, no thread, no disk and no place among the requests that are worked on.
+/// A wait costs a row of the room and a suspended task, no thread, no disk and no place among the requests that are
+/// worked on.
 package final class WatchHub: Sendable {
     private struct State {
         var room: WatchRoom

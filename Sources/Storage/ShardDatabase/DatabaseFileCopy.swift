@@ -9,8 +9,8 @@ import GRDBSQLite
 
 /// Copies the file of a database that is open, and that nobody writes to.
 ///
-/// It is read through the connection: a descriptor of our own would, when it is closed, take the locks of all connections of this process
-/// with it, and another process would take the database for its own.
+/// It is read through the connection: a descriptor of our own would, when it is closed, take the locks of all
+/// connections of this process with it, and another process would take the database for its own.
 enum DatabaseFileCopy {
     private static let chunkBytes = 1 << 20
 

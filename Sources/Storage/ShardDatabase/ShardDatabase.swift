@@ -170,8 +170,8 @@ package final class ShardDatabase: Sendable {
         }
     }
 
-    /// SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection. So nothing is
-    /// checkpointed any more, and the connections stay open until the process ends.
+    /// SQLite would take the next sync that succeeds for the one that failed, also when it closes its last connection.
+    /// So nothing is checkpointed any more, and the connections stay open until the process ends.
     private func syncFailed() -> ShardDatabaseError {
         if !syncHasFailed.exchange(true, ordering: .acquiringAndReleasing) {
             _ = Unmanaged.passRetained(self)
@@ -192,9 +192,10 @@ package final class ShardDatabase: Sendable {
     /// Writes a consistent copy of the database, as of a commit after the call began, to a new file and syncs it.
     ///
     /// Holds no read transaction, and the writer only for a moment, if at all: the file is complete after a full
-    /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not synced.
-    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and `.failedSync`;
-    ///   `DatabaseError` where the database cannot be read.
+    /// checkpoint, and nothing but checkpoints writes to it, which wait until the copy is done. The folder is not
+    /// synced.
+    /// - Throws: `ShardDatabaseError.heldByReaders`, which a later try may not meet; `.system`, `.damagedCopy` and
+    ///   `.failedSync`; `DatabaseError` where the database cannot be read.
     package func copy(to destination: String) throws {
         try checkpointer.writeWithoutTransaction { db in
             guard try checkpointBetweenWrites(db) else { throw ShardDatabaseError.heldByReaders }

@@ -27,8 +27,8 @@ package enum ShardDatabaseError: Error, Hashable, Sendable {
     case readEnded
     /// A copy is not the database it should be: keep it as evidence and copy again.
     case damagedCopy(String)
-    /// A sync of the file or its WAL failed, after which the system may call clean what it never wrote. No checkpoint is believed any
-    /// more: the process has to end, and the next one moves the whole WAL again.
+    /// A sync of the file or its WAL failed, after which the system may call clean what it never wrote. No checkpoint
+    /// is believed any more: the process has to end, and the next one moves the whole WAL again.
     case failedSync(path: String)
     /// A call to the operating system failed; a retry does not help while the cause lasts.
     case system(call: String, path: String, errno: Int32)

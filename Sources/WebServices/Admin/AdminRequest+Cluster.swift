@@ -37,7 +37,8 @@ extension AdminRequest {
             }
             return Self.overview(of: map, await context.service.node.members(by: deadline))
         } catch {
-            // A change is made: that this node cannot find out now how far it is must not hide it. Nothing counts as settled then.
+            // A change is made: that this node cannot find out now how far it is must not hide it. Nothing counts as
+            // settled then.
             guard method != "GET" else { throw error }
             return Self.overview(of: context.service.node.map, [:])
         }

@@ -19,8 +19,8 @@ extension AdminRequest {
         var reason: String
     }
 
-    /// `GET limits/explain`: what a request would be held to, which rule would fire, and when that passes. Rates are as this node
-    /// sees them.
+    /// `GET limits/explain`: what a request would be held to, which rule would fire, and when that passes. Rates are as
+    /// this node sees them.
     func explainLimits() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let directory = try await directory()

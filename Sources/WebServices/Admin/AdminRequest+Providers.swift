@@ -23,8 +23,8 @@ extension AdminRequest {
         writer.member("allowsSignUp", provider.allowsSignUp)
     }
 
-    /// Adds a provider, or gives the one of that name new values. A secret, and whether it may make accounts, stay as they are
-    /// where they are left out.
+    /// Adds a provider, or gives the one of that name new values. A secret, and whether it may make accounts, stay as
+    /// they are where they are left out.
     func setProvider() async throws(RequestFailure) -> Reply {
         let json = try json
         let name = try text("name")
@@ -51,7 +51,8 @@ extension AdminRequest {
         return Reply { Self.write(provider, to: &$0) }
     }
 
-    /// What is kept of `clientSecret`: null takes it away; where it is missing, the old one stays for the same issuer and client.
+    /// What is kept of `clientSecret`: null takes it away; where it is missing, the old one stays for the same issuer
+    /// and client.
     private func sealedSecret(
         _ json: JSONValue, of provider: IdentityProvider, _ old: IdentityProvider?
     ) throws(RequestFailure) -> [UInt8] {

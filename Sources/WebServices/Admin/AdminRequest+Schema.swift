@@ -156,8 +156,8 @@ extension AdminRequest {
         return current
     }
 
-    /// Has every shard take the schema now. Shards learn of schemas with the first request under them; but one that never heard
-    /// of a removal would show the old values once the same name is added again.
+    /// Has every shard take the schema now. Shards learn of schemas with the first request under them; but one that
+    /// never heard of a removal would show the old values once the same name is added again.
     private func spread(_ key: SchemaKey, version: UInt64) async throws(RequestFailure) {
         do throws(RequestFailure) {
             _ = try await context.service.indexStates(key, by: deadline)
@@ -239,7 +239,8 @@ extension AdminRequest {
         writer.member("applied", isApplied)
     }
 
-    /// `changes`, each in words with what it does besides, and `kept`: what is not taken away although the wanted schema lacks it.
+    /// `changes`, each in words with what it does besides, and `kept`: what is not taken away although the wanted
+    /// schema lacks it.
     private static func write(_ plan: SchemaPlan, to writer: inout JSONWriter) {
         for (key, changes) in [("changes", plan.changes), ("kept", plan.kept)] {
             writer.key(key)

@@ -148,8 +148,8 @@ extension AdminRequest {
         }
     }
 
-    /// The request with the time for a change that it began with: hashing a password is slow by design, and is no time in which the
-    /// cluster did not answer.
+    /// The request with the time for a change that it began with: hashing a password is slow by design, and is no time
+    /// in which the cluster did not answer.
     private var withWholeDeadline: AdminRequest {
         var request = self
         request.deadline = context.service.node.deadline()

@@ -3,8 +3,8 @@ import NIOCore
 /// How long a client's connection has been in what it does, and when that is too long. Pure: events and the time go in,
 /// and a verdict comes out when the clock is looked at.
 ///
-/// A connection is held against one rule for what comes in (handshake, head, body or nothing) and one for what goes out.
-/// Nothing is held against a client while it is the node's turn.
+/// A connection is held against one rule for what comes in (handshake, head, body or nothing) and one for what goes
+/// out. Nothing is held against a client while it is the node's turn.
 struct ConnectionWatch: Sendable, Equatable {
     /// What comes in.
     enum Input: Sendable, Equatable {

@@ -1,15 +1,16 @@
 import NIOCore
 import Service
 
-/// Tells of a client that goes away while its answer is waited for: its connection ends, it says that it will send no more, or it gives
-/// up its request of an HTTP/2 connection.
+/// Tells of a client that goes away while its answer is waited for: its connection ends, it says that it will send no
+/// more, or it gives up its request of an HTTP/2 connection.
 struct Departure: Sendable {
     private let channel: any Channel
 
     /// - Parameter channel: a connection, or one request's part of it.
     init(of channel: any Channel) { self.channel = channel }
 
-    /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what this returns.
+    /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what
+    /// this returns.
     func begin(_ body: @escaping @Sendable () -> Void) -> String {
         let name = "departure-\(UInt64.random(in: 0 ... .max))"
         // A request of an HTTP/2 connection is that connection's child, and ends with its own channel.

@@ -58,8 +58,8 @@ final class WatchHandler: ChannelDuplexHandler {
             return drop(context)
         }
         #if os(Linux)
-            // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so that
-            // the progress of a slow reader shows here, and slow readers cost little memory.
+            // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so
+            // that the progress of a slow reader shows here, and slow readers cost little memory.
             try? context.channel.syncOptions?.setOption(
                 .tcpOption(NIOBSDSocket.Option(rawValue: 25)), value: SocketOptionValue(64 << 10))
         #endif
@@ -98,16 +98,16 @@ final class WatchHandler: ChannelDuplexHandler {
         // Nobody else is there yet to hear that the node stops.
         if event is ChannelShouldQuiesceEvent, watch.input == .handshake { return drop(context) }
         context.fireUserInboundEventTriggered(event)
-        // Where half-closed connections are allowed, TLS that was told to close waits out its time even though the other
-        // side's goodbye has come; nothing is left to wait for.
+        // Where half-closed connections are allowed, TLS that was told to close waits out its time even though the
+        // other side's goodbye has come; nothing is left to wait for.
         if isClosing, case .inputClosed = event as? ChannelEvent, unsentBytes(context) == 0 { drop(context) }
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .all {
             isClosing = true
-            // HTTP/2's last stream is over when its last frame is written, which ends a connection that says goodbye: before that
-            // frame is flushed. After TLS's goodbye it could not be sent.
+            // HTTP/2's last stream is over when its last frame is written, which ends a connection that says goodbye:
+            // before that frame is flushed. After TLS's goodbye it could not be sent.
             context.flush()
         }
         context.close(mode: mode, promise: promise)

@@ -50,8 +50,8 @@ struct UserRoutes {
         }
     }
 
-    /// `GET users/discover` and `GET users/lookup/contacts`: the discoverable users among the caller's contacts. There is no
-    /// address book here, so there are none.
+    /// `GET users/discover` and `GET users/lookup/contacts`: the discoverable users among the caller's contacts. There
+    /// is no address book here, so there are none.
     func contacts() throws(RequestFailure) -> Reply {
         try users.requireUser()
         return Reply { writer in

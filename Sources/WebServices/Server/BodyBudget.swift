@@ -6,7 +6,8 @@ import RecordModel
 import Service
 import Synchronization
 
-/// The bytes of request bodies that a node holds at once. They count as they arrive, so that a slow sender takes only what it sent.
+/// The bytes of request bodies that a node holds at once. They count as they arrive, so that a slow sender takes only
+/// what it sent.
 final class BodyBudget: Sendable {
     private let bytesMax: Int
     private let held = Atomic<Int>(0)
@@ -17,7 +18,8 @@ final class BodyBudget: Sendable {
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     /// Reads a body. Its bytes count until `release` is called with their number.
-    /// - Throws: `BAD_REQUEST` with 413 or 408 for one that is too large or too slow, `TRY_AGAIN_LATER` where the node holds as much as it may.
+    /// - Throws: `BAD_REQUEST` with 413 or 408 for one that is too large or too slow, `TRY_AGAIN_LATER` where the node
+    ///   holds as much as it may.
     func read(_ request: Request, bytesMax limit: Int) async throws(RequestFailure) -> [UInt8] {
         if let text = request.headers[.contentLength], let length = Int(text), length > limit {
             throw Self.tooLarge(limit)
@@ -50,7 +52,8 @@ final class BodyBudget: Sendable {
     /// Gives back what a body took.
     func release(_ count: Int) { held.subtract(count, ordering: .relaxed) }
 
-    /// Counts bytes that the node holds; `release` must follow. False, and nothing is counted, where it holds as many as it may.
+    /// Counts bytes that the node holds; `release` must follow. False, and nothing is counted, where it holds as many
+    /// as it may.
     func take(_ count: Int) -> Bool {
         if held.add(count, ordering: .relaxed).newValue <= bytesMax { return true }
         release(count)

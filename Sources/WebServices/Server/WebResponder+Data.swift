@@ -121,7 +121,8 @@ extension WebResponder {
         return (target, scope, action)
     }
 
-    /// Lets a request in and has it worked on, and tells the audit log where it was refused for what its sender may not.
+    /// Lets a request in and has it worked on, and tells the audit log where it was refused for what its sender may
+    /// not.
     private func enter(
         _ call: WebCall, _ scope: RequestScope, action: String, _ headers: inout AnswerHeaders,
         _ work: (Entry) async throws(RequestFailure) -> Reply
@@ -148,8 +149,8 @@ extension WebResponder {
         }
     }
 
-    /// The body is read before anything is decided, so that a decision is about the moment in which the request is worked on; but
-    /// only that of a request whose credential is known.
+    /// The body is read before anything is decided, so that a decision is about the moment in which the request is
+    /// worked on; but only that of a request whose credential is known.
     private func admit(
         _ call: WebCall, _ scope: RequestScope, _ headers: inout AnswerHeaders, _ notes: inout RequestNotes,
         _ work: (Entry) async throws(RequestFailure) -> Reply

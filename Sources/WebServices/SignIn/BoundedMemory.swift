@@ -2,8 +2,8 @@ import Crypto
 import Directory
 import Synchronization
 
-/// What a node remembers for a while, by text that it must not keep as it is. In memory and for this node alone; when it is full, the
-/// quarter that was touched longest ago is forgotten.
+/// What a node remembers for a while, by text that it must not keep as it is. In memory and for this node alone; when
+/// it is full, the quarter that was touched longest ago is forgotten.
 final class BoundedMemory<Value: Sendable>: Sendable {
     private struct Item {
         var value: Value

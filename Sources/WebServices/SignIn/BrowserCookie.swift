@@ -2,8 +2,8 @@ import Directory
 
 /// The name a browser has while somebody signs in: a random value in a cookie, which the form repeats.
 ///
-/// A page elsewhere can make a browser post a form, but neither read nor set this cookie; so nobody can be signed in to somebody
-/// else's account without noticing.
+/// A page elsewhere can make a browser post a form, but neither read nor set this cookie; so nobody can be signed in to
+/// somebody else's account without noticing.
 struct BrowserCookie: Hashable, Sendable {
     /// The prefix has browsers accept it from this host over TLS only.
     static let name = "__Host-zonekeeper-sign-in"

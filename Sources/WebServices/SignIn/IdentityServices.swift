@@ -5,8 +5,8 @@ import RecordModel
 import Service
 import Wire
 
-/// What signing in needs beside the service: the limits of attempts, a pool for hashing passwords, and the client that talks to
-/// identity providers.
+/// What signing in needs beside the service: the limits of attempts, a pool for hashing passwords, and the client that
+/// talks to identity providers.
 ///
 /// One for each node, shared by all requests. `shutdown` must be called once at the end.
 final class IdentityServices: Sendable {
@@ -16,8 +16,8 @@ final class IdentityServices: Sendable {
     /// starve the node.
     let passwords = BlockingPool(SystemThreads.ofProcess, BlockingPool.Bounds(threads: 2, waitingMax: 64))
     let providers = ProviderClient()
-    /// Lock-outs of names that no account has, so that a lock-out does not tell which names exist. Each node counts its own, while those
-    /// of accounts are the cluster's: who asks several nodes can tell them apart.
+    /// Lock-outs of names that no account has, so that a lock-out does not tell which names exist. Each node counts its
+    /// own, while those of accounts are the cluster's: who asks several nodes can tell them apart.
     let decoys = LocalLockouts()
     let places = KnownPlaces()
 

@@ -4,8 +4,8 @@ import Wire
 
 /// A browser in which somebody signed in to an account before, by a sealed cookie that says so on every node.
 ///
-/// Attempts from there have a limit of their own, so that others who guess at the name cannot keep its owner out. It is no proof of
-/// who it is: the password is still asked for.
+/// Attempts from there have a limit of their own, so that others who guess at the name cannot keep its owner out. It is
+/// no proof of who it is: the password is still asked for.
 struct KnownBrowser: Hashable, Sendable {
     static let name = "__Host-zonekeeper-known"
     private static let purpose = "known-browser"
@@ -60,7 +60,8 @@ extension KnownBrowser: WireCodable {
 
 /// Where this node saw people sign in before, and how often they failed since, each place for itself.
 ///
-/// Browsers are known on every node by their cookie; addresses, of programs that keep no cookies, on the node that they signed in at.
+/// Browsers are known on every node by their cookie; addresses, of programs that keep no cookies, on the node that they
+/// signed in at.
 final class KnownPlaces: Sendable {
     let lockouts = LocalLockouts()
     private let addresses = BoundedMemory<Int64>(countMax: 50_000)

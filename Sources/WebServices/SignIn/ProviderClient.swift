@@ -6,10 +6,11 @@ import NIOPosix
 import RecordModel
 import Synchronization
 
-/// Talks to identity providers: reads what they say of themselves and their keys, and changes codes into identity tokens.
+/// Talks to identity providers: reads what they say of themselves and their keys, and changes codes into identity
+/// tokens.
 ///
-/// Addresses are https, or of this machine; answers are bounded in size and time; redirects are not followed. What providers say is
-/// kept for an hour, and their keys are read again when a token names one that is not there.
+/// Addresses are https, or of this machine; answers are bounded in size and time; redirects are not followed. What
+/// providers say is kept for an hour, and their keys are read again when a token names one that is not there.
 final class ProviderClient: Sendable {
     private struct Known {
         var document: ProviderDocument
@@ -71,7 +72,8 @@ final class ProviderClient: Sendable {
     }
 
     /// The identity token for a code.
-    /// - Throws: `AUTHENTICATION_FAILED` where the provider refuses the code, `TRY_AGAIN_LATER` where it cannot be reached.
+    /// - Throws: `AUTHENTICATION_FAILED` where the provider refuses the code, `TRY_AGAIN_LATER` where it cannot be
+    ///   reached.
     func idToken(
         for exchange: Exchange, at document: ProviderDocument
     ) async throws(ServiceError) -> String {

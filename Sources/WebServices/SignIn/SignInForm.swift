@@ -1,8 +1,8 @@
 import RecordModel
 import Service
 
-/// What was posted to a sign-in page: the fields of an HTML form, or the members of a JSON object. Of more than `fieldsMax` fields, the
-/// rest is not looked at.
+/// What was posted to a sign-in page: the fields of an HTML form, or the members of a JSON object. Of more than
+/// `fieldsMax` fields, the rest is not looked at.
 struct SignInForm: Sendable {
     /// Many more than any form here has.
     static let fieldsMax = 32
@@ -113,8 +113,8 @@ enum URLText {
         return "\(base)\(separator)\(query(parameters))" + (parts.count > 1 ? "#\(parts[1])" : "")
     }
 
-    /// Scheme, host and port of an `http` or `https` URL, or the scheme with its colon of another, such as an app's own: what a
-    /// content security policy names a place by. Nil for what is no URL.
+    /// Scheme, host and port of an `http` or `https` URL, or the scheme with its colon of another, such as an app's
+    /// own: what a content security policy names a place by. Nil for what is no URL.
     static func origin(of url: String) -> String? {
         guard let colon = url.firstIndex(of: ":") else { return nil }
         let scheme = url[..<colon].lowercased()

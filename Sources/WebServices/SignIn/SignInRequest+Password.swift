@@ -109,10 +109,11 @@ extension SignInRequest {
 extension SignInRequest {
     private static let wrong = "The name or the password is not right."
 
-    /// The account of a name, where the password is right. Unknown names, and accounts without a password, are refused like wrong
-    /// passwords, after as much work.
+    /// The account of a name, where the password is right. Unknown names, and accounts without a password, are refused
+    /// like wrong passwords, after as much work.
     ///
-    /// - Throws: `AUTHENTICATION_FAILED`, and `THROTTLED` while too many attempts failed: of this address, or for this name.
+    /// - Throws: `AUTHENTICATION_FAILED`, and `THROTTLED` while too many attempts failed: of this address, or for this
+    ///   name.
     func account(withName name: String, password: String) async throws(RequestFailure) -> Account {
         try countAttempt()
         // Whoever changed a password or was locked out elsewhere must not find the old state here.
@@ -144,8 +145,8 @@ extension SignInRequest {
         return current
     }
 
-    /// A name for where the request comes from, where somebody signed in to the account from there before: attempts from there are
-    /// counted for themselves, so that others cannot lock the owner out.
+    /// A name for where the request comes from, where somebody signed in to the account from there before: attempts
+    /// from there are counted for themselves, so that others cannot lock the owner out.
     private func place(of account: Account?) -> String? {
         guard let account, let signer = context.service.signer else { return nil }
         let now = context.service.now

@@ -8,8 +8,8 @@ import Wire
 
 // Signing in through an OpenID Connect provider: authorization code with PKCE.
 extension SignInRequest {
-    /// `GET /sign-in/provider`: a page with one button that leads to the provider. Never there at once: a provider that knows the
-    /// visitor would send the browser back signed in, and any page may link here.
+    /// `GET /sign-in/provider`: a page with one button that leads to the provider. Never there at once: a provider that
+    /// knows the visitor would send the browser back signed in, and any page may link here.
     func confirmProvider() async throws(RequestFailure) -> Reply {
         let ticket = url["ticket"]
         let goal = try await goal(ofTicket: ticket)
@@ -134,7 +134,8 @@ extension SignInRequest {
 extension SignInRequest {
     /// The account with the identity; a new one where the provider's users may have one.
     ///
-    /// An account is never found by its address: whoever can have an address confirmed somewhere would have the account.
+    /// An account is never found by its address: whoever can have an address confirmed somewhere would have the
+    /// account.
     private func account(
         of claims: IdentityClaims, _ provider: IdentityProvider
     ) async throws(RequestFailure) -> Account {

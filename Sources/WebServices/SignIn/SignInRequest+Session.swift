@@ -37,7 +37,8 @@ extension SignInRequest {
             userRecordName: Account.userRecordName(accountID: account.id, container: goal.container), expires: expires)
     }
 
-    /// Sends the browser on: to the app's callback URL, or to the page that opened this window. It is known from then on.
+    /// Sends the browser on: to the app's callback URL, or to the page that opened this window. It is known from then
+    /// on.
     func finish(_ session: BegunSession, of account: Account, for goal: SignInGoal) -> Reply {
         var reply: Reply
         if let callback = goal.callbackURL {
@@ -91,8 +92,8 @@ extension SignInRequest {
             guard context.service.signer?.open(webAuthToken) != nil else {
                 return Reply { $0.member("signedOut", true) }
             }
-            // It may have ended a moment ago, by a request whose answer was lost: that no node relies on it any more is to be true of
-            // this answer, too.
+            // It may have ended a moment ago, by a request whose answer was lost: that no node relies on it any more is
+            // to be true of this answer, too.
             do throws(ClusterError) {
                 _ = try await context.service.node.changeDirectory(DirectoryEntry(nil), by: deadline)
             } catch {

@@ -124,8 +124,8 @@ struct SignInRequest: Sendable {
             "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
     }
 
-    /// For one question to the cluster, from when it is asked: hashing a password, or an identity provider, may have taken longer than a
-    /// question may.
+    /// For one question to the cluster, from when it is asked: hashing a password, or an identity provider, may have
+    /// taken longer than a question may.
     var deadline: Deadline { context.service.node.deadline() }
 
     func origin(_ actor: String) -> AuditOrigin {
@@ -137,7 +137,8 @@ struct SignInRequest: Sendable {
         try await context.service.enter(DirectoryEntry(command, origin: origin(actor)), by: deadline)
     }
 
-    /// Tells the audit log of an attempt that no command tells of; waits as for a command, so that nobody can tell them apart.
+    /// Tells the audit log of an attempt that no command tells of; waits as for a command, so that nobody can tell them
+    /// apart.
     func note(subject: String, outcome: String) async throws(RequestFailure) {
         let event = AuditEvent(
             origin: origin("somebody"), action: "sign-in", subject: subject, outcome: outcome)
@@ -168,8 +169,8 @@ struct SignInGoal: Sendable {
     /// The origin of the page that asked for the link; nil where no page asked.
     var asker: String?
 
-    /// The origins whose pages may be told of the session: the one that asked, if the token may be used there. A link that no page asked
-    /// for tells the token's listed origins, and no page where there is no list.
+    /// The origins whose pages may be told of the session: the one that asked, if the token may be used there. A link
+    /// that no page asked for tells the token's listed origins, and no page where there is no list.
     var audience: [String] {
         guard let asker else { return origins }
         return OriginRule.allows(asker, origins) ? [asker] : []

@@ -1,7 +1,8 @@
 import Admission
 import Wire
 
-/// What the link to the sign-in page carries, sealed: for which API token it was made, under which origin, and for which page.
+/// What the link to the sign-in page carries, sealed: for which API token it was made, under which origin, and for
+/// which page.
 struct SignInTicket: Hashable, Sendable {
     static let purpose = "sign-in"
     /// Clients ask for a new link at most every 14 minutes, so one must be good for longer.
@@ -9,7 +10,8 @@ struct SignInTicket: Hashable, Sendable {
 
     /// The API token's id.
     var tokenID: String
-    /// How browsers reach this cluster, such as `https://zk.example.com:8443`: pages of other origins may not post the form.
+    /// How browsers reach this cluster, such as `https://zk.example.com:8443`: pages of other origins may not post the
+    /// form.
     var origin: String
     /// The origin of the page that asked for the link, and that is told of the session; nil where no page asked.
     var asker: String?

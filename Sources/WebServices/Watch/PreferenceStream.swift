@@ -4,11 +4,12 @@ import NIOCore
 import RecordModel
 import Service
 
-/// A watch of preferences over HTTP: a long poll, or a stream of server-sent events: `changes` with a page of the feed and its token as `id`, `expired` where the token cannot be
-/// followed any more, `end` with why the stream ends where the node ends it, and comments while nothing happens.
+/// A watch of preferences over HTTP: a long poll, or a stream of server-sent events: `changes` with a page of the feed
+/// and its token as `id`, `expired` where the token cannot be followed any more, `end` with why the stream ends where
+/// the node ends it, and comments while nothing happens.
 ///
-/// A page is read when the one before was taken by the connection, and counts among the bytes that the node holds until what came after
-/// it was taken, too; so a slow reader costs two pages, and none once the edge has dropped it.
+/// A page is read when the one before was taken by the connection, and counts among the bytes that the node holds until
+/// what came after it was taken, too; so a slow reader costs two pages, and none once the edge has dropped it.
 struct PreferenceStream: Sendable {
     var watch: PreferenceWatch
     var bodies: BodyBudget
@@ -36,7 +37,8 @@ struct PreferenceStream: Sendable {
 
     /// Answers as `changes` does, once there is something to tell or the time is over.
     ///
-    /// The page counts among the bytes that the node holds until the client has taken it: those who wait are woken together.
+    /// The page counts among the bytes that the node holds until the client has taken it: those who wait are woken
+    /// together.
     func longPoll(since token: String?, seconds: UInt64) async throws(RequestFailure) -> Reply {
         let followed = try enter()
         let (page, isClosing) = try await watch.page(since: token, within: seconds, followed.ticket)
@@ -171,8 +173,8 @@ struct PreferenceStream: Sendable {
         progress.held = nil
     }
 
-    /// Tries again, for a while, what this node cannot do at the moment: the store or the directory has no leader. The client hears of
-    /// a node that is alive.
+    /// Tries again, for a while, what this node cannot do at the moment: the store or the directory has no leader. The
+    /// client hears of a node that is alive.
     private func patiently<Value>(
         _ writer: inout any ResponseBodyWriter, _ progress: inout Progress,
         _ work: () async throws(RequestFailure) -> Value
@@ -197,8 +199,8 @@ struct PreferenceStream: Sendable {
         try await patiently(&writer, &progress) { () throws(RequestFailure) in try await watch.requireCaller() }
     }
 
-    /// Logs what ended a stream, as a request that failed is, and tells the audit log of refusals; not that a node stops or
-    /// sends its clients elsewhere.
+    /// Logs what ended a stream, as a request that failed is, and tells the audit log of refusals; not that a node
+    /// stops or sends its clients elsewhere.
     private func report(_ failure: RequestFailure) {
         watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }

@@ -172,7 +172,8 @@ struct RateLimiterTests {
                 }
             }
         }
-        // A second less a millisecond at 50 a second, and five at the start; less what a thread that ran ahead left unsaved.
+        // A second less a millisecond at 50 a second, and five at the start; less what a thread that ran ahead left
+        // unsaved.
         #expect(accepted.value == 54)
     }
 

@@ -15,8 +15,9 @@ struct RateGenerator: RandomNumberGenerator {
     }
 }
 
-/// Limiters and a ledger in virtual time, a millisecond a step: messages take 1 to 5 ms and may be lost or come twice, each node's
-/// clock starts elsewhere and runs a little wrong. Clients send at a fixed mean rate, whatever they are told.
+/// Limiters and a ledger in virtual time, a millisecond a step: messages take 1 to 5 ms and may be lost or come twice,
+/// each node's clock starts elsewhere and runs a little wrong. Clients send at a fixed mean rate, whatever they are
+/// told.
 struct RateSimulation {
     /// Where requests go.
     enum Load {

@@ -2,8 +2,8 @@ import Foundation
 
 /// A declaration in a form in which two that mean the same to a caller are equal.
 ///
-/// Dropped are attributes, access and the names of parameters inside a function; `class` members count as `static`, stored properties as computed
-/// ones, `any` is implied, and a default value is only said to be there.
+/// Dropped are attributes, access and the names of parameters inside a function; `class` members count as `static`,
+/// stored properties as computed ones, `any` is implied, and a default value is only said to be there.
 struct DeclarationForm: Hashable, CustomStringConvertible {
     let description: String
 

@@ -1,8 +1,9 @@
 /// The members of Apple's framework that code on Linux may count on, as Apple's documentation declares them.
 ///
-/// A line that begins with `=` names the type that the next lines are members of, with its kind; `= *` is the module. Other lines are a mark
-/// and a declaration. The marks: `M`, nearly every program needs it; `S`, shipped programs commonly do. Default values are written `= _`: what they
-/// are is held by ``SurfaceUses``. Left out are attributes, and the names of parameters inside a function.
+/// A line that begins with `=` names the type that the next lines are members of, with its kind; `= *` is the module.
+/// Other lines are a mark and a declaration. The marks: `M`, nearly every program needs it; `S`, shipped programs
+/// commonly do. Default values are written `= _`: what they are is held by ``SurfaceUses``. Left out are attributes,
+/// and the names of parameters inside a function.
 enum SurfaceList {
     struct Member: Hashable {
         /// `M` or `S`.

@@ -1,6 +1,7 @@
 import CloudKit
 
-/// Uses of every member of ``SurfaceList``, with explicit types: where a signature or a default differs, this does not compile. Nothing of it is run.
+/// Uses of every member of ``SurfaceList``, with explicit types: where a signature or a default differs, this does not
+/// compile. Nothing of it is run.
 enum SurfaceUses {
     typealias Results<ID: Hashable, Value> = [ID: Result<Value, any Error>]
     typealias Page = (matchResults: [(CKRecord.ID, Result<CKRecord, any Error>)], queryCursor: CKQueryOperation.Cursor?)

@@ -32,7 +32,8 @@ extension ClusterSuites {
             .timeLimit(.minutes(2)))
         func oneTooOld() async throws {
             let cluster = try await TestCluster(nodeCount: 3) { settings in
-                // Nodes 1 and 2 are of a build to come; the others do not know, so it is proposed here and not by the leader.
+                // Nodes 1 and 2 are of a build to come; the others do not know, so it is proposed here and not by the
+                // leader.
                 if settings.nodeID.rawValue < 3 { settings.featureLevels = .first...Self.third }
             }
             try await cluster.start()

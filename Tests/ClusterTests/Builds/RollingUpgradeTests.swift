@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 extension ClusterSuites {
-    /// With `ZONEKEEPER_OLDER_BUILD`, the path of an older build's program, that one is upgraded from, where it knows feature
-    /// levels; else this build, held back at the level before its own.
+    /// With `ZONEKEEPER_OLDER_BUILD`, the path of an older build's program, that one is upgraded from, where it knows
+    /// feature levels; else this build, held back at the level before its own.
     @Suite("A cluster is upgraded node by node, and not downgraded")
     struct RollingUpgradeTests {
         private let cluster: GrowingCluster

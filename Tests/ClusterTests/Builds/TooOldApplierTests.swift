@@ -57,7 +57,8 @@ struct TooOldApplierTests {
         }
 
         /// Applies commands as entries from an index on.
-        /// - Returns: the error that apply stopped with, and what the callers were told, by the offsets of their commands.
+        /// - Returns: the error that apply stopped with, and what the callers were told, by the offsets of their
+        ///   commands.
         func apply(
             _ commands: [[UInt8]], from first: UInt64, by applier: Applier
         ) -> (error: BuildTooOld?, answers: [Int: Result<[UInt8], ReplicaError>]) {

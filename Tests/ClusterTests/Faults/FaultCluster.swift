@@ -42,7 +42,8 @@ final class FaultCluster {
             ], logPath: "\(cluster.folder)/node-\(id).log")
     }
 
-    /// Starts all nodes, and makes the container, the user and the tokens. They found the cluster by one file, and go on with their own.
+    /// Starts all nodes, and makes the container, the user and the tokens. They found the cluster by one file, and go
+    /// on with their own.
     func startAll() async throws {
         for id in ids { try cluster.start(id) }
         for id in ids { try await cluster.awaitReady(id) }

@@ -2,7 +2,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// The network from one node to another: a port that passes connections on, and can lose them, refuse them or fall silent.
+/// The network from one node to another: a port that passes connections on, and can lose them, refuse them or fall
+/// silent.
 final class FaultyLink: Sendable {
     enum Mode: Sendable {
         case passing

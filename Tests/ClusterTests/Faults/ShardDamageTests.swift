@@ -12,8 +12,8 @@ import TestSupport
 import Testing
 import Wire
 
-/// SQLite has no checksums, so what it does not notice must be found by comparing state hashes of replicas, or by its own
-/// check of its trees.
+/// SQLite has no checksums, so what it does not notice must be found by comparing state hashes of replicas, or by its
+/// own check of its trees.
 @Suite("Flipped bits in a shard's database")
 struct ShardDamageTests {
     private static let zone = ZoneKey(database: Commands.database, name: "zone")

@@ -80,8 +80,8 @@ struct ZoneClient {
         switch item {
         case .saved(let version):
             tags[[zone.name, write.name]] = version
-            // A repetition is told the tag of its save. Where the record was changed since, it is shown what it sent, not
-            // the whole of what the record was then.
+            // A repetition is told the tag of its save. Where the record was changed since, it is shown what it sent,
+            // not the whole of what the record was then.
             if !isRepeated { zone.see(write.name, RecordCopy(json), client: base.number) }
         case .deleted: tags[[zone.name, write.name]] = nil
         case .exists(let record), .conflict(let record):

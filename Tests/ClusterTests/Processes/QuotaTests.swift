@@ -67,7 +67,8 @@ extension ClusterSuites {
                 }
                 group.addTask {
                     while shared.isWriting.load(ordering: .relaxed) {
-                        // Shards are read one after another, so only where nothing shrinks is the sum what is at least there.
+                        // Shards are read one after another, so only where nothing shrinks is the sum what is at least
+                        // there.
                         let isOver = try await place.usage().contains { $0.bytes > $0.limit }
                         shared.note(mode == .growing ? "usage" : "usage in between", isOver ? "over" : "done")
                     }

@@ -24,9 +24,9 @@ extension ClusterSuites {
         /// What the tester ends with where it cannot tell.
         fileprivate static let unknown: Int32 = 3
 
-        /// With a node lost its third of the limit is lent to nobody while a new leader is elected, for a second and a half, and
-        /// until all that was lent has run out, two seconds and a tenth after; meanwhile requests that were let in may fail for
-        /// want of a leader of their shard, for a second.
+        /// With a node lost its third of the limit is lent to nobody while a new leader is elected, for a second and a
+        /// half, and until all that was lent has run out, two seconds and a tenth after; meanwhile requests that were
+        /// let in may fail for want of a leader of their shard, for a second.
         private static let boundWithLoss = Double(limit) / 3 * 3.6 + Double(limit)
 
         /// A part of limit x time: five percent of a minute, more of a shorter run.

@@ -108,8 +108,8 @@ extension ClusterSuites {
             var zone: String
         }
 
-        /// Saves and deletes at random, and now and then makes a zone anew. What became of a request does not matter here: the
-        /// truth is what the server holds at the end.
+        /// Saves and deletes at random, and now and then makes a zone anew. What became of a request does not matter
+        /// here: the truth is what the server holds at the end.
         private enum Writer {
             static func run(
                 _ number: Int, zones: [String], _ paths: Paths, _ client: TestClient, while flags: Flags

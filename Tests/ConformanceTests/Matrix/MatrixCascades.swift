@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension Matrix {
-    /// Deletions that take along what refers to the deleted record, as far as the caller may write it; and such as are forbidden by
-    /// records that the caller knows nothing of.
+    /// Deletions that take along what refers to the deleted record, as far as the caller may write it; and such as are
+    /// forbidden by records that the caller knows nothing of.
     struct Cascades {
         var world: World
         var tally: Tally

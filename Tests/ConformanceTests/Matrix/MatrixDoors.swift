@@ -2,8 +2,8 @@ import RecordModel
 import Testing
 
 extension Matrix {
-    /// The other doors: private data, preferences, zones, feeds and users, for callers of every sort, also those whose credentials are
-    /// no good.
+    /// The other doors: private data, preferences, zones, feeds and users, for callers of every sort, also those whose
+    /// credentials are no good.
     struct Doors {
         var world: World
         var tally: Tally
@@ -82,7 +82,8 @@ extension Matrix {
 
         // MARK: Private data
 
-        /// Bodies that name the author's zone as the author's, and what comes of them for somebody else whose credentials are good.
+        /// Bodies that name the author's zone as the author's, and what comes of them for somebody else whose
+        /// credentials are good.
         private func privateRequests(_ zone: JSONValue, zoneMissing: Set<String>) -> [(String, JSONValue, Set<String>)]
         {
             let kind = world.kinds[0].name

@@ -33,7 +33,8 @@ extension Matrix {
     /// A type that everybody may do everything with.
     static let openKind = Kind(name: "Open", grants: ["_world": "crw"])
 
-    /// Types that grant each subset of create, read and write to one role alone, then types that grant something to each role.
+    /// Types that grant each subset of create, read and write to one role alone, then types that grant something to
+    /// each role.
     /// - Parameter everywhere: what all of them grant to the world besides.
     static func kinds(alone roles: [String], mixed: Int, everywhere: String = "") -> [Kind] {
         let subsets = ["", "c", "r", "w", "cr", "cw", "rw", "crw"]

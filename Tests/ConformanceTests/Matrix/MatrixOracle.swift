@@ -1,8 +1,8 @@
 /// Every caller, operation, door and scope against each other, and what ought to come of it.
 enum Matrix {}
 
-/// The rules once more, told by tables and strings: DESIGN.md section 9, `limits-quotas.md` section 6 and `web-services.md`. Nothing here
-/// comes from the server, so that a fault there is not repeated here.
+/// The rules once more, told by tables and strings: DESIGN.md section 9, `limits-quotas.md` section 6 and
+/// `web-services.md`. Nothing here comes from the server, so that a fault there is not repeated here.
 extension Matrix {
     /// What the rules know of a caller.
     struct Who: Sendable {
@@ -73,7 +73,8 @@ extension Matrix {
             return mayWrite ? [""] : ["ACCESS_DENIED"]
         case .updateStale, .replaceStale, .deleteStale: return mayWrite ? ["CONFLICT"] : ["ACCESS_DENIED"]
         case .updateUntagged, .replaceUntagged, .deleteUntagged: return ["BAD_REQUEST"]
-        // Callers who could not write a record of the type even if they had made it are told so, whether or not it is there.
+        // Callers who could not write a record of the type even if they had made it are told so, whether or not it is
+        // there.
         case .updateMissing, .replaceMissing:
             return may("w", who, grants, madeBy: who.user) ? ["NOT_FOUND"] : ["ACCESS_DENIED"]
         case .deleteMissing: return ["NOT_FOUND"]

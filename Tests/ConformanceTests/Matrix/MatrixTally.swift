@@ -39,7 +39,8 @@ extension Matrix {
         private static func words(_ codes: Set<String>) -> String { codes.sorted().map(word).joined(separator: " or ") }
     }
 
-    /// Values that only readers may see. Each names whose it is, so that one that is found anywhere tells where it comes from.
+    /// Values that only readers may see. Each names whose it is, so that one that is found anywhere tells where it
+    /// comes from.
     enum Secret {
         private static let mark = "s3cr3t."
 

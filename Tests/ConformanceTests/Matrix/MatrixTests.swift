@@ -2,8 +2,8 @@ import RecordModel
 import Testing
 
 extension Conformance {
-    /// Every role, operation, door and scope, held against an oracle of their own. Each test counts its cells and fails where they
-    /// become fewer.
+    /// Every role, operation, door and scope, held against an oracle of their own. Each test counts its cells and fails
+    /// where they become fewer.
     @Suite("The authorization matrix")
     struct MatrixTests {
         private static let allRoles = Matrix.roles

@@ -2,8 +2,8 @@ import RecordModel
 import Testing
 
 extension Matrix {
-    /// A container with a type for each combination of grants, with callers of every sort, and with records that were there before the
-    /// grants were.
+    /// A container with a type for each combination of grants, with callers of every sort, and with records that were
+    /// there before the grants were.
     struct World {
         var home: Home
         var environment: String

@@ -52,7 +52,8 @@ struct CounterReplica {
             let entries = log.filter { $0.index >= request.from && $0.index <= request.through }
             perform(raft.loaded(request, entries: entries, now: now), now: now)
         }
-        // This log is never compacted, so nobody needs a snapshot: `effects.snapshots` and `effects.install` stay empty.
+        // This log is never compacted, so nobody needs a snapshot: `effects.snapshots` and `effects.install` stay
+        // empty.
         guard effects.hardState != nil || !effects.append.isEmpty else { return }
         // One write and one fsync; only then may the messages go that promise what was written.
         if let newer = effects.hardState { hardState = newer }

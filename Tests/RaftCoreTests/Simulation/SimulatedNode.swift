@@ -94,7 +94,8 @@ struct SimulatedNode {
         commitTarget = applied
     }
 
-    /// Loses what is in memory. Of what the disk was asked for, a part from the beginning is done although nobody was told.
+    /// Loses what is in memory. Of what the disk was asked for, a part from the beginning is done although nobody was
+    /// told.
     mutating func crash(using generator: inout SplitMix64) {
         raft = nil
         life += 1

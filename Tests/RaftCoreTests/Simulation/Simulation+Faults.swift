@@ -102,8 +102,8 @@ extension Simulation {
         note("\(nodes[offset].id) is paused")
     }
 
-    /// Mends the world and requires of the group what it is for (section 3.9): within seconds it has one leader, ends the change
-    /// of members under way, commits, brings everyone up to date and serves reads.
+    /// Mends the world and requires of the group what it is for (section 3.9): within seconds it has one leader, ends
+    /// the change of members under way, commits, brings everyone up to date and serves reads.
     mutating func healAndProgress() throws {
         isHealed = true
         (cuts, slow) = ([], [])

@@ -2,8 +2,8 @@ import EventQueue
 
 @testable import RaftCore
 
-/// A group of replicas in one thread, with virtual time: the core is the real one; disks, clocks, network, clients and the
-/// operator who changes the members are not. Everything that happens follows from the seed.
+/// A group of replicas in one thread, with virtual time: the core is the real one; disks, clocks, network, clients and
+/// the operator who changes the members are not. Everything that happens follows from the seed.
 struct Simulation {
     enum Event {
         case deliver(Message)

@@ -58,7 +58,8 @@ struct SimulationOptions {
         if huntsLeases { hunt() }
     }
 
-    /// A quick network and quick disks, so that a next leader comes as early as it may, and a lease that must be over by then.
+    /// A quick network and quick disks, so that a next leader comes as early as it may, and a lease that must be over
+    /// by then.
     private mutating func hunt() {
         voters = 3
         (lossPercent, duplicatePercent) = (0, 0)

@@ -2,9 +2,9 @@ import Foundation
 import RaftCore
 import Testing
 
-/// Whole groups under faults, with virtual time. `PRINT_SEEDS=1` prints each seed before it runs; `SIMULATION_SEED=n` runs that
-/// one and prints what happened; `SIMULATION_SEEDS=n`, `SIMULATION_FIRST=n` and `SIMULATION_SECONDS=n` choose how many seeds run,
-/// which, and how long in virtual time.
+/// Whole groups under faults, with virtual time. `PRINT_SEEDS=1` prints each seed before it runs; `SIMULATION_SEED=n`
+/// runs that one and prints what happened; `SIMULATION_SEEDS=n`, `SIMULATION_FIRST=n` and `SIMULATION_SECONDS=n` choose
+/// how many seeds run, which, and how long in virtual time.
 @Suite("Simulated groups keep the dissertation's promises")
 struct SimulationTests {
     private static func number(_ name: String) -> UInt64? {

@@ -8,7 +8,8 @@ enum CommandLineTool {
         let errors: String
     }
 
-    /// Runs `zonekeeper`, which has to be in `PATH`, with the environment of this program and some changes; nil takes a variable away.
+    /// Runs `zonekeeper`, which has to be in `PATH`, with the environment of this program and some changes; nil takes a
+    /// variable away.
     static func zonekeeper(_ arguments: String..., changing changes: [String: String?] = [:]) throws -> Answer {
         try run(["zonekeeper"] + arguments, changes)
     }

@@ -54,7 +54,8 @@ func completion<Value>(_ start: (@escaping (Value) -> Void) -> Void) async -> Va
     }.value
 }
 
-/// Carries what a completion handler got to whoever waits for it. Handed over once, and not touched by the handler any more.
+/// Carries what a completion handler got to whoever waits for it. Handed over once, and not touched by the handler any
+/// more.
 struct Passed<Value>: @unchecked Sendable {
     let value: Value
 }

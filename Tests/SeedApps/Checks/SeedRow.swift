@@ -12,7 +12,8 @@ enum Subject: String, CaseIterable {
 enum RowState {
     /// Its check has to pass.
     case run
-    /// Its check has to fail, because the subject is not built. A check that passes fails the run: then the row is to be marked `run`.
+    /// Its check has to fail, because the subject is not built. A check that passes fails the run: then the row is to
+    /// be marked `run`.
     case pending(Subject)
     /// Nothing of ours would show it, for a reason that `DifferencesFromApple` says as well.
     case outside(String)

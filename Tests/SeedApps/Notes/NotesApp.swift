@@ -1,9 +1,10 @@
 import CloudKit
 
-/// A notes tool for the command line: notes are records of a zone of the private database, a copy of them is kept in memory or on
-/// disk and follows the zone by its change token, and the order of the list is a preference that all devices of the user share.
+/// A notes tool for the command line: notes are records of a zone of the private database, a copy of them is kept in
+/// memory or on disk and follows the zone by its change token, and the order of the list is a preference that all
+/// devices of the user share.
 ///
-///     notes add "Buy milk" [body]     notes list     notes edit NAME BODY     notes remove NAME     notes sort title|newest
+///     notes add "Buy milk" [body] notes list notes edit NAME BODY notes remove NAME notes sort title|newest
 struct NotesApp {
     private static let zone = CKRecordZone(zoneName: "notes")
     private let database = CKContainer.default().privateCloudDatabase

@@ -1,8 +1,9 @@
 import PeerTransport
 import RaftCore
 
-/// Reads every Raft message that a living process sends, and holds it against Raft's promises: one leader a term, one vote a
-/// term, no campaign that nobody agreed to, one entry at a position; and nobody falls back into a term that is over for it.
+/// Reads every Raft message that a living process sends, and holds it against Raft's promises: one leader a term, one
+/// vote a term, no campaign that nobody agreed to, one entry at a position; and nobody falls back into a term that is
+/// over for it.
 struct RaftWatch {
     private struct Reign: Hashable {
         var group: GroupID

@@ -7,7 +7,8 @@ import Wire
 
 // A node whose clock alone is wrong makes no commands, once it can know that.
 extension Simulation {
-    /// How far the time of a command may be from the true one: as far as clocks that agree, and as long as a request may take.
+    /// How far the time of a command may be from the true one: as far as clocks that agree, and as long as a request
+    /// may take.
     private static let differenceMax: Int64 = 120_000
     /// How long nothing else must have gone wrong before a command counts against its maker.
     private static let calmNanoseconds = 40 * World.second

@@ -7,7 +7,8 @@ import Service
 
 // How a simulation ends: what must hold once nothing goes wrong any more, and what must have held all the while.
 extension Simulation {
-    /// Mends the world and waits for what a cluster is for: every client has its answer, and every replica the same state.
+    /// Mends the world and waits for what a cluster is for: every client has its answer, and every replica the same
+    /// state.
     func finish() {
         heal()
         for client in clients { client.isEnding = true }
@@ -96,9 +97,9 @@ extension Simulation {
         }
     }
 
-    /// Every replica comes to know the same leader and to have the same state, and has the same hash at every index at which two made
-    /// one. They need not be at the same index at the same moment: groups have work of their own, and applying may lag behind by
-    /// seconds.
+    /// Every replica comes to know the same leader and to have the same state, and has the same hash at every index at
+    /// which two made one. They need not be at the same index at the same moment: groups have work of their own, and
+    /// applying may lag behind by seconds.
     /// - Parameter before: what was found before the states were hashed.
     private func compareReplicas(since before: [Finding]) {
         var findings: [Finding] = []

@@ -37,7 +37,8 @@ extension Client {
         }
     }
 
-    /// Makes a container, or looks whether a node that may rely on its copy of the directory knows of all that were made before.
+    /// Makes a container, or looks whether a node that may rely on its copy of the directory knows of all that were
+    /// made before.
     func useDirectory() async {
         if recorder.containers.count < 12, world.chance(25) {
             await makeContainer()

@@ -4,10 +4,11 @@ import RaftCore
 import RecordModel
 import Service
 
-/// One user of the cluster: asks one thing after the other, on any node, and tells the recorder what it asked and was answered.
+/// One user of the cluster: asks one thing after the other, on any node, and tells the recorder what it asked and was
+/// answered.
 ///
-/// A request whose outcome is unknown is sent again under the same idempotency key, as production's clients do, until there is an
-/// answer; some writes go without a key and stay unknown.
+/// A request whose outcome is unknown is sent again under the same idempotency key, as production's clients do, until
+/// there is an answer; some writes go without a key and stay unknown.
 final class Client: @unchecked Sendable {
     // Touched on the simulation's thread only.
     let number: Int
@@ -162,7 +163,8 @@ final class Client: @unchecked Sendable {
     /// - Parameters:
     ///   - repeats: whether the request may be sent again when its outcome is unknown.
     ///   - triesMax: after which nothing was learnt.
-    /// - Returns: the answer and whether an earlier try may have been answered, too; nil with whether something may have been done.
+    /// - Returns: the answer and whether an earlier try may have been answered, too; nil with whether something may
+    ///   have been done.
     func ask<Value: Sendable>(
         repeats: Bool, triesMax: Int = 25, account: Int = 0,
         _ body: @escaping @Sendable (Visit) async throws(RequestFailure) -> Value

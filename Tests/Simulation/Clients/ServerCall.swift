@@ -13,7 +13,8 @@ enum CallResult<Value: Sendable>: Sendable {
     case failed(RequestFailure)
 }
 
-/// A client's request on its way to a node and back. The client gives up after a while; a node that dies meanwhile answers nobody.
+/// A client's request on its way to a node and back. The client gives up after a while; a node that dies meanwhile
+/// answers nobody.
 final class ServerCall<Value: Sendable>: @unchecked Sendable {
     // Touched on the simulation's thread only.
     private let world: World

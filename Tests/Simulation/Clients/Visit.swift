@@ -5,7 +5,8 @@ import Directory
 import RecordModel
 import Service
 
-/// One request at a node: what WebServices makes of HTTP, without the HTTP. Everything that decides is the node's own service.
+/// One request at a node: what WebServices makes of HTTP, without the HTTP. Everything that decides is the node's own
+/// service.
 final class Visit: @unchecked Sendable {
     // Touched on the simulation's thread only.
     let service: RecordService

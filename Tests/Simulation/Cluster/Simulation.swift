@@ -6,8 +6,8 @@ import RecordModel
 import Service
 import Storage
 
-/// A whole cluster in one thread, from one seed: production's nodes on simulated machines, clients that use them and write down
-/// what they are told, and everything that may go wrong in between.
+/// A whole cluster in one thread, from one seed: production's nodes on simulated machines, clients that use them and
+/// write down what they are told, and everything that may go wrong in between.
 package final class Simulation: @unchecked Sendable {
     // Touched on one thread only, the one that made it.
     let world: World

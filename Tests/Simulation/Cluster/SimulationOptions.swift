@@ -22,7 +22,8 @@ package struct SimulationOptions: Sendable {
 
     /// How many of a hundred jumps of a wall clock are by days.
     var wrongDaysPercent: Int
-    /// Whether nodes begin with a program of a lower feature level, and get the present one with a restart, each by itself.
+    /// Whether nodes begin with a program of a lower feature level, and get the present one with a restart, each by
+    /// itself.
     var isUpgraded: Bool
 
     var clients: Int
@@ -113,7 +114,8 @@ package struct SimulationOptions: Sendable {
         delays.applyMax = chance(60) ? 500 : UInt64.random(in: 500...50_000, using: &generator)
         // Applying may fall far behind committing.
         if chance(10) { delays.applyMax = 5_000_000 }
-        // Faults and requests that come close together find other faults than pauses in which leases and shares run out.
+        // Faults and requests that come close together find other faults than pauses in which leases and shares run
+        // out.
         let isDense = chance(15)
         faultIntervalMilliseconds = UInt64.random(in: isDense ? 6_000...20_000 : 15_000...45_000, using: &generator)
         faults = Fault.allCases.filter { _ in chance(60) }

@@ -4,11 +4,12 @@ import Storage
 
 /// What a crash leaves of a SQLite database in WAL mode: the file as it is, and its write-ahead log up to some commit.
 ///
-/// Of SQLite's promises with `synchronous=NORMAL` this relies on: a checkpoint syncs the log before it moves anything, and the
-/// file before it counts as moved; a commit that is not synced may be lost, with everything after it.
+/// Of SQLite's promises with `synchronous=NORMAL` this relies on: a checkpoint syncs the log before it moves anything,
+/// and the file before it counts as moved; a commit that is not synced may be lost, with everything after it.
 ///
-/// What a crash left is on the disk, so the next one cannot take it back; and a part of it may have been moved before, which SQLite does not
-/// know any more once it has read the log again. So the file `-kept` beside an image says how far its log went.
+/// What a crash left is on the disk, so the next one cannot take it back; and a part of it may have been moved before,
+/// which SQLite does not know any more once it has read the log again. So the file `-kept` beside an image says how far
+/// its log went.
 enum DatabaseImage {
     /// The part of a WAL that matters to a crash.
     struct WAL: Equatable {
@@ -77,7 +78,8 @@ enum DatabaseImage {
         return index[32..<40] != bytes[salts]
     }
 
-    /// The first bytes of the log's index: two copies of a header of 48 bytes, then what was moved; in the machine's byte order.
+    /// The first bytes of the log's index: two copies of a header of 48 bytes, then what was moved; in the machine's
+    /// byte order.
     private static func index(of path: String) throws(DiskError) -> [UInt8]? {
         guard access(path + "-shm", F_OK) == 0 else { return nil }
         let index = try DiskFile(path: path + "-shm", flags: O_RDONLY).bytes(at: 0, count: 100)

@@ -2,7 +2,8 @@ import Glibc
 import RaftCore
 import Storage
 
-/// The disk under a node's log: real files in memory, and a memory of what was not synced, so that a crash can take it back.
+/// The disk under a node's log: real files in memory, and a memory of what was not synced, so that a crash can take it
+/// back.
 ///
 /// One for each life of a node. What was there when it began is durable.
 final class SimulatedDisk: LogDisk, @unchecked Sendable {

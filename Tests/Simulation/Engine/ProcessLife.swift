@@ -40,7 +40,8 @@ final class ProcessLife: @unchecked Sendable {
     }
 }
 
-/// A machine's clocks: one that counts from a start and may run too fast or too slow, and one on the wall that may also jump.
+/// A machine's clocks: one that counts from a start and may run too fast or too slow, and one on the wall that may also
+/// jump.
 struct SimulatedClock {
     private var baseTrue: UInt64
     private var baseLocal: UInt64

@@ -4,8 +4,8 @@ import RaftCore
 
 /// The one thread of a simulation: what will happen, when, and to whom. All of it follows from the seed.
 final class World: @unchecked Sendable {
-    // Touched on the thread that made it only, which every way in checks: that makes it safe to hand to code that asks for
-    // `Sendable`.
+    // Touched on the thread that made it only, which every way in checks: that makes it safe to hand to code that asks
+    // for `Sendable`.
 
     /// What an event is, for the trace.
     enum Kind: UInt64, CaseIterable {

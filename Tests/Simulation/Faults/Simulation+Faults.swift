@@ -80,8 +80,8 @@ extension Simulation {
         restartLater(node)
     }
 
-    /// The power fails in the middle of something: before one of the disk's next calls, or of its next syncs, when what was
-    /// written is torn at worst.
+    /// The power fails in the middle of something: before one of the disk's next calls, or of its next syncs, when what
+    /// was written is torn at worst.
     private func crashAtCall(_ node: SimulatedNode) {
         let isTearing = world.chance(50)
         var calls = isTearing || world.chance(50) ? world.random(1...10) : world.random(10...300)

@@ -15,8 +15,8 @@ struct Ambush {
 extension Simulation {
     // MARK: A leader that does not know
 
-    /// Has a group elect another leader, and sees to it that the old one does not hear of it while clients go on asking it. What it
-    /// answers from then on must still be what all were told.
+    /// Has a group elect another leader, and sees to it that the old one does not hear of it while clients go on asking
+    /// it. What it answers from then on must still be what all were told.
     func ambush() {
         guard let (group, leader, others) = replicasOfAnyGroup() else { return }
         trap = Ambush(group: group, leader: leader, until: world.now + 20 * World.second)
@@ -78,8 +78,8 @@ extension Simulation {
 
     // MARK: A node that forgets
 
-    /// Lets two of three go on, the disk of one of them slow; then takes its power and the other one's network away. What was
-    /// acknowledged meanwhile must be known to whoever is left.
+    /// Lets two of three go on, the disk of one of them slow; then takes its power and the other one's network away.
+    /// What was acknowledged meanwhile must be known to whoever is left.
     func causeAmnesia() {
         guard let (_, leader, others) = replicasOfAnyGroup(), others.count > 1 else { return }
         let leading = Int(leader.node.rawValue)

@@ -3,8 +3,8 @@ import Glibc
 import RaftCore
 import Storage
 
-// One node of a cluster loses what it has, or comes back with something else. The others have everything that was acknowledged,
-// so nothing may be lost, and the node must become whole again by itself.
+// One node of a cluster loses what it has, or comes back with something else. The others have everything that was
+// acknowledged, so nothing may be lost, and the node must become whole again by itself.
 extension Simulation {
     func schedule(_ loss: SimulationOptions.Loss) {
         let node = world.pick(Array(nodes.prefix(options.nodes)))
@@ -23,9 +23,9 @@ extension Simulation {
         }
     }
 
-    /// An old image of the same start is told by what others remember that its node acknowledged, and that goes with their processes. An
-    /// image and another failure at the same time are more than is promised (decision 0013, "What it cannot see"), so all the others are
-    /// well: from long enough before to know, until they have told it.
+    /// An old image of the same start is told by what others remember that its node acknowledged, and that goes with
+    /// their processes. An image and another failure at the same time are more than is promised (decision 0013, "What
+    /// it cannot see"), so all the others are well: from long enough before to know, until they have told it.
     private func putBack(_ kept: String, at node: SimulatedNode) {
         guard !isHealed else { return }
         isCalm = true
@@ -84,7 +84,8 @@ extension Simulation {
         return names.isEmpty ? nil : "\(shards)/\(world.pick(names))"
     }
 
-    /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn write.
+    /// Only below what the last segment's header vouches for: damage to the last batch before a crash looks like a torn
+    /// write.
     private func flipBit(inLogOf node: SimulatedNode) -> Bool {
         let log = "\(node.folder)/log"
         let segments = ((try? listFolder(at: log)) ?? []).filter { $0.hasSuffix(".seg") }

@@ -4,9 +4,10 @@ import RaftCore
 
 /// The network between the nodes: which way is open, and how long things take on it.
 ///
-/// As with the production's transport, what one node sends another on one connection arrives in order or not at all; where a way is
-/// cut, what is on it waits, and the connection breaks when either end has heard nothing for some seconds. Raft messages may
-/// instead travel on their own (`Conditions.looseRaftMessages`): lost, doubled and out of order, which Raft bears.
+/// As with the production's transport, what one node sends another on one connection arrives in order or not at all;
+/// where a way is cut, what is on it waits, and the connection breaks when either end has heard nothing for some
+/// seconds. Raft messages may instead travel on their own (`Conditions.looseRaftMessages`): lost, doubled and out of
+/// order, which Raft bears.
 final class SimulatedNetwork {
     /// How good the network is.
     struct Conditions: Sendable {

@@ -5,8 +5,8 @@ import PeerTransport
 import RaftCore
 import Storage
 
-/// What a node runs on in a simulation: virtual time, one thread, a network and a disk that fail as the seed has it. One for each
-/// life of a node.
+/// What a node runs on in a simulation: virtual time, one thread, a network and a disk that fail as the seed has it.
+/// One for each life of a node.
 final class SimulatedPlatform: NodePlatform, @unchecked Sendable {
     // Touched on the simulation's thread only.
     let world: World

@@ -6,15 +6,15 @@ struct Mutant: Sendable {
         var file: String
         /// Must be there exactly once.
         var original: String
-        /// `PLANTED` stands for the condition that this fault is the one chosen for the run; without it the code must do what the
-        /// original does.
+        /// `PLANTED` stands for the condition that this fault is the one chosen for the run; without it the code must
+        /// do what the original does.
         var replacement: String
     }
 
     /// What goes wrong, in a few words; unique.
     var name: String
-    /// Why no seed is expected to show it: another defence that holds, or how much has to come together. Tests of the part itself show
-    /// such a fault.
+    /// Why no seed is expected to show it: another defence that holds, or how much has to come together. Tests of the
+    /// part itself show such a fault.
     var hiddenBy: String?
     var edits: [Edit]
 

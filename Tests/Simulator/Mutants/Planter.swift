@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 
-/// Plants every mutant into a copy of the package, each behind a condition of its own, so that one build holds them all. Which one
-/// is in force the environment says.
+/// Plants every mutant into a copy of the package, each behind a condition of its own, so that one build holds them
+/// all. Which one is in force the environment says.
 struct Planter {
     /// The number of the mutant in force; unset or 0 for none.
     static let variable = "ZONEKEEPER_PLANTED_BUG"

@@ -203,7 +203,8 @@ struct PreferenceSyncTests {
         #expect(world.handle(.uploadAnswered(batch.id, .forgotten)).upload == nil)
         let again = try #require(world.later(1000).upload)
         #expect(again.id != batch.id && again.writes == batch.writes)
-        // It had been done, and there is a newer edit by now: what was written is the server's, what was set since is kept.
+        // It had been done, and there is a newer edit by now: what was written is the server's, what was set since is
+        // kept.
         _ = world.set("a", .int64(2))
         let conflict = PreferenceUploadAnswer.Conflict(key: PreferenceKey("a"), value: .int64(1), version: version(1))
         let held = world.handle(.uploadAnswered(again.id, .conflict([conflict])))

@@ -37,8 +37,8 @@ struct ClosingPage: Sendable {
         return page
     }
 
-    /// Posting to an origin that is not the opener's does nothing, so the token reaches its audience only. Clients read one or the
-    /// other name of the token.
+    /// Posting to an origin that is not the opener's does nothing, so the token reaches its audience only. Clients read
+    /// one or the other name of the token.
     private var script: String {
         let message = Page.literal { writer in
             writer.object { writer in
@@ -91,8 +91,8 @@ struct ProblemPage: Sendable {
     }
 }
 
-/// On the way to an identity provider. A redirect in answer to a posted form would need its place in the form's policy, before it
-/// is known; so the browser goes on by itself.
+/// On the way to an identity provider. A redirect in answer to a posted form would need its place in the form's policy,
+/// before it is known; so the browser goes on by itself.
 struct ContinuePage: Sendable {
     var provider: String
     var url: String

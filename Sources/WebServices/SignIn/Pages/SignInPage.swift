@@ -1,5 +1,5 @@
-/// The form for a name and a password, with a button for each identity provider; the one for a new account, which is much the
-/// same; and the one that only leads to an identity provider.
+/// The form for a name and a password, with a button for each identity provider; the one for a new account, which is
+/// much the same; and the one that only leads to an identity provider.
 struct SignInPage: Sendable {
     enum Kind: Hashable, Sendable { case signIn, signUp, provider(String) }
 

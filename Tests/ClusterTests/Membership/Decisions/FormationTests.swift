@@ -156,7 +156,8 @@ struct FormationTests {
     }
 }
 
-/// Three nodes that form a cluster by single questions and answers in any order, and lose their folders before and after.
+/// Three nodes that form a cluster by single questions and answers in any order, and lose their folders before and
+/// after.
 private struct FormationWorld {
     struct Folder {
         var incarnation: UInt64

@@ -151,7 +151,8 @@ extension ClusterSuites {
         func imageOfSameStart() async throws {
             let cluster = try GrowingCluster()
             try await cluster.begin()
-            // Who follows acknowledges; a leader that comes back to another's reign has nothing of its own left to lose.
+            // Who follows acknowledges; a leader that comes back to another's reign has nothing of its own left to
+            // lose.
             let moved = try await cluster.command(["cluster", "transfer", "--all-from", "3"])
             try #require(moved.status == 0, "\(moved)")
             let copy = try await cluster.pausedImage(of: 3)
@@ -263,8 +264,8 @@ extension ClusterSuites {
 enum Damage {
     /// Overwrites what says that a file is a database.
     ///
-    /// A read that still runs when a node stops leaves a write-ahead log beside the database. It may hold the first page, which
-    /// would mend the damage, so it goes too.
+    /// A read that still runs when a node stops leaves a write-ahead log beside the database. It may hold the first
+    /// page, which would mend the damage, so it goes too.
     static func overwriteStart(of path: String) throws {
         if FileManager.default.fileExists(atPath: path + "-wal") {
             try FileManager.default.removeItem(atPath: path + "-wal")
