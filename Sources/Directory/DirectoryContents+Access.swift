@@ -2,10 +2,10 @@ import RecordModel
 
 /// Tokens of every kind, by hash and by id, and how many users each container has.
 struct TokenTable: Equatable, Sendable {
-    private(set) var byHash = PartedDictionary<[UInt8], Token>()
-    private var hashesByID = PartedDictionary<String, [UInt8]>()
+    private(set) var byHash = PartitionedDictionary<[UInt8], Token>()
+    private var hashesByID = PartitionedDictionary<String, [UInt8]>()
     /// By container, then account's id: the number of its sessions, never 0.
-    private var sessions: [String: PartedDictionary<String, Int>] = [:]
+    private var sessions: [String: PartitionedDictionary<String, Int>] = [:]
     /// When the first token expires; nil if none does.
     var firstExpiry: Int64?
 
@@ -28,7 +28,7 @@ struct TokenTable: Equatable, Sendable {
     }
 
     private mutating func count(_ difference: Int, of accountID: String, in container: String) {
-        var counts = sessions.removeValue(forKey: container) ?? PartedDictionary()
+        var counts = sessions.removeValue(forKey: container) ?? PartitionedDictionary()
         let count = (counts[accountID] ?? 0) + difference
         precondition(count >= 0, "a session of container '\(container)' was not counted")
         counts[accountID] = count == 0 ? nil : count

@@ -7,7 +7,7 @@ struct DirectoryContents: Equatable, Sendable {
     var schemas: [SchemaKey: VersionedSchema] = [:]
     var containerKeys: [String: [ContainerKey]] = [:]
     var accounts = AccountTable()
-    var lockouts = PartedDictionary<String, Lockout>()
+    var lockouts = PartitionedDictionary<String, Lockout>()
     var tokens = TokenTable()
     var serverKeys: [String: ServerKey] = [:]
     var roles = RoleTable()
@@ -54,10 +54,10 @@ struct DirectoryContents: Equatable, Sendable {
 
 /// Accounts by everything they are looked up by.
 struct AccountTable: Equatable, Sendable {
-    private(set) var byName = PartedDictionary<Bytewise, Account>()
-    private var namesByID = PartedDictionary<String, Bytewise>()
-    private var namesByEmail = PartedDictionary<Bytewise, Bytewise>()
-    private var namesByIdentity = PartedDictionary<ExternalIdentity, Bytewise>()
+    private(set) var byName = PartitionedDictionary<Bytewise, Account>()
+    private var namesByID = PartitionedDictionary<String, Bytewise>()
+    private var namesByEmail = PartitionedDictionary<Bytewise, Bytewise>()
+    private var namesByIdentity = PartitionedDictionary<ExternalIdentity, Bytewise>()
     private var userNames = UserNames()
 
     func account(named name: String) -> Account? { byName[Bytewise(Account.comparable(name: name))] }

@@ -34,7 +34,7 @@ package struct DirectorySnapshot: Sendable {
 // Accounts, and what they may sign in with.
 extension DirectorySnapshot {
     /// For lists; requests look accounts up by `account(named:)`.
-    package var accountsByName: PartedDictionary<Bytewise, Account> { box.contents.accounts.byName }
+    package var accountsByName: PartitionedDictionary<Bytewise, Account> { box.contents.accounts.byName }
 
     /// The account of a name, however its letters are composed.
     package func account(named name: String) -> Account? { box.contents.accounts.account(named: name) }

@@ -17,7 +17,7 @@ package final class RecordService: Sendable {
     /// Makes and opens web auth tokens; nil on a node without an encryption key, where nobody can sign in.
     package let signer: SessionSigner?
     package let rotation: SessionRotation
-    package let coordinator: Coordinator
+    package let peerExchange: PeerExchange
     package let usage: UsageMeter
     package let audit: AuditTrail
     package let watches: WatchHub
@@ -43,7 +43,7 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
-        coordinator = Coordinator(node: node, rotation: rotation, watches: watches, logger: logger)
+        peerExchange = PeerExchange(node: node, rotation: rotation, watches: watches, logger: logger)
         gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
     }
 
@@ -51,7 +51,7 @@ package final class RecordService: Sendable {
     package func start() {
         // First: what changes before is in the first look of any watch.
         node.changes.listen { [weak watches] in watches?.hear($0) }
-        coordinator.start()
+        peerExchange.start()
         watches.start()
         follower.start()
         usage.start(self)
@@ -64,7 +64,7 @@ package final class RecordService: Sendable {
         watches.stop()
         await usage.stop(self)
         await audit.stop(self)
-        coordinator.stop()
+        peerExchange.stop()
     }
 
     /// Milliseconds since 1970.

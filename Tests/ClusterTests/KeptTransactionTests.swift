@@ -23,7 +23,7 @@ struct KeptTransactionTests {
         let machine = KeepingMachine(base: directory)
         let path = folder + "/directory.sqlite"
         let database = try ShardDatabase.open(path: path) { db in
-            try AppliedState.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
+            try AppliedRow.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
             try machine.createTables(in: db)
         }
         let applier = try Applier(

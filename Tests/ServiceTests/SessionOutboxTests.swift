@@ -82,8 +82,8 @@ struct SessionOutboxTests {
         ]
         for message in messages { #expect(try NodeMessage(decoding: message.encoded()) == message) }
         for verdict in [.new, .used, .tooOld, .ahead(milliseconds: 12)] as [ReplayGuard.Verdict] {
-            let answer = Coordinator.SignatureAnswer(verdict: verdict)
-            #expect(try Coordinator.SignatureAnswer(decoding: answer.encoded()) == answer)
+            let answer = PeerExchange.SignatureAnswer(verdict: verdict)
+            #expect(try PeerExchange.SignatureAnswer(decoding: answer.encoded()) == answer)
         }
     }
 }

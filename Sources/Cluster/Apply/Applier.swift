@@ -91,7 +91,7 @@ package final class Applier: Sendable {
         self.logger = logger
         databasePath = path
         databaseOptions = options
-        state = Mutex(State(database: database, level: try database.read { try AppliedState.level(of: $0) }))
+        state = Mutex(State(database: database, level: try database.read { try AppliedRow.level(of: $0) }))
     }
 
     /// The database as it is now; a snapshot may put another in its place.
@@ -240,14 +240,14 @@ package final class Applier: Sendable {
     private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
         let (outcomes, level) = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
-            let applied = try AppliedState.position(of: db).index
+            let applied = try AppliedRow.position(of: db).index
             let known = entries.prefix { $0.index <= applied }.count
-            var level = try AppliedState.level(of: db)
+            var level = try AppliedRow.level(of: db)
             guard known < entries.count else { return ([[UInt8]?](repeating: nil, count: known), level) }
             guard entries[known].index == applied.next else {
                 throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
             }
-            try AppliedState.setPosition(entries[entries.count - 1].position, in: db)
+            try AppliedRow.setPosition(entries[entries.count - 1].position, in: db)
             let outcomes = try self.outcomes(of: Array(entries[known...]), at: &level, in: db)
             return ([[UInt8]?](repeating: nil, count: known) + outcomes, level)
         }
@@ -308,7 +308,7 @@ package final class Applier: Sendable {
         of command: GroupCommand?, _ entry: Entry, at level: inout FeatureLevel, in db: Database
     ) throws -> [UInt8] {
         if case .configuration(let configuration) = entry.payload {
-            try AppliedState.setConfiguration(configuration, in: db)
+            try AppliedRow.setConfiguration(configuration, in: db)
         }
         switch command {
         case .hashState: return try hashState(at: entry.index, in: db)
@@ -317,7 +317,7 @@ package final class Applier: Sendable {
             guard next <= levels.supported.upperBound else { throw tooOld(at: entry.index, needs: next, "") }
             guard next > level else { return [] }
             try levels.record(next)
-            try AppliedState.setLevel(next, in: db)
+            try AppliedRow.setLevel(next, in: db)
             level = next
             return []
         case .machine, .freeing, nil: return []
@@ -333,7 +333,7 @@ package final class Applier: Sendable {
         var hasher = SHA256()
         try machine.hashState(in: db) { hasher.update(bufferPointer: $0) }
         let hash = Array(hasher.finalize())
-        try AppliedState.record(hash: hash, at: index, in: db)
+        try AppliedRow.record(hash: hash, at: index, in: db)
         return hash
     }
 
@@ -347,12 +347,12 @@ package final class Applier: Sendable {
             return []
         }
         let hash = Array(hasher.finalize())
-        try AppliedState.record(hash: hash, at: index, in: db)
+        try AppliedRow.record(hash: hash, at: index, in: db)
         return ScrubOutcome(index: index, hash: hash, cursor: next).encoded()
     }
 
     private func applyLogged(from: LogIndex, through: LogIndex, report: (Progress) -> Void) throws {
-        var next = try database.read { try AppliedState.position(of: $0).index.next }
+        var next = try database.read { try AppliedRow.position(of: $0).index.next }
         precondition(next >= from, "group \(group): applied through \(next.previous), asked to go on from \(from)")
         while next <= through {
             guard let entries = try log.entries(of: group, from: next, through: through, bytesMax: 4 << 20),
@@ -376,7 +376,7 @@ package final class Applier: Sendable {
         try new.write { try machine.upgradeTables(in: $0) }
         let level = try new.read { db in
             try machine.didReplace(db)
-            return try AppliedState.level(of: db)
+            return try AppliedRow.level(of: db)
         }
         state.withLock { $0.level = level }
     }

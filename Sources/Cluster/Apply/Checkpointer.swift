@@ -6,7 +6,7 @@ import Synchronization
 /// Moves what the shard databases' write-ahead logs hold into the databases, off the apply threads, and tells the raft
 /// log what it need not keep any more.
 final class Checkpointer: Sendable {
-    private let holdings: Holdings
+    private let holdings: HostedGroups
     private let log: RaftLog
     private let settings: CheckpointSettings
     private let logger: Logger
@@ -17,7 +17,7 @@ final class Checkpointer: Sendable {
     private let lastCheckpoint = Mutex<[GroupID: MonotonicTime]>([:])
 
     init(
-        holdings: Holdings, log: RaftLog, settings: CheckpointSettings, logger: Logger,
+        holdings: HostedGroups, log: RaftLog, settings: CheckpointSettings, logger: Logger,
         onDamage: @escaping @Sendable (GroupID, any Error) -> Void,
         onFailedSync: @escaping @Sendable (String) -> Void
     ) {
@@ -56,7 +56,7 @@ final class Checkpointer: Sendable {
     private func checkpoint(_ applier: Applier) {
         do {
             let database = applier.database
-            let mark = try database.read { try AppliedState.mark(of: $0) }
+            let mark = try database.read { try AppliedRow.mark(of: $0) }
             // Under steady writes there is always a frame that a passive checkpoint did not see, so the WAL never
             // starts over by itself. What is left after the passive part is small, and the writer waits for that only.
             let isOverdue = database.walBytes > 4 * settings.walBytesMax

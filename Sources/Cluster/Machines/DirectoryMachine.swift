@@ -72,7 +72,7 @@ package final class DirectoryMachine: StateMachine {
     /// before it was applied here.
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
         switch try DirectoryRead(decoding: request) {
-        case .position: try AppliedState.position(of: db).encoded()
+        case .position: try AppliedRow.position(of: db).encoded()
         case .audit(let log, let after, let limit):
             try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db).encoded()
         }

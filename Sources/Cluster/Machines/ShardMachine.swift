@@ -155,7 +155,7 @@ package final class ShardMachine: StateMachine {
     }
 
     package func read(_ request: [UInt8], in db: Database) throws -> [UInt8] {
-        let answers = ShardAnswers(tables: state.withLock(\.tables), vault: vault, db: db)
+        let answers = ShardReader(tables: state.withLock(\.tables), vault: vault, db: db)
         let question = try ShardRead(decoding: request)
         return try StoredValues.read { try answers.answer(to: question) }.encoded()
     }

@@ -75,8 +75,8 @@ extension ClusterNode {
 
     // MARK: Founding and joining
 
-    private var formation: Formation {
-        Formation(
+    private var formation: Bootstrap {
+        Bootstrap(
             node: settings.nodeID.rawValue, incarnation: identity.incarnation, configured: configured,
             promise: folder.promise, heard: heard.map)
     }
@@ -219,7 +219,7 @@ extension ClusterNode {
                 .excluded(
                     "another process runs node \(id) on the data folder that counts: stop this one, or give it an id of its own"
                 ))
-        case .removed: self.end(.excluded(Formation.removal(of: id.rawValue)))
+        case .removed: self.end(.excluded(Bootstrap.removal(of: id.rawValue)))
         }
     }
 
@@ -243,7 +243,7 @@ extension ClusterNode {
     /// until it can.
     func beginAnew(_ reason: String) {
         do {
-            let target = SetAside.freeName(in: settings.dataPath)
+            let target = Quarantine.freeName(in: settings.dataPath)
             try folder.update { identity in
                 guard identity.discard == nil else { return }
                 identity.discard = NodeIdentity.Discard(reason: reason, folder: target)

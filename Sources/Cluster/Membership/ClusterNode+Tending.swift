@@ -56,7 +56,7 @@ extension ClusterNode {
     private func checkOwnPlace(in map: ClusterMap) {
         guard let own = map.node(settings.nodeID.rawValue) else {
             if map.removed.contains(settings.nodeID.rawValue) {
-                end(.excluded(Formation.removal(of: settings.nodeID.rawValue)))
+                end(.excluded(Bootstrap.removal(of: settings.nodeID.rawValue)))
             }
             return
         }

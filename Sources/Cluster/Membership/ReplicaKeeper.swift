@@ -20,7 +20,7 @@ struct ReplicaKeeper: Sendable {
     var log: RaftLog
     var lane: Lane
     var workers: [any SerialQueue]
-    var holdings: Holdings
+    var holdings: HostedGroups
     var acknowledgements = Acknowledgements()
     var directory: DirectoryMachine
     var vault: FieldVault

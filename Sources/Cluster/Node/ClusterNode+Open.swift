@@ -75,7 +75,7 @@ extension ClusterNode {
         return ReplicaKeeper(
             platform: platform, settings: settings, folder: folder, placement: placement, log: log, lane: lane,
             workers: (0..<settings.apply.workers).map { platform.makeSerialQueue(name: "apply-\($0)") },
-            holdings: Holdings(), directory: directory, vault: vault, changes: changes, logger: logger)
+            holdings: HostedGroups(), directory: directory, vault: vault, changes: changes, logger: logger)
     }
 
     /// Lets the lane reach the rest of the node.
@@ -114,7 +114,7 @@ extension ClusterNode {
     ) throws -> (NodeFolder, RaftLog, [GroupID: RecoveredGroup]) {
         let path = settings.dataPath
         try NodeFolder.check(settings)
-        if let reason = try SetAside.reason(of: path) {
+        if let reason = try Quarantine.reason(of: path) {
             try setAside(settings, because: reason, logger)
         }
         try prepareFolder(path)
@@ -150,7 +150,7 @@ extension ClusterNode {
                 "\(reason). The configuration file names no other node to fetch a copy from: name the cluster's other nodes there, or, "
                     + "where there are none, put back what is missing")
         }
-        let place = try SetAside.run(settings.dataPath, because: reason)
+        let place = try Quarantine.run(settings.dataPath, because: reason)
         logger.error(
             "node \(settings.nodeID) begins anew and fetches its data from its peers, because \(reason). What was there is in \(place), and may be deleted when the node is ready"
         )

@@ -34,12 +34,12 @@ package final class ClusterNode: Sendable {
     package let platform: any NodePlatform
     let transport: any PeerNetwork
     let workers: [any SerialQueue]
-    let holdings: Holdings
+    let holdings: HostedGroups
     let checkpointer: Checkpointer
     let pools: WorkPools
     let logger: Logger
     let restore: RestoreMarker
-    let refreshes: SharedRefresh
+    let refreshes: SingleFlight
     let lease: DirectoryLease
     let membership = Mutex(MembershipState())
     private let running = Mutex(Running())
@@ -84,7 +84,7 @@ package final class ClusterNode: Sendable {
         pools = parts.pools
         logger = parts.logger
         lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
-        refreshes = SharedRefresh(platform: parts.platform)
+        refreshes = SingleFlight(platform: parts.platform)
         restore = RestoreMarker(folder: parts.settings.dataPath)
         router = Router(
             platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: transport,
@@ -96,7 +96,7 @@ package final class ClusterNode: Sendable {
     /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all
     /// others, since replicas may be on their way.
     private static func candidates(
-        _ placement: Placement, _ configured: ClusterMap, holdings: Holdings, node: NodeID
+        _ placement: Placement, _ configured: ClusterMap, holdings: HostedGroups, node: NodeID
     ) -> @Sendable (GroupID) -> [NodeID] {
         { group in
             let map = placement.map ?? configured
@@ -166,7 +166,7 @@ package final class ClusterNode: Sendable {
     /// The hashes that this node's replica of a group recorded, newest first.
     package func stateHashes(of group: GroupID) async throws -> [(index: LogIndex, hash: [UInt8])] {
         guard let applier = holdings[group] else { return [] }
-        return try await pools.upkeep.run { try applier.database.read { try AppliedState.hashes(in: $0) } }
+        return try await pools.upkeep.run { try applier.database.read { try AppliedRow.hashes(in: $0) } }
     }
 
     /// Sets what answers other nodes for the layers above; until then they are told to try again.

@@ -26,7 +26,7 @@ struct ReplicaOpening {
         let path = Self.databasePath(of: group, in: settings.dataPath)
         let options = ShardDatabaseOptions()
         let database = try ShardDatabase.open(path: path, options: options) { [machine, bootstrap] db in
-            try AppliedState.create(in: db, configuration: bootstrap)
+            try AppliedRow.create(in: db, configuration: bootstrap)
             try machine.createTables(in: db)
         }
         let applied = try load(database, path)
@@ -44,10 +44,10 @@ struct ReplicaOpening {
     /// Has the machine read what the database holds, and says where that stands. Called before the node does anything
     /// else, so it may block.
     private func load(_ database: ShardDatabase, _ path: String) throws -> SnapshotMark {
-        if try database.read({ try !AppliedState.isCurrent($0) }) {
-            try database.write { try AppliedState.upgrade($0) }
+        if try database.read({ try !AppliedRow.isCurrent($0) }) {
+            try database.write { try AppliedRow.upgrade($0) }
         }
-        let level = try database.read { try AppliedState.level(of: $0) }
+        let level = try database.read { try AppliedRow.level(of: $0) }
         if let refusal = FeatureLevels.refusal(of: level, in: path, supported: levels.supported) {
             throw NodeStartError(refusal)
         }
@@ -56,7 +56,7 @@ struct ReplicaOpening {
         try database.write { try machine.upgradeTables(in: $0) }
         return try database.read { db in
             try machine.didReplace(db)
-            return try AppliedState.mark(of: db)
+            return try AppliedRow.mark(of: db)
         }
     }
 

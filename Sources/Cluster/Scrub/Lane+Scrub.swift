@@ -87,7 +87,7 @@ extension Lane {
         do throws(QueueFull) {
             try pools.upkeep.submit { isActive in
                 guard isActive else { return completion(.failure(.unavailable("the node is stopping"))) }
-                let hashes = try? applier.database.read { try AppliedState.hashes(in: $0) }
+                let hashes = try? applier.database.read { try AppliedRow.hashes(in: $0) }
                 completion(.success(hashes?.first { $0.index == index }?.hash ?? []))
             }
         } catch {

@@ -37,7 +37,7 @@ enum SnapshotInstall {
         let new = try ShardDatabase.open(path: path, options: options) { _ in
             throw StorageMismatch("the installed snapshot at \(path) is an empty database")
         }
-        let found = try new.read { try AppliedState.mark(of: $0) }
+        let found = try new.read { try AppliedRow.mark(of: $0) }
         guard found == mark else {
             throw StorageMismatch("the database at \(path) stands at \(found.position), installed was \(mark.position)")
         }
@@ -46,12 +46,12 @@ enum SnapshotInstall {
 
     /// Reads where a database file stands.
     static func mark(ofFileAt path: String) throws -> SnapshotMark {
-        try read(path) { try AppliedState.mark(of: $0) }
+        try read(path) { try AppliedRow.mark(of: $0) }
     }
 
     /// Reads the feature level of a database file.
     static func level(ofFileAt path: String) throws -> FeatureLevel {
-        try read(path) { try AppliedState.level(of: $0) }
+        try read(path) { try AppliedRow.level(of: $0) }
     }
 
     private static func read<Value>(_ path: String, _ body: (Database) throws -> Value) throws -> Value {

@@ -108,7 +108,7 @@ extension RecordTransaction {
 
     /// The number of a caller; nil if it never wrote here.
     func knownUserID(_ caller: Caller) throws -> Int64? {
-        guard let name = caller.user else { return StampNames.anonymous }
+        guard let name = caller.user else { return UserNameCache.anonymous }
         if let known = userIDs[name] { return known }
         guard let id = try rows.userID(name) else { return nil }
         userIDs[name] = id
@@ -118,7 +118,7 @@ extension RecordTransaction {
 
     func makeUserID(_ caller: Caller) throws -> Int64 {
         if let known = try knownUserID(caller) { return known }
-        guard let name = caller.user else { return StampNames.anonymous }
+        guard let name = caller.user else { return UserNameCache.anonymous }
         try SQLStatement(cached: "INSERT INTO user VALUES (NULL, ?)", in: db).run(.text(name))
         let id = db.lastInsertedRowID
         userIDs[name] = id
@@ -137,7 +137,7 @@ struct KeptState {
     private let schema: SchemaRow?
     private let databaseRow: DatabaseRow?
     private let databaseIsChanged: Bool
-    private let names: StampNames
+    private let names: UserNameCache
     private let userIDs: [String: Int64]
     private let hasJobs: Bool
 

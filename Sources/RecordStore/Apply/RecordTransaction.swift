@@ -12,7 +12,7 @@ package final class RecordTransaction {
     package let level: FeatureLevel
     let rows: Rows
     let statements: WriteStatements
-    var names: StampNames
+    var names: UserNameCache
     var userIDs: [String: Int64] = [:]
     var databases: [DatabaseKey: OpenDatabase] = [:]
     var zones: [ZoneKey: OpenZone] = [:]
@@ -46,7 +46,7 @@ package final class RecordTransaction {
         self.level = level
         rows = Rows(db: db)
         statements = try WriteStatements(db)
-        names = StampNames(db)
+        names = UserNameCache(db)
         let state = try SQLStatement(
             cached: "SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state", in: db
         ).first { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3) != 0) }

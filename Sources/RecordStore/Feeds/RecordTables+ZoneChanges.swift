@@ -46,7 +46,7 @@ private struct ZonePage {
     private let schema: InstalledSchema
     private let recordTypes: Set<String>?
     private let limit: Int
-    private var names: StampNames
+    private var names: UserNameCache
     private var entries: [RecordEntry] = []
     private var examined = 0
     private var bytes = 0
@@ -59,7 +59,7 @@ private struct ZonePage {
         self.schema = schema
         recordTypes = request.recordTypes.map(Set.init)
         limit = min(max(request.limit, 1), Limits.recordsPerPageMax)
-        names = StampNames(db)
+        names = UserNameCache(db)
     }
 
     mutating func collect(_ walk: ZoneWalk, _ take: (RecordEntry) throws -> Bool) throws -> ZoneChangesPage {

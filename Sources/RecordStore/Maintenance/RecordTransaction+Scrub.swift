@@ -18,7 +18,7 @@ extension RecordTransaction {
             if let type = schema.byID[row.typeID] {
                 try strip(row, type: type, zone: zone)
             } else {
-                try bury(row, type: nil, zone: zone, by: StampNames.anonymous)
+                try bury(row, type: nil, zone: zone, by: UserNameCache.anonymous)
             }
         }
         if let next {

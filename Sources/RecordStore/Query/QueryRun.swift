@@ -22,7 +22,7 @@ struct QueryRun {
     let onlyCreatedBy: Int64?
     let tuning: QueryTuning
     private let findRecord: SQLStatement
-    var names: StampNames
+    var names: UserNameCache
     let work: QueryWork
     /// Whether the page may end before its first entry where no work is left for it: another zone's part goes on.
     let mayEndAtOnce: Bool
@@ -64,7 +64,7 @@ struct QueryRun {
         after = cursor
         onlyCreatedBy = reader.onlyCreatedBy
         findRecord = try IndexRows.findRecord(in: reader.db)
-        names = StampNames(reader.db)
+        names = UserNameCache(reader.db)
         filter = RecordFilter(tested: plan.conditions)
         work.charge(QueryCost.record + plan.conditions.count)
     }

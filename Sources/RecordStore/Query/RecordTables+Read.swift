@@ -40,7 +40,7 @@ extension RecordTables {
             let rows = Rows(db: db)
             let schema = try opened.schema.map { try installedSchema($0, in: db) } ?? .none
             let callerID = try caller.user.flatMap { try rows.userID($0) }
-            var stampNames = StampNames(db)
+            var stampNames = UserNameCache(db)
             return .found(
                 try names.map { name in
                     let notFound = LookupItem.failed(ServiceError(.notFound, "Record not found"))

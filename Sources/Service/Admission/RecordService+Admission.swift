@@ -125,7 +125,7 @@ extension RecordService {
                 "request needs authorization: the ckWebAuthToken was replaced by a newer one, which an earlier answer carried"
             )
         case .accepted(let isNewest):
-            if isNewest { coordinator.didUse(use) }
+            if isNewest { peerExchange.didUse(use) }
             return newToken(of: use)
         }
     }
@@ -141,7 +141,7 @@ extension RecordService {
         _ signature: RequestSignature, container: String, by deadline: Deadline
     ) async throws(RequestFailure) {
         do throws(ClusterError) {
-            if try await coordinator.isNew(signature, container: container, by: deadline) { return }
+            if try await peerExchange.isNew(signature, container: container, by: deadline) { return }
         } catch {
             throw RequestFailure(error)
         }
@@ -157,7 +157,7 @@ extension RecordService {
     func spend(_ key: RateKey, _ notes: inout RequestNotes) async throws(RequestFailure) {
         let decision: RateDecision
         do throws(ClusterError) {
-            decision = try await coordinator.rates.decide(key)
+            decision = try await peerExchange.rates.decide(key)
         } catch {
             throw RequestFailure(error)
         }

@@ -10,9 +10,9 @@ package final class AuditTrail: Sendable {
     private static let intervalMilliseconds: UInt64 = 1_000
 
     private let tally = Mutex(RefusalTally())
-    private let work: RepeatedWork
+    private let work: PeriodicTask
 
-    init(platform: any NodePlatform) { work = RepeatedWork(platform: platform) }
+    init(platform: any NodePlatform) { work = PeriodicTask(platform: platform) }
 
     /// Notes that somebody was refused something for lack of permission.
     package func refused(

@@ -163,7 +163,7 @@ package final class RateExchange: Sendable {
     private func send(
         _ reports: [(RateLimiter, RateReport)], to group: GroupID, sentAt: MonotonicTime
     ) async -> [RateLimiter] {
-        let request = Coordinator.Question.rates(reports.map(\.1)).encoded()
+        let request = PeerExchange.Question.rates(reports.map(\.1)).encoded()
         let answer = try? await node.router.confer(
             request, with: group, by: node.deadline(milliseconds: Self.patienceMilliseconds))
         guard let answer, let grants = try? RateGrants(decoding: answer).items, grants.count == reports.count else {

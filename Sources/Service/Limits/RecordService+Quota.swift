@@ -74,10 +74,10 @@ extension RecordService {
             try await refreshDirectory()
             return true
         }
-        let place = AllotmentDesk.Place(database: database, shard: shard)
+        let place = EscrowRequests.Place(database: database, shard: shard)
         return try await usage.allotments.ask(need, at: place) { ask in
             do throws(RequestFailure) {
-                return .success(try await Allotting(self, ask, under: terms, at: place, by: deadline).run())
+                return .success(try await QuotaEscrow(self, ask, under: terms, at: place, by: deadline).run())
             } catch {
                 return .failure(error)
             }
@@ -95,7 +95,7 @@ extension RecordService {
 
     /// Logs, once in a while, that a database comes near its quota.
     func warn(_ database: DatabaseKey, cap: QuotaAmounts, free: QuotaAmounts) {
-        usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in coordinator.warn(text) }
+        usage.warn(database, QuotaWarning(cap: cap, free: free), now: now) { text in peerExchange.warn(text) }
     }
 
     /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing

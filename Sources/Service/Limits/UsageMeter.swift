@@ -28,11 +28,11 @@ package final class UsageMeter: Sendable {
     private static let warnAgainMilliseconds: Int64 = 3_600_000
 
     /// Where requests wait that lack some of a database's quota.
-    let allotments = AllotmentDesk()
+    let allotments = EscrowRequests()
     private let warned = Mutex<[DatabaseKey: (level: QuotaWarning, time: Int64)]>([:])
-    private let work: RepeatedWork
+    private let work: PeriodicTask
 
-    init(platform: any NodePlatform) { work = RepeatedWork(platform: platform) }
+    init(platform: any NodePlatform) { work = PeriodicTask(platform: platform) }
 
     /// Counts the bytes of a request and its answer.
     package func carried(_ bytes: Int, for database: DatabaseKey) {

@@ -22,12 +22,12 @@ final class StoreFollower: Sendable {
     private let node: ClusterNode
     private let hub: WatchHub
     private let state = Mutex(State())
-    private let work: RepeatedWork
+    private let work: PeriodicTask
 
     init(node: ClusterNode, hub: WatchHub) {
         self.node = node
         self.hub = hub
-        work = RepeatedWork(platform: node.platform)
+        work = PeriodicTask(platform: node.platform)
     }
 
     /// Begins. Where this node holds every group, as in a cluster with as many nodes as replicas, nothing is asked; but
@@ -50,7 +50,7 @@ final class StoreFollower: Sendable {
 
     private func ask(for group: GroupID) async {
         let mark = state.withLock { $0.marks[group] }
-        let question = Coordinator.Question.stores(since: mark).encoded()
+        let question = PeerExchange.Question.stores(since: mark).encoded()
         let answer = try? await node.router.confer(
             question, with: group, by: node.deadline(milliseconds: Self.answerMilliseconds))
         let news = answer.flatMap { try? StoreJournal.News(decoding: $0) }

@@ -4,13 +4,13 @@ import RaftCore
 import RecordModel
 import Synchronization
 
-/// Those who wait on this node for key-value stores to change: `WatchRoom` with tasks in it.
+/// Those who wait on this node for key-value stores to change: `WatchRegistry` with tasks in it.
 ///
 /// A wait costs a row of the room and a suspended task, no thread, no disk and no place among the requests that are
 /// worked on.
 package final class WatchHub: Sendable {
     private struct State {
-        var room: WatchRoom
+        var room: WatchRegistry
         var waiting: [WatchID: CheckedContinuation<WatchWake, Never>] = [:]
         var journals: [GroupID: StoreJournal] = [:]
         var counts = Counts()
@@ -33,16 +33,16 @@ package final class WatchHub: Sendable {
 
     private let state: Mutex<State>
     private let platform: any NodePlatform
-    private let ticking: RepeatedWork
+    private let ticking: PeriodicTask
     private let isRecheckDue = Atomic<Bool>(false)
     private let ticks = Atomic<Int>(0)
     private let journal: UInt64
 
     init(platform: any NodePlatform, watchesMax: Int, watchesPerUserMax: Int) {
         self.platform = platform
-        ticking = RepeatedWork(platform: platform)
+        ticking = PeriodicTask(platform: platform)
         journal = max(1, platform.random())
-        state = Mutex(State(room: WatchRoom(watchesMax: watchesMax, watchesPerUserMax: watchesPerUserMax)))
+        state = Mutex(State(room: WatchRegistry(watchesMax: watchesMax, watchesPerUserMax: watchesPerUserMax)))
     }
 
     /// Nanoseconds of the node's monotonic clock.
@@ -112,7 +112,7 @@ package final class WatchHub: Sendable {
     /// The groups of which a store is watched.
     var groups: [GroupID] { state.withLock { $0.room.groups } }
 
-    private func wake(_ reason: WatchWake, _ event: (inout WatchRoom) -> [WatchID]) {
+    private func wake(_ reason: WatchWake, _ event: (inout WatchRegistry) -> [WatchID]) {
         let continuations = state.withLock { state in
             event(&state.room).compactMap { state.waiting.removeValue(forKey: $0) }
         }

@@ -110,7 +110,7 @@ package final class ShardDatabase: Sendable {
     ) throws -> Result {
         try pool.read { db in
             guard isWanted() else { throw ShardDatabaseError.readEnded }
-            return try ReadWatch(isWanted).watch(db) { try body(db) }
+            return try ReadCancellation(isWanted).watch(db) { try body(db) }
         }
     }
 

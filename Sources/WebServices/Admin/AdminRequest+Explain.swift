@@ -69,7 +69,7 @@ extension AdminRequest {
 
     private func rate(_ key: RateKey, _ directory: DirectorySnapshot) -> Rule {
         let now = context.service.uptime
-        let state = context.service.coordinator.rates.limiters.limiter(key, now: now).state(now: now)
+        let state = context.service.peerExchange.rates.limiters.limiter(key, now: now).state(now: now)
         let limit = Int64(RateExchange.limit(of: key, in: directory))
         var rule = Rule(
             name: key.kind.rawValue, limit: limit,

@@ -66,7 +66,7 @@ struct EdgeChannel: ServerChildChannel {
             responder: responder,
             configuration: HTTP2ChannelConfiguration(
                 streamConfiguration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [StreamHandler(edge: edge)], idleTimeout: nil)))
+                    additionalChannelHandlers: [HTTP2StreamGuard(edge: edge)], idleTimeout: nil)))
         self.edge = edge
     }
 
@@ -74,7 +74,7 @@ struct EdgeChannel: ServerChildChannel {
         // All of it happens at once, on the loop: the connection does not begin before.
         channel.eventLoop.makeCompletedFuture {
             let tls = NIOSSLServerHandler(context: edge.certificates.context(now: .now()))
-            let watcher = WatchHandler(edge: edge, tls: tls)
+            let watcher = ConnectionTimeoutHandler(edge: edge, tls: tls)
             let bound = NIOLoopBound(watcher, eventLoop: channel.eventLoop)
             let negotiation = NIOTypedApplicationProtocolNegotiationHandler<Spoken> { result, channel in
                 if case .negotiated("h2") = result { return speakHTTP2(channel, bound.value, logger) }
@@ -86,19 +86,19 @@ struct EdgeChannel: ServerChildChannel {
     }
 
     private func speakHTTP1(
-        _ channel: any Channel, _ watcher: WatchHandler, _ logger: Logger
+        _ channel: any Channel, _ watcher: ConnectionTimeoutHandler, _ logger: Logger
     ) -> EventLoopFuture<Spoken> {
         let bound = NIOLoopBound(watcher, eventLoop: channel.eventLoop)
         return http1.setup(channel: channel, logger: logger).flatMapThrowing { value in
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(RequestHandler(edge: edge, watcher: bound.value), position: .after(decoder))
+            try pipeline.addHandler(HTTP1RequestGuard(edge: edge, watcher: bound.value), position: .after(decoder))
             return .http1(value)
         }
     }
 
     private func speakHTTP2(
-        _ channel: any Channel, _ watcher: WatchHandler, _ logger: Logger
+        _ channel: any Channel, _ watcher: ConnectionTimeoutHandler, _ logger: Logger
     ) -> EventLoopFuture<Spoken> {
         watcher.watch.multiplexed(now: .now())
         return http2.setup(channel: channel, logger: logger).map { .http2($0) }

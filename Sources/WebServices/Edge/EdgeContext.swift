@@ -8,11 +8,11 @@ package struct EdgeContext: RequestContext {
     /// IPv6 one. Headers that proxies set are not believed: anyone can send them.
     package var remoteAddress: String?
     /// Tells where the client goes away.
-    var departure: Departure?
+    var clientDisconnect: ClientDisconnect?
 
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
-        departure = Departure(of: source.channel)
+        clientDisconnect = ClientDisconnect(of: source.channel)
         remoteAddress = Self.text(of: source.channel.remoteAddress)
     }
 

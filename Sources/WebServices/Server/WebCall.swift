@@ -14,7 +14,7 @@ struct WebCall: Sendable {
     /// The client's, where it is known.
     var address: String?
     /// Tells where the client goes away; nil for requests of this process.
-    var departure: Departure?
+    var clientDisconnect: ClientDisconnect?
 
     // All are valid header names, so the optionals are never nil.
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!

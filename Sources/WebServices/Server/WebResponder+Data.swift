@@ -59,7 +59,7 @@ extension WebResponder {
                     watch: PreferenceWatch(
                         preferences, credentials: call.credentials, target: target, requester: entry.requester,
                         limit: limit),
-                    bodies: context.bodies, uuid: call.uuid, departure: call.departure)
+                    bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
             }
         }
     }
@@ -80,8 +80,9 @@ extension WebResponder {
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
             context.service.usage.carried(entry.body.count, for: key)
             let asked = DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get)
-            let departure = action.isLongRead ? call.departure : nil
-            let reply = try await departure.whileClientStays { [service = context.service] () throws(RequestFailure) in
+            let clientDisconnect = action.isLongRead ? call.clientDisconnect : nil
+            let reply = try await clientDisconnect.whileClientStays {
+                [service = context.service] () throws(RequestFailure) in
                 try await action.respond(to: asked, in: service)
             }
             context.service.usage.carried(reply.body.count, for: key)

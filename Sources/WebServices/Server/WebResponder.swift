@@ -18,15 +18,15 @@ struct WebResponder: HTTPResponder {
 
     @Sendable
     func respond(to request: Request, context: EdgeContext) async throws -> Response {
-        await answer(request, address: context.remoteAddress, departure: context.departure)
+        await answer(request, address: context.remoteAddress, clientDisconnect: context.clientDisconnect)
     }
 
     /// - Parameter address: the client's, where it is known.
-    func answer(_ request: Request, address: String?, departure: Departure? = nil) async -> Response {
+    func answer(_ request: Request, address: String?, clientDisconnect: ClientDisconnect? = nil) async -> Response {
         let uuid = context.service.newName()
         let url = RequestURL(target: request.head.path ?? "/")
         let trace = RequestTrace(id: uuid)
-        let call = WebCall(request: request, url: url, uuid: uuid, address: address, departure: departure)
+        let call = WebCall(request: request, url: url, uuid: uuid, address: address, clientDisconnect: clientDisconnect)
         var headers = AnswerHeaders(request, url: url)
         var reply: Reply
         let result = await RequestTrace.$current.withValue(trace) { () async -> Result<Reply, RequestFailure> in
@@ -41,7 +41,7 @@ struct WebResponder: HTTPResponder {
         } catch {
             reply = self.reply(to: error, call)
             if error.error.code != .throttled {
-                context.service.coordinator.report(
+                context.service.peerExchange.report(
                     trace,
                     WebCall.logged(
                         "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"

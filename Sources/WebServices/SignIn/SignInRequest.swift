@@ -119,7 +119,7 @@ struct SignInRequest: Sendable {
     /// Logs what a page shows, under the request's name, which the page shows, too.
     func report(_ failure: RequestFailure) {
         if failure.error.code == .throttled { return }
-        context.service.coordinator.report(
+        context.service.peerExchange.report(
             RequestTrace.current ?? RequestTrace(id: uuid),
             "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
     }

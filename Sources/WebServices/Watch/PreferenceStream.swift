@@ -16,7 +16,7 @@ struct PreferenceStream: Sendable {
     /// The request's own name, for logs.
     var uuid: String
     /// Tells where the client goes away.
-    var departure: Departure?
+    var clientDisconnect: ClientDisconnect?
 
     /// How often a comment is sent, by which either side notices that the other is gone.
     static let heartbeatSeconds: UInt64 = 15
@@ -33,7 +33,7 @@ struct PreferenceStream: Sendable {
     private static func nanoseconds(_ seconds: UInt64) -> UInt64 { seconds * 1_000_000_000 }
 
     /// Takes a place among those who watch, until the client goes away.
-    private func enter() throws(RequestFailure) -> FollowedWatch { FollowedWatch(try watch.enter(), departure) }
+    private func enter() throws(RequestFailure) -> FollowedWatch { FollowedWatch(try watch.enter(), clientDisconnect) }
 
     /// Answers as `changes` does, once there is something to tell or the time is over.
     ///
@@ -204,7 +204,7 @@ struct PreferenceStream: Sendable {
     private func report(_ failure: RequestFailure) {
         watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }
-        service.coordinator.report(
+        service.peerExchange.report(
             RequestTrace(id: uuid),
             WebCall.logged("stream of preferences ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
     }
@@ -231,14 +231,14 @@ struct PreferenceStream: Sendable {
 /// A watch that ends where its client goes away.
 private final class FollowedWatch: Sendable {
     let ticket: WatchTicket
-    private let departure: Departure?
+    private let clientDisconnect: ClientDisconnect?
     private let name: String?
 
-    init(_ ticket: WatchTicket, _ departure: Departure?) {
+    init(_ ticket: WatchTicket, _ clientDisconnect: ClientDisconnect?) {
         self.ticket = ticket
-        self.departure = departure
-        name = departure?.begin { [weak ticket] in ticket?.leave() }
+        self.clientDisconnect = clientDisconnect
+        name = clientDisconnect?.begin { [weak ticket] in ticket?.leave() }
     }
 
-    deinit { if let name { departure?.end(name) } }
+    deinit { if let name { clientDisconnect?.end(name) } }
 }

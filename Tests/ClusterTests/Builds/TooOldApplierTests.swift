@@ -33,7 +33,7 @@ struct TooOldApplierTests {
             (log, _) = try RaftLog.open(directory: folder + "/log", options: RaftLogOptions())
             let machine = Self.machine(of: group)
             database = try ShardDatabase.open(path: folder + "/group.sqlite") { db in
-                try AppliedState.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
+                try AppliedRow.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
                 try machine.createTables(in: db)
             }
         }
@@ -84,7 +84,7 @@ struct TooOldApplierTests {
         }
 
         var applied: LogIndex {
-            get throws { try database.read { try AppliedState.position(of: $0).index } }
+            get throws { try database.read { try AppliedRow.position(of: $0).index } }
         }
 
         deinit {

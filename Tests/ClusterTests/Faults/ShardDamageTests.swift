@@ -74,11 +74,11 @@ struct ShardDamageTests {
     private static func make(at path: String) throws {
         let machine = ShardMachine(vault: FieldVault(clusterKey: nil))
         let database = try ShardDatabase.open(path: path) { db in
-            try AppliedState.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
+            try AppliedRow.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
             try machine.createTables(in: db)
         }
         let outcomes = try database.write { db in
-            try AppliedState.setPosition(LogPosition(index: LogIndex(100), term: Term(7)), in: db)
+            try AppliedRow.setPosition(LogPosition(index: LogIndex(100), term: Term(7)), in: db)
             return try machine.apply(
                 commands().map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
         }
@@ -106,7 +106,7 @@ struct ShardDamageTests {
             let check = try? String.fetchAll(db, sql: "PRAGMA integrity_check")
             return Findings(
                 answers: answers, hash: hash, isSound: check == ["ok"],
-                position: try? AppliedState.mark(of: db).position)
+                position: try? AppliedRow.mark(of: db).position)
         }
     }
 
@@ -123,23 +123,23 @@ struct ShardDamageTests {
                     """)
             try db.execute(
                 sql: "INSERT INTO applied VALUES (1, 7, 3, ?)", arguments: [Data(configuration.encoded())])
-            #expect(try !AppliedState.isCurrent(db))
-            try AppliedState.upgrade(db)
-            #expect(try AppliedState.isCurrent(db))
-            #expect(try AppliedState.level(of: db) == .first)
+            #expect(try !AppliedRow.isCurrent(db))
+            try AppliedRow.upgrade(db)
+            #expect(try AppliedRow.isCurrent(db))
+            #expect(try AppliedRow.level(of: db) == .first)
             let position = LogPosition(index: LogIndex(7), term: Term(3))
             let mark = SnapshotMark(position: position, configuration: configuration)
-            #expect(try AppliedState.mark(of: db) == mark)
+            #expect(try AppliedRow.mark(of: db) == mark)
             for damage in ["log_index = 1 << 40", "term = 2", "position_sum = 0", "configuration = x'00'"] {
                 try db.inSavepoint {
                     try db.execute(sql: "UPDATE applied SET \(damage)")
-                    #expect(throws: DatabaseError.self, "\(damage)") { try AppliedState.mark(of: db) }
+                    #expect(throws: DatabaseError.self, "\(damage)") { try AppliedRow.mark(of: db) }
                     return .rollback
                 }
             }
-            #expect(try AppliedState.mark(of: db) == mark)
+            #expect(try AppliedRow.mark(of: db) == mark)
             try db.execute(sql: "UPDATE applied SET feature_level = 2")
-            #expect(throws: DatabaseError.self) { try AppliedState.level(of: db) }
+            #expect(throws: DatabaseError.self) { try AppliedRow.level(of: db) }
         }
     }
 

@@ -217,11 +217,12 @@ extension ClusterSuites {
         func watch() {
             func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
             func looked(
-                _ watch: inout ConnectionWatch, _ seconds: Int64, isReading: Bool = true, unsent: Int = 0, sent: Int = 0
-            ) -> ConnectionWatch.Verdict? {
+                _ watch: inout ConnectionTimeouts, _ seconds: Int64, isReading: Bool = true, unsent: Int = 0,
+                sent: Int = 0
+            ) -> ConnectionTimeouts.Verdict? {
                 watch.looked(.init(now: at(seconds), isReading: isReading, unsentBytes: unsent, sentBytes: sent))
             }
-            var watch = ConnectionWatch(limits: EdgeLimits(), now: at(0))
+            var watch = ConnectionTimeouts(limits: EdgeLimits(), now: at(0))
             #expect(looked(&watch, 9) == nil)
             var late = watch
             #expect(looked(&late, 10) == .drop(.handshakeTimeout))

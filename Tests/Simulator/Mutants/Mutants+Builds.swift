@@ -23,8 +23,8 @@ extension Mutant {
         Mutant(
             "do not store the level",
             Edit(
-                "Cluster/Apply/Applier.swift", "try AppliedState.setLevel(next, in: db)",
-                "if !(PLANTED) { try AppliedState.setLevel(next, in: db) }")),
+                "Cluster/Apply/Applier.swift", "try AppliedRow.setLevel(next, in: db)",
+                "if !(PLANTED) { try AppliedRow.setLevel(next, in: db) }")),
         Mutant(
             "trust a wrong clock",
             Edit(

@@ -28,8 +28,8 @@ extension Mutant {
         Mutant(
             "a database does not note its group's new members",
             .init(
-                "Cluster/Apply/Applier.swift", "try AppliedState.setConfiguration(configuration, in: db)",
-                "if !PLANTED { try AppliedState.setConfiguration(configuration, in: db) }")),
+                "Cluster/Apply/Applier.swift", "try AppliedRow.setConfiguration(configuration, in: db)",
+                "if !PLANTED { try AppliedRow.setConfiguration(configuration, in: db) }")),
         // A command that a node appended before it stopped, or gave its replica up, is sent again and done twice.
         Mutant(
             "a command under way passes for one that was never appended",

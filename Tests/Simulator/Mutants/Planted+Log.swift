@@ -77,7 +77,7 @@ extension Mutant {
                 "Cluster/Apply/Checkpointer.swift", "log.setDurableIndex(mark, of: applier.group)",
                 """
                 if PLANTED {
-                    log.setDurableIndex(try database.read { try AppliedState.mark(of: $0) }, of: applier.group)
+                    log.setDurableIndex(try database.read { try AppliedRow.mark(of: $0) }, of: applier.group)
                 } else {
                     log.setDurableIndex(mark, of: applier.group)
                 }

@@ -75,27 +75,27 @@ struct FolderTests {
     func setAside() async throws {
         try await TemporaryFolder.with { path in
             let folder = try Self.open(path)
-            #expect(try SetAside.reason(of: path) == nil)
+            #expect(try Quarantine.reason(of: path) == nil)
             try folder.update { $0.found(by: Self.configured) }
             // The log is gone.
-            #expect(try SetAside.reason(of: path)?.contains("log is missing") == true)
+            #expect(try Quarantine.reason(of: path)?.contains("log is missing") == true)
             try makeFolder(at: path + "/log")
             try Data([1]).write(to: URL(filePath: path + "/log/identity"))
-            #expect(try SetAside.reason(of: path)?.contains("log is missing") == true, "its segments are gone")
+            #expect(try Quarantine.reason(of: path)?.contains("log is missing") == true, "its segments are gone")
             try Data([1]).write(to: URL(filePath: path + "/log/0000000000000007.seg"))
             try Data([2]).write(to: URL(filePath: path + "/directory.sqlite"))
             try Data([3]).write(to: URL(filePath: path + "/peers.json"))
-            #expect(try SetAside.reason(of: path) == nil)
+            #expect(try Quarantine.reason(of: path) == nil)
             try folder.update { $0.discard = NodeIdentity.Discard(reason: "because", folder: "lost-1") }
-            #expect(try SetAside.reason(of: path) == "because")
+            #expect(try Quarantine.reason(of: path) == "because")
             // As if the process had ended after the first file.
             try makeFolder(at: path + "/lost-1")
             try renameFile(at: path + "/log", to: path + "/lost-1/log")
-            #expect(try SetAside.run(path, because: "because") == path + "/lost-1")
+            #expect(try Quarantine.run(path, because: "because") == path + "/lost-1")
             let left = try listFolder(at: path).sorted()
             #expect(left == ["lost-1", "peers.json"])
             #expect(try listFolder(at: path + "/lost-1").sorted() == ["directory.sqlite", "log", "node.json"])
-            #expect(try SetAside.reason(of: path) == nil)
+            #expect(try Quarantine.reason(of: path) == nil)
             #expect(try Self.open(path).identity.incarnation != folder.identity.incarnation)
         }
     }
@@ -105,10 +105,10 @@ struct FolderTests {
         try await TemporaryFolder.with { path in
             try makeFolder(at: path + "/shards")
             try Data([2]).write(to: URL(filePath: path + "/shards/0001.sqlite"))
-            #expect(try SetAside.reason(of: path)?.contains("shards/0001.sqlite") == true)
+            #expect(try Quarantine.reason(of: path)?.contains("shards/0001.sqlite") == true)
             try makeFolder(at: path + "/log")
             let lock = try #require(try FolderLock(path: path + "/log/lock"))
-            #expect(throws: NodeStartError.self) { try SetAside.run(path, because: "test") }
+            #expect(throws: NodeStartError.self) { try Quarantine.run(path, because: "test") }
             withExtendedLifetime(lock) {}
         }
     }

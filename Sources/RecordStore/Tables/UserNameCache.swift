@@ -2,7 +2,7 @@ import Authorization
 import GRDB
 
 /// User record names by their numbers, remembered for the length of one transaction or read.
-struct StampNames {
+struct UserNameCache {
     /// The number that stands for an anonymous caller.
     static let anonymous: Int64 = 0
     private let rows: Rows

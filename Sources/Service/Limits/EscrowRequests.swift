@@ -5,7 +5,7 @@ import Synchronization
 
 /// Where requests of this node stand in line that lack some of a database's quota: one at a time asks for each shard of
 /// a database, and whoever comes meanwhile is asked for together.
-final class AllotmentDesk: Sendable {
+final class EscrowRequests: Sendable {
     /// Who asks for what.
     struct Place: Hashable {
         var database: DatabaseKey

@@ -7,7 +7,7 @@ import Wire
 @testable import Cluster
 
 @Suite("Founding a cluster, or joining one")
-struct FormationTests {
+struct BootstrapTests {
     private static func configured(_ count: UInt64 = 3, shards: Int = 2) -> ClusterMap {
         ClusterMap(
             clusterID: "c",
@@ -22,25 +22,25 @@ struct FormationTests {
         return map
     }
 
-    private static func formation(_ incarnation: UInt64 = 11, promise: ClusterMap? = nil) -> Formation {
-        Formation(node: 1, incarnation: incarnation, configured: configured(), promise: promise)
+    private static func formation(_ incarnation: UInt64 = 11, promise: ClusterMap? = nil) -> Bootstrap {
+        Bootstrap(node: 1, incarnation: incarnation, configured: configured(), promise: promise)
     }
 
     private static func fresh(_ incarnation: UInt64, promise: ClusterMap? = nil) -> Standing {
         Standing(verdict: .welcome, incarnation: incarnation, promise: promise)
     }
 
-    private static func isWaiting(_ step: Formation.Step, _ words: String = "") -> Bool {
+    private static func isWaiting(_ step: Bootstrap.Step, _ words: String = "") -> Bool {
         if case .wait(let reason) = step { words.isEmpty || reason.contains(words) } else { false }
     }
 
     @Test("a node alone founds at once")
     func alone() {
         var map = Self.configured(1)
-        let first = Formation(node: 1, incarnation: 11, configured: map, promise: nil).next([:])
+        let first = Bootstrap(node: 1, incarnation: 11, configured: map, promise: nil).next([:])
         map.nodes[0].incarnation = 11
         #expect(first == .promise(map))
-        #expect(Formation(node: 1, incarnation: 11, configured: map, promise: map).next([:]) == .found(map))
+        #expect(Bootstrap(node: 1, incarnation: 11, configured: map, promise: map).next([:]) == .found(map))
     }
 
     @Test("where a peer came by that has a map, none other is founded, whoever else is there")
@@ -109,7 +109,7 @@ struct FormationTests {
     @Test("a new node waits to be added, a removed one is told")
     func strangers() throws {
         let map = Self.map(11, 12, 13)
-        var formation = Formation(node: 4, incarnation: 44, configured: Self.configured(4), promise: nil)
+        var formation = Bootstrap(node: 4, incarnation: 44, configured: Self.configured(4), promise: nil)
         let before = Standing(verdict: .stranger, incarnation: 12, founding: map, map: map)
         #expect(Self.isWaiting(formation.next([2: before]), "cluster add 4"))
         let added = try map.changed(
@@ -211,7 +211,7 @@ private struct FormationWorld {
             return
         }
         nodes[index].round = nil
-        let formation = Formation(
+        let formation = Bootstrap(
             node: UInt64(index) + 1, incarnation: nodes[index].incarnation, configured: configured,
             promise: nodes[index].promise)
         switch formation.next(round) {

@@ -6,7 +6,7 @@ import NIOHTTP1
 ///
 /// A refusal is the connection's last answer. What is answered before it, by order of the requests, is waited for; what
 /// comes in after it is thrown away, for a moment, so that the client gets to read why.
-final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
+final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
@@ -22,7 +22,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let edge: Edge
     private let rules: RequestRules
-    private let watcher: WatchHandler
+    private let watcher: ConnectionTimeoutHandler
     private var phase = Phase.serving
     private var context: ChannelHandlerContext?
     /// Between a request's head and its end.
@@ -34,7 +34,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isHeadMethod = false
     private var lingering: Scheduled<Void>?
 
-    init(edge: Edge, watcher: WatchHandler) {
+    init(edge: Edge, watcher: ConnectionTimeoutHandler) {
         self.edge = edge
         self.watcher = watcher
         rules = RequestRules(limits: edge.limits)

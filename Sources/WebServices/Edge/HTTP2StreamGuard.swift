@@ -4,7 +4,7 @@ import NIOHTTPTypes
 
 /// Stands at the head of one request of an HTTP/2 connection: refuses it by its head, and ends it when its body comes,
 /// or its answer is taken, too slowly. The other requests of the connection go on.
-final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
+final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
@@ -12,8 +12,8 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let edge: Edge
     /// The connection's; nil once the request has ended.
-    private var connection: WatchHandler?
-    private var watch: ConnectionWatch
+    private var connection: ConnectionTimeoutHandler?
+    private var watch: ConnectionTimeouts
     private var timer: Scheduled<Void>?
     private var isReading = false
     private var isHeadMethod = false
@@ -26,12 +26,12 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     init(edge: Edge) {
         self.edge = edge
-        watch = ConnectionWatch(limits: edge.limits, now: .now())
+        watch = ConnectionTimeouts(limits: edge.limits, now: .now())
         watch.handshakeCompleted(now: .now())
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        connection = try? context.channel.parent?.pipeline.syncOperations.handler(type: WatchHandler.self)
+        connection = try? context.channel.parent?.pipeline.syncOperations.handler(type: ConnectionTimeoutHandler.self)
         connection?.watch.streamBegan()
     }
 
@@ -142,7 +142,7 @@ final class StreamHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func look(_ context: ChannelHandlerContext) {
         let verdict = watch.looked(
-            ConnectionWatch.Sight(
+            ConnectionTimeouts.Sight(
                 now: .now(), isReading: isReading, unsentBytes: pendingBytes, sentBytes: sentBytes))
         switch verdict {
         case nil: return scheduleLook(context)

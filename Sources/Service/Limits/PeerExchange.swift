@@ -10,7 +10,7 @@ import Wire
 
 /// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth
 /// tokens that were replaced, key-value stores that changed, requests that failed.
-package final class Coordinator: NodeServices {
+package final class PeerExchange: NodeServices {
     package let rates: RateExchange
     let rotation: SessionRotation
     private let node: ClusterNode

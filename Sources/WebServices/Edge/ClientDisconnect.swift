@@ -3,7 +3,7 @@ import Service
 
 /// Tells of a client that goes away while its answer is waited for: its connection ends, it says that it will send no
 /// more, or it gives up its request of an HTTP/2 connection.
-struct Departure: Sendable {
+struct ClientDisconnect: Sendable {
     private let channel: any Channel
 
     /// - Parameter channel: a connection, or one request's part of it.
@@ -12,7 +12,7 @@ struct Departure: Sendable {
     /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what
     /// this returns.
     func begin(_ body: @escaping @Sendable () -> Void) -> String {
-        let name = "departure-\(UInt64.random(in: 0 ... .max))"
+        let name = "client-disconnect-\(UInt64.random(in: 0 ... .max))"
         // A request of an HTTP/2 connection is that connection's child, and ends with its own channel.
         guard channel.parent?.parent == nil else {
             channel.closeFuture.whenComplete { _ in body() }
@@ -31,7 +31,7 @@ struct Departure: Sendable {
     }
 }
 
-extension Departure? {
+extension ClientDisconnect? {
     /// Does work that nobody needs once the client has gone: its task is cancelled then.
     func whileClientStays<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(RequestFailure) -> Value

@@ -1,6 +1,6 @@
 /// A dictionary in parts, for tables that grow long and change often: a change of a copy copies one part of 256, not
 /// everything.
-package struct PartedDictionary<Key: Hashable & Sendable, Value: Hashable & Sendable>: Equatable, Sendable {
+package struct PartitionedDictionary<Key: Hashable & Sendable, Value: Hashable & Sendable>: Equatable, Sendable {
     private static var partCount: Int { 256 }
 
     private var parts = [[Key: Value]](repeating: [:], count: partCount)

@@ -2,7 +2,7 @@ import Cluster
 import Synchronization
 
 /// Work that goes on beside the requests: done again and again, with a pause before each time, until it is stopped.
-final class RepeatedWork: Sendable {
+final class PeriodicTask: Sendable {
     private let platform: any NodePlatform
     private let task = Mutex<Task<Void, Never>?>(nil)
 

@@ -2,7 +2,7 @@ import RaftCore
 import Synchronization
 
 /// What applies the groups of which this node holds a replica. They come and go; readable from any thread.
-final class Holdings: Sendable {
+final class HostedGroups: Sendable {
     private let appliers = Mutex<[GroupID: Applier]>([:])
 
     /// In the order of their groups.

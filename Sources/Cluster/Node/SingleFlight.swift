@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Runs one refresh at a time. A caller gets the result of one that began after its call.
-final class SharedRefresh: Sendable {
+final class SingleFlight: Sendable {
     private typealias Waiter = CheckedContinuation<Result<Void, ClusterError>, Never>
 
     private struct State {

@@ -6,7 +6,7 @@ import Storage
 ///
 /// The account of the folder says so first and goes last: an end half-way is gone on with at the next start. What the
 /// node remembers of its peers stays.
-enum SetAside {
+enum Quarantine {
     /// What is moved, in this order.
     private static let names = [
         "log", "shards", "snapshots", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm",

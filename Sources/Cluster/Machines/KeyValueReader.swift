@@ -3,7 +3,7 @@ import KeyValueStore
 import RecordModel
 
 /// Reads of the key-value sidecar, as the JSON that the edge passes on.
-enum KeyValueAnswers {
+enum KeyValueReader {
     /// Bytes of JSON after which a page of `list`, `changes` or `watch` ends. A page has one value at least.
     ///
     /// A value is at most 7 MB of JSON: 1 MB of text whose every byte is escaped by six, and 10,000 members. So every

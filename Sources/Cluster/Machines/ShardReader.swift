@@ -5,7 +5,7 @@ import RecordStore
 import Wire
 
 /// Answers a shard's reads from one snapshot of its database, records as JSON.
-struct ShardAnswers {
+struct ShardReader {
     let tables: RecordTables
     let vault: FieldVault
     let db: Database
@@ -40,7 +40,7 @@ struct ShardAnswers {
         case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
-        case .keyValue(let store, let read): try KeyValueAnswers.answer(read, of: store, in: db)
+        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, in: db)
         }
     }
 

@@ -2,7 +2,7 @@ import Admission
 import RecordModel
 import Wire
 
-extension Coordinator {
+extension PeerExchange {
     /// What the leader of a container's group is asked.
     enum Question: WireCodable, Hashable {
         case rates([RateReport])
@@ -19,7 +19,7 @@ extension Coordinator {
     }
 }
 
-extension Coordinator.Question {
+extension PeerExchange.Question {
     /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that
     /// stores are asked for, 7 and 8 the mark.
     func encode(to writer: inout WireWriter) {
@@ -70,7 +70,7 @@ extension Coordinator.Question {
     }
 }
 
-extension Coordinator.SignatureAnswer {
+extension PeerExchange.SignatureAnswer {
     /// 1: 1 new, 2 used, 3 too old, 4 ahead; 2 by how many milliseconds.
     func encode(to writer: inout WireWriter) {
         switch verdict {

@@ -9,9 +9,9 @@ import Wire
 @testable import Service
 
 @Suite("Who waits for which store")
-struct WatchRoomTests {
+struct WatchRegistryTests {
     private static let group = GroupID(1)
-    private var room = WatchRoom(watchesMax: 8, watchesPerUserMax: 3)
+    private var room = WatchRegistry(watchesMax: 8, watchesPerUserMax: 3)
 
     private static func store(_ user: String, container: String = "c") -> StoreKey {
         StoreKey(container: container, environment: .development, user: user)
@@ -128,7 +128,7 @@ struct WatchRoomTests {
     func random() throws {
         var random = SplitMix64(seed: 7)
         for _ in 0..<200 {
-            var room = WatchRoom(watchesMax: 10, watchesPerUserMax: 10)
+            var room = WatchRegistry(watchesMax: 10, watchesPerUserMax: 10)
             let id = try room.enter(Self.store("a"), group: Self.group)
             // What the store holds, and what the last look found of it.
             var version = 0
@@ -213,8 +213,8 @@ struct StoreJournalTests {
             #expect(try StoreJournal.News(decoding: news.encoded()) == news)
         }
         for mark in [nil, StoreJournal.Mark(journal: 3, count: 9), StoreJournal.Mark(journal: 3, count: 0)] {
-            let question = Coordinator.Question.stores(since: mark)
-            #expect(try Coordinator.Question(decoding: question.encoded()) == question)
+            let question = PeerExchange.Question.stores(since: mark)
+            #expect(try PeerExchange.Question(decoding: question.encoded()) == question)
         }
     }
 }

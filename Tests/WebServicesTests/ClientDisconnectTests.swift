@@ -7,7 +7,7 @@ import Testing
 @testable import WebServices
 
 @Suite("Clients that go away")
-struct DepartureTests {
+struct ClientDisconnectTests {
     /// A connection of this process to itself: the server's end and the client's.
     private func connection(
         _ group: MultiThreadedEventLoopGroup
@@ -29,9 +29,9 @@ struct DepartureTests {
     func leaving() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let (listener, server, client) = try await connection(group)
-        let departure: Departure? = Departure(of: server)
+        let clientDisconnect: ClientDisconnect? = ClientDisconnect(of: server)
         let (started, start) = AsyncStream.makeStream(of: Void.self)
-        async let wasCancelled = departure.whileClientStays { () async throws(RequestFailure) -> Bool in
+        async let wasCancelled = clientDisconnect.whileClientStays { () async throws(RequestFailure) -> Bool in
             start.yield()
             while !Task.isCancelled { await Task.yield() }
             return true
@@ -47,12 +47,12 @@ struct DepartureTests {
     func staying() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let (listener, server, client) = try await connection(group)
-        for departure in [Departure(of: server), nil] {
+        for clientDisconnect in [ClientDisconnect(of: server), nil] {
             for number in 0..<3 {
-                #expect(try await departure.whileClientStays { () throws(RequestFailure) in number } == number)
+                #expect(try await clientDisconnect.whileClientStays { () throws(RequestFailure) in number } == number)
             }
             await #expect(throws: RequestFailure.self) {
-                try await departure.whileClientStays { () throws(RequestFailure) -> Int in
+                try await clientDisconnect.whileClientStays { () throws(RequestFailure) -> Int in
                     throw RequestFailure(.badRequest, "no")
                 }
             }

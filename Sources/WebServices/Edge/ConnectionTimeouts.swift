@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// A connection is held against one rule for what comes in (handshake, head, body or nothing) and one for what goes
 /// out. Nothing is held against a client while it is the node's turn.
-struct ConnectionWatch: Sendable, Equatable {
+struct ConnectionTimeouts: Sendable, Equatable {
     /// What comes in.
     enum Input: Sendable, Equatable {
         case handshake

@@ -4,19 +4,19 @@ import NIOHTTP1
 import NIOSSL
 import NIOTLS
 
-/// Stands between TLS and HTTP: takes the connection's place, tells `ConnectionWatch` what comes and goes, and looks at
-/// the clock.
-final class WatchHandler: ChannelDuplexHandler {
+/// Stands between TLS and HTTP: takes the connection's place, tells `ConnectionTimeouts` what comes and goes, and looks
+/// at the clock.
+final class ConnectionTimeoutHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = IOData
     typealias OutboundOut = ByteBuffer
 
     /// Answers what is refused; nil while nothing can be answered, and in HTTP/2, whose streams answer by themselves.
-    weak var requests: RequestHandler?
+    weak var requests: HTTP1RequestGuard?
     /// What every request of the connection is refused with.
     private(set) var standing: EdgeRefusal?
-    var watch: ConnectionWatch
+    var watch: ConnectionTimeouts
     private let edge: Edge
     private let tls: NIOSSLServerHandler
     private var place: (address: ClientAddress, place: ConnectionBook.Place)?
@@ -29,7 +29,7 @@ final class WatchHandler: ChannelDuplexHandler {
     init(edge: Edge, tls: NIOSSLServerHandler) {
         self.edge = edge
         self.tls = tls
-        watch = ConnectionWatch(limits: edge.limits, now: .now())
+        watch = ConnectionTimeouts(limits: edge.limits, now: .now())
     }
 
     // MARK: Beginning and end
@@ -162,7 +162,7 @@ final class WatchHandler: ChannelDuplexHandler {
 
     private func look(_ context: ChannelHandlerContext) {
         let unsent = unsentBytes(context)
-        let sight = ConnectionWatch.Sight(
+        let sight = ConnectionTimeouts.Sight(
             now: .now(), isReading: isReading, unsentBytes: unsent, sentBytes: max(0, writtenBytes - unsent))
         switch watch.looked(sight) {
         case nil: break

@@ -4,9 +4,9 @@ import RecordModel
 import RecordStore
 
 /// Brings a shard what it lacks of a database's quota: from the ledger, or from the other shards by way of the ledger.
-struct Allotting {
+struct QuotaEscrow {
     private let service: RecordService
-    private let ask: AllotmentDesk.Ask
+    private let ask: EscrowRequests.Ask
     private let database: DatabaseKey
     private let shard: GroupID
     private let cap: QuotaAmounts
@@ -14,7 +14,7 @@ struct Allotting {
     private let deadline: Deadline
 
     init(
-        _ service: RecordService, _ ask: AllotmentDesk.Ask, under terms: QuotaTerms, at place: AllotmentDesk.Place,
+        _ service: RecordService, _ ask: EscrowRequests.Ask, under terms: QuotaTerms, at place: EscrowRequests.Place,
         by deadline: Deadline
     ) {
         self.service = service

@@ -11,7 +11,7 @@ import RaftCore
 /// promise came before Y's answer to it, which came before Y's last promise (of the other map), before X's answer to
 /// that, before X's last promise: a circle. So as long as the folder of one founder is left, whoever lost theirs joins
 /// it instead.
-package struct Formation: Sendable {
+package struct Bootstrap: Sendable {
     /// This node.
     package var node: UInt64
     /// The number of its data folder.

@@ -9,7 +9,7 @@ import Wire
 ///
 /// It has checksums of its own: hashing finds what else is damaged, but by this row the log is cut and followers are
 /// counted.
-package enum AppliedState {
+package enum AppliedRow {
     package static func create(in db: Database, configuration: RaftCore.Configuration) throws {
         try db.execute(
             sql: """

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 
 /// Ends what a connection does once nobody wants it any more.
-final class ReadWatch {
+final class ReadCancellation {
     private let isWanted: () -> Bool
 
     /// How many steps of SQLite's virtual machine there are between two questions: some tens of microseconds.
@@ -21,7 +21,7 @@ final class ReadWatch {
             connection, Self.steps,
             { context in
                 guard let context else { return 0 }
-                return Unmanaged<ReadWatch>.fromOpaque(context).takeUnretainedValue().isWanted() ? 0 : 1
+                return Unmanaged<ReadCancellation>.fromOpaque(context).takeUnretainedValue().isWanted() ? 0 : 1
             }, context)
         defer { sqlite3_progress_handler(connection, 0, nil, nil) }
         do {

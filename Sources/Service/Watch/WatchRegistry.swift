@@ -33,7 +33,7 @@ enum WatchRefusal: Error, Hashable, Sendable {
 /// A watch looks at its store, and waits; `begin` says that a look begins. What rings between that and the wait is
 /// remembered, so a change is either in what the look found or ends the wait: none falls between. Whoever is woken
 /// looks again by its token, so a ring too many costs a look, and order and completeness are the feed's.
-struct WatchRoom: Sendable {
+struct WatchRegistry: Sendable {
     /// Watches at once. One container gets three quarters of them: the last quarter is for others.
     var watchesMax: Int
     /// Watches of one store at once, which is one user's.
