@@ -119,8 +119,9 @@ extension RateAccount {
         let isFirst = holder.sequence == 0 && holder.retiredBoots.isEmpty
         if !isFirst || report.isSilent { holder.noteDemand(report, now: now) }
         holder.held = requests(report.heldMicroRate)
-        // A node that holds nothing has forgotten what it had saved.
-        let returned = report.heldMicroRate == 0 ? holder.prepaid : 0
+        // What the node cannot spend any more has come back: it has forfeited it, or given up its share. An answer that
+        // is still on its way will be ignored, so what is left is all that can be spent.
+        let returned = max(0, holder.prepaid - requests(report.leftMicroTokens))
         holder.prepaid -= returned
         holder.sequence = report.sequence
         holder.accepted = max(holder.accepted, report.accepted)

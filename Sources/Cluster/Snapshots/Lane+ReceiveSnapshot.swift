@@ -44,7 +44,10 @@ extension Lane {
     }
 
     private func received(_ chunk: SnapshotChunk, at path: String, reply: @escaping @Sendable (NodeReply) -> Void) {
-        guard let replica = replicas[chunk.group] else { return discard(path) }
+        guard let replica = replicas[chunk.group] else {
+            discard(path)
+            return reply(.failed("no snapshot of group \(chunk.group) is wanted"))
+        }
         if replica.receivedSnapshot != nil { return answerLater(chunk, at: replica, reply: reply) }
         replica.incomingSnapshotPath = nil
         replica.receivedSnapshot = Replica.ReceivedSnapshot(

@@ -118,6 +118,7 @@ extension Lane {
         switch try NodeReply(decoding: reply) {
         case .done(let progress): return try SnapshotProgress(decoding: progress).receivedBytes
         case .failed(let reason): throw StorageMismatch("the follower refused a chunk: \(reason)")
+        case .overloaded, .unavailable: throw PeerTransportError.refused("it has too much to do")
         default: throw StorageMismatch("the follower refused a chunk")
         }
     }

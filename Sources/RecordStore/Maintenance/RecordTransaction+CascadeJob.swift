@@ -55,6 +55,7 @@ extension RecordTransaction {
         // The target is gone; what refers to its name is what goes with it.
         var target = first
         target.id = 0
+        target.isDeleted = false
         target.name = body.target
         let cascade = try cascade(from: target, before: body.before, max: Limits.cascadeMax, writer)
         return Set((cascade ?? []).map(\.id))

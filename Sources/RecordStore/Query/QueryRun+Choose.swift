@@ -145,11 +145,11 @@ extension QueryRun {
             try gatherInOrder(ids)
             return true
         }
-        let kept = (found, bytes, after, filter)
+        let kept = (found, bytes, after, filter, examined)
         (found, bytes, after) = ([], 0, cursor)
         for id in ids {
             guard !work.isSpent else {
-                (found, bytes, after, filter) = kept
+                (found, bytes, after, filter, examined) = kept
                 ceiling = nil
                 note.gathered = false
                 return false

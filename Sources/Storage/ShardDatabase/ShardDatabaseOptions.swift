@@ -1,13 +1,14 @@
 /// How a shard database uses memory and files.
 package struct ShardDatabaseOptions: Hashable, Sendable {
-    /// Connections that read at once; more reads wait. At least 1.
+    /// Connections that read at once; more reads wait. At least 1. As many as a node has threads for clients' reads,
+    /// and two for what must not wait for those: upkeep and checkpoints.
     package var readersMax: Int
     /// Page cache of all connections of the database together, in bytes.
     package var cacheBytes: Int
     /// The size that the WAL file is cut to when it starts over, in bytes.
     package var walKeptBytes: Int
 
-    package init(readersMax: Int = 3, cacheBytes: Int = 8 * 1_048_576, walKeptBytes: Int = 16 * 1_048_576) {
+    package init(readersMax: Int = 6, cacheBytes: Int = 8 * 1_048_576, walKeptBytes: Int = 16 * 1_048_576) {
         self.readersMax = max(readersMax, 1)
         self.cacheBytes = cacheBytes
         self.walKeptBytes = walKeptBytes

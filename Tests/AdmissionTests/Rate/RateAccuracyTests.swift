@@ -96,6 +96,21 @@ struct RateAccuracyTests {
         #expect(refused == 0)
     }
 
+    @Test(
+        "what bursts leave unused is not saved twice: in the overload that follows no more than limit x (time + 1 s)",
+        arguments: [(30, 400), (55, 950), (10, 100), (45, 700)], [1, 3])
+    func burstsBeforeOverload(burst: (percent: Int, everyMilliseconds: Int), nodes: Int) {
+        for (limit, pattern) in [(40, Pattern.evenly), (200, .everySecond), (200, .oneNode)] as [(UInt64, Pattern)] {
+            var options = RateSimulation.Options()
+            (options.limit, options.nodes, options.seconds) = (limit, nodes, 40)
+            options.load = nodes == 1 ? .evenly : pattern.load
+            options.bursts = (Int(limit) * burst.percent / 100, burst.everyMilliseconds, 30_000)
+            let result = RateSimulation.run(options)
+            // Up to five requests more: several nodes may be given a request or two in the same moment.
+            #expect(result.aheadMax <= 1.02 + 5 / Double(limit), "\(limit) \(pattern): \(result)")
+        }
+    }
+
     @Test("a limit of 10,000 is as exact", arguments: [Pattern.evenly, .everySecond])
     func highLimit(pattern: Pattern) {
         let result = run(pattern, limit: 10_000) {

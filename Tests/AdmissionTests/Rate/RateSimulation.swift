@@ -32,6 +32,8 @@ struct RateSimulation {
         var limit: UInt64 = 400
         /// Requests offered, as a multiple of the limit.
         var overload = 10.0
+        /// Until some moment so many requests come at once, in place of the overload, and again after a while.
+        var bursts: (count: Int, everyMilliseconds: Int, untilMillisecond: Int)?
         var load = Load.evenly
         var seconds = 60
         var seed: UInt64 = 1
@@ -162,6 +164,10 @@ struct RateSimulation {
 
     /// How many requests come in this millisecond: the distance between two is anything up to twice the mean.
     private mutating func arrivals(at millisecond: Int) -> Int {
+        if let bursts = options.bursts, millisecond < bursts.untilMillisecond {
+            nextArrival = Double(millisecond + 1)
+            return millisecond % bursts.everyMilliseconds == 0 ? bursts.count : 0
+        }
         let distance = 1_000 / (Double(limit(at: millisecond)) * options.overload)
         var count = 0
         while nextArrival < Double(millisecond + 1) {
