@@ -154,3 +154,168 @@ extension AccountChanges: WireCodable {
         }
     }
 }
+
+/// Who an account is at an OpenID Connect issuer; belongs to one account at most.
+package struct ExternalIdentity: Hashable, Sendable {
+    /// The issuer's URL, as its tokens have it.
+    @Bytewise package var issuer: String
+    /// The issuer's name for the user; never given to another one.
+    @Bytewise package var subject: String
+
+    package init(issuer: String, subject: String) {
+        self.issuer = issuer
+        self.subject = subject
+    }
+
+    /// Whether a text may be a subject: 1 to 255 ASCII characters, as OpenID Connect Core 1.0 says in section 2.
+    package static func isSubject(_ text: String) -> Bool {
+        (1...255).contains(text.utf8.count) && text.utf8.allSatisfy { $0 < 0x80 }
+    }
+
+    /// In changes of an account: that it shall have no identity any more.
+    package static let none = ExternalIdentity(issuer: "", subject: "")
+}
+
+extension ExternalIdentity: WireCodable {
+    /// 1 issuer, 2 subject.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, issuer)
+        writer.field(2, subject)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self = .none
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: issuer = try reader.string()
+            case 2: subject = try reader.string()
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+/// What is kept of a password: the result of scrypt, with what it takes to compute it again. Data only; who hashes and
+/// compares is the target Admission.
+package struct PasswordHash: Hashable, Sendable {
+    /// Random, 16 bytes.
+    package var salt: [UInt8]
+    /// The binary logarithm of scrypt's N.
+    package var logN: UInt8
+    package var r: UInt32
+    package var p: UInt32
+    package var hash: [UInt8]
+
+    package init(salt: [UInt8], logN: UInt8, r: UInt32, p: UInt32, hash: [UInt8]) {
+        self.salt = salt
+        self.logN = logN
+        self.r = r
+        self.p = p
+        self.hash = hash
+    }
+}
+
+extension PasswordHash: WireCodable {
+    /// 1 salt, 2 log N, 3 r, 4 p, 5 hash.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, salt)
+        writer.field(2, UInt64(logN))
+        writer.field(3, UInt64(r))
+        writer.field(4, UInt64(p))
+        writer.field(5, hash)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(salt: [], logN: 0, r: 0, p: 0, hash: [])
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: salt = try reader.array()
+            case 2: logN = try Self.number(&reader, field)
+            case 3: r = try Self.number(&reader, field)
+            case 4: p = try Self.number(&reader, field)
+            case 5: hash = try reader.array()
+            default: try reader.skip()
+            }
+        }
+    }
+
+    private static func number<Number: FixedWidthInteger>(
+        _ reader: inout WireReader, _ field: Int
+    ) throws(WireError) -> Number {
+        guard let number = Number(exactly: try reader.unsigned()) else { throw .invalidValue(field: field) }
+        return number
+    }
+}
+
+/// The failed sign-ins of an account since the last one that succeeded, and until when its password is not looked at.
+package struct Lockout: Hashable, Sendable {
+    /// Those that count; at most `failuresMax`.
+    package var failures: UInt64
+    /// Milliseconds since 1970; 0 while nothing was locked.
+    package var lockedUntil: Int64
+    /// When the last failure was, in milliseconds since 1970.
+    package var lastFailure: Int64
+
+    /// Failures that lock nothing.
+    package static let failuresFree: UInt64 = 5
+    /// The first number of failures that locks for the longest time; no more are counted.
+    package static let failuresMax: UInt64 = 16
+    /// How long the account is locked at most.
+    package static let pauseMaxMilliseconds: Int64 = 15 * 60 * 1_000
+    /// Time without a failure after which one is forgiven. In the long run that is how often somebody may guess.
+    package static let forgivenAfterMilliseconds: Int64 = 15 * 60 * 1_000
+
+    package init(failures: UInt64, lockedUntil: Int64, lastFailure: Int64 = 0) {
+        self.failures = failures
+        self.lockedUntil = lockedUntil
+        self.lastFailure = lastFailure
+    }
+
+    /// What follows from so many failures, the last one at `time` (milliseconds since 1970): the first five lock
+    /// nothing, the sixth locks for a second, and each further one for twice as long, up to 15 minutes.
+    package static func after(failures: UInt64, time: Int64) -> Lockout {
+        guard failures > failuresFree else { return Lockout(failures: failures, lockedUntil: 0, lastFailure: time) }
+        let doublings = min(failures - failuresFree - 1, 20)
+        let pause = min(1_000 << Int64(doublings), pauseMaxMilliseconds)
+        let (until, overflow) = time.addingReportingOverflow(pause)
+        return Lockout(failures: failures, lockedUntil: overflow ? .max : until, lastFailure: time)
+    }
+
+    /// With one more failure, after forgiving those that time has healed.
+    ///
+    /// A clock that is behind neither shortens what another one's began nor heals anything.
+    package func counting(failureAt time: Int64) -> Lockout {
+        let (difference, overflow) = time.subtractingReportingOverflow(lastFailure)
+        let quiet = overflow ? (time > lastFailure ? Int64.max : 0) : max(0, difference)
+        let forgiven = UInt64(quiet / Self.forgivenAfterMilliseconds)
+        let count = failures - min(failures, forgiven)
+        var next = Lockout.after(failures: min(count + 1, Self.failuresMax), time: time)
+        next.lockedUntil = max(next.lockedUntil, lockedUntil)
+        next.lastFailure = max(time, lastFailure)
+        return next
+    }
+
+    /// Whether a sign-in is refused at `now`, in milliseconds since 1970.
+    package func isLocked(at now: Int64) -> Bool { now < lockedUntil }
+}
+
+extension Lockout: WireCodable {
+    /// 1 failures, 2 locked until, 3 last failure.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, failures)
+        writer.field(2, signed: lockedUntil)
+        writer.field(3, signed: lastFailure)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        self.init(failures: 0, lockedUntil: 0)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: failures = try reader.unsigned()
+            case 2: lockedUntil = try reader.signed()
+            case 3: lastFailure = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -55,3 +55,47 @@ extension RecordType {
         grants.reduce(into: []) { if $1.role == role { $0.formUnion($1.permissions) } }
     }
 }
+
+extension Schema {
+    /// What every new container's schema has: the users' own records.
+    package static let initial = Schema(types: [.users])
+}
+
+extension RecordType {
+    /// The type of users' own records. They are in the public database under the user's record name, everybody reads
+    /// them and their user writes them.
+    package static let usersName = "Users"
+
+    /// The field of `Users` that holds the custom roles of a user; clients cannot write it.
+    package static let rolesField = "roles"
+
+    /// `Users` as a new container has it, and as CloudKit's exporter prints it.
+    package static let users = RecordType(
+        name: usersName,
+        fields: [FieldDefinition(name: rolesField, type: FieldType(.int64, isList: true))],
+        grants: [Grant(role: "_creator", permissions: .write), Grant(role: "_world", permissions: .read)])
+
+    /// The grants that a type made by the first save of a record has: everybody reads, users create, creators write.
+    package static let defaultGrants = [
+        Grant(role: "_creator", permissions: .write), Grant(role: "_icloud", permissions: .create),
+        Grant(role: "_world", permissions: .read),
+    ]
+}
+
+/// Why a schema's text was refused: where, what was wrong, and what to do. The text is at fault, so a retry does not
+/// help.
+package struct SchemaError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// From 1.
+    package var line: Int
+    /// From 1, in Unicode scalars; a tab counts as one.
+    package var column: Int
+    package var message: String
+
+    package init(line: Int, column: Int, message: String) {
+        self.line = line
+        self.column = column
+        self.message = message
+    }
+
+    package var description: String { "line \(line), column \(column): \(message)" }
+}
