@@ -41,7 +41,8 @@ extension Matrix {
         private static func signature(
             _ call: Call, _ id: String, _ key: P256.Signing.PrivateKey, of body: [UInt8]
         ) throws -> [(String, String)] {
-            let date = Date().formatted(.iso8601)
+            // A whole second may have begun before the service did, which refuses signatures from before its time.
+            let date = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
             let hash = Data(SHA256.hash(data: body)).base64EncodedString()
             let signature = try key.signature(for: Data("\(date):\(hash):\(call.target)".utf8))
             return [
