@@ -112,21 +112,25 @@ extension Account: WireCodable {
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        self.init(id: "", name: "", created: 0)
+        // The name is set once: release builds of Swift 6.3 do not compile changes of wrapped properties here.
+        var name = ""
+        var account = Account(id: "", name: "", created: 0)
         while let field = try reader.nextField() {
             switch field {
-            case 1: id = try reader.string()
+            case 1: account.id = try reader.string()
             case 2: name = try reader.string()
-            case 3: created = try reader.signed()
-            case 4: email = try reader.string()
-            case 5: givenName = try reader.string()
-            case 6: familyName = try reader.string()
-            case 7: isDiscoverable = try reader.bool()
-            case 8: password = try reader.message()
-            case 9: identity = try reader.message()
+            case 3: account.created = try reader.signed()
+            case 4: account.email = try reader.string()
+            case 5: account.givenName = try reader.string()
+            case 6: account.familyName = try reader.string()
+            case 7: account.isDiscoverable = try reader.bool()
+            case 8: account.password = try reader.message()
+            case 9: account.identity = try reader.message()
             default: try reader.skip()
             }
         }
+        account.name = name
+        self = account
     }
 }
 
@@ -184,7 +188,8 @@ extension ExternalIdentity: WireCodable {
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        self = .none
+        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
+        var (issuer, subject) = ("", "")
         while let field = try reader.nextField() {
             switch field {
             case 1: issuer = try reader.string()
@@ -192,6 +197,7 @@ extension ExternalIdentity: WireCodable {
             default: try reader.skip()
             }
         }
+        self.init(issuer: issuer, subject: subject)
     }
 }
 

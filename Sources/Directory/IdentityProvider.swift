@@ -34,7 +34,10 @@ extension IdentityProvider: WireCodable {
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        self.init(name: "", issuer: "", clientID: "", sealedSecret: [], allowsSignUp: false)
+        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
+        var (name, issuer, clientID) = ("", "", "")
+        var sealedSecret: [UInt8] = []
+        var allowsSignUp = false
         while let field = try reader.nextField() {
             switch field {
             case 1: name = try reader.string()
@@ -45,5 +48,7 @@ extension IdentityProvider: WireCodable {
             default: try reader.skip()
             }
         }
+        self.init(
+            name: name, issuer: issuer, clientID: clientID, sealedSecret: sealedSecret, allowsSignUp: allowsSignUp)
     }
 }

@@ -34,8 +34,9 @@ extension RoleMember: WireCodable {
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
+        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
+        var (container, role, accountID) = ("", "", "")
         var environment: Environment?
-        self.init(container: "", environment: .development, role: "", accountID: "")
         while let field = try reader.nextField() {
             switch field {
             case 1: container = try reader.string()
@@ -46,6 +47,6 @@ extension RoleMember: WireCodable {
             }
         }
         guard let environment else { throw .missingField(2) }
-        self.environment = environment
+        self.init(container: container, environment: environment, role: role, accountID: accountID)
     }
 }

@@ -155,7 +155,9 @@ extension StoreKey: WireCodable {
 
     /// Reads the fields. Unknown ones are skipped.
     package init(from reader: inout WireReader) throws(WireError) {
-        self.init(container: "", environment: .development, user: "")
+        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
+        var (container, user) = ("", "")
+        var environment = Environment.development
         while let field = try reader.nextField() {
             switch field {
             case 1: container = try reader.string()
@@ -164,5 +166,6 @@ extension StoreKey: WireCodable {
             default: try reader.skip()
             }
         }
+        self.init(container: container, environment: environment, user: user)
     }
 }
