@@ -47,7 +47,6 @@ struct RateAccount: Sendable {
         self.key = key
         self.settledAt = settledAt
         self.limit = Double(max(limit, 1))
-        // What the last leader gave may have been spent until then.
         updatedAt = now
         guard now >= settledAt else { return }
         // What the last leader gave may have been spent until then.
