@@ -1,24 +1,28 @@
-/// One container's rate at its ledger: what each node holds and wants, and what the container was promised but not
-/// given yet.
+/// One container's rate at its ledger: what each node holds and wants, and what the container has saved.
 ///
-/// The balance is limit x time - accepted, at most a second of the limit (or three requests): what an idle container
-/// has saved. Nodes that have spent their share get of it by asking, as long as it is much. Under lasting demand the
-/// shares are corrected by up to `correctionMax`, so that the balance comes to lie a little above nothing, errors never
-/// add up, and over any T seconds at most limit x (T + 1 s) is accepted.
+/// The balance is limit x time less what nodes reported as accepted, at most a second of the limit (or five requests).
+/// What is free of it is the balance less all that nodes may have accepted without having reported it, or could accept
+/// at once: no more is ever given, so over any T seconds at most limit x (T + 1 s) is accepted. Under lasting demand the
+/// shares are corrected by a part of what is free, so that it comes to lie at `rest`. That is what remains when a leader
+/// dies, until the last of its shares has expired, and what the next leader may lend without knowing of them.
 struct RateAccount: Sendable {
-    /// How far the sum of the shares may be from the limit to repay the balance.
+    /// How far the sum of the shares may be above the limit to repay the balance, and below it.
     static let correctionMax = 0.1
+    private static let correctionMin = -0.5
     /// What a new leader may lend, as a part of the limit, beyond what nodes reported to hold, before all shares of the
-    /// last leader have expired: those who hold none must not wait for that. A tenth for two seconds is a fifth of a
-    /// second of the limit.
-    private static let unseen = 0.1
-    /// A balance is repaid over about so many seconds: slowly enough that one request more or less does not shake the
-    /// shares.
+    /// last leader have expired: those who hold none must not wait for that.
+    private static let unseen = 0.06
+    /// Seconds of the limit that a new leader may give in that time to nodes that hold no share; a request, where the
+    /// limit is ten or more.
+    private static let unseenSeconds = 0.05
+    /// What is free is repaid over about so many seconds: slowly enough that one request more or less does not shake
+    /// the shares, and longer than a share lasts, so that no share outlives what was free when it was lent.
     private static let repaySeconds = 2.5
     /// Seconds of the limit that may be owed; beyond, they are forgotten.
     private static let debtSeconds = 0.5
-    /// Seconds of the limit that the balance comes to lie at under lasting demand: room for errors.
-    private static let restSeconds = 0.05
+    /// Seconds of the limit, and about a request, that stay free under lasting demand: more than `unseen` for as long
+    /// as a share lasts, and `unseenSeconds`.
+    private static let restSeconds = 0.25
     /// Seconds of the limit, above the rest, from which on what is saved is given to nodes that ask.
     private static let givingSeconds = 0.2
     /// What a new node finds even if others use everything, as a part of the limit.
@@ -29,12 +33,13 @@ struct RateAccount: Sendable {
     private static let headroom = 1.25
 
     private let key: RateKey
-    /// When the shares of the last leader have expired for sure.
+    /// When the shares of the last leader have expired for sure. The books begin then, with nothing saved: until then
+    /// the limit is taken as spent by what the last leader lent.
     private let settledAt: UInt64
     /// Sorted by node.
     private var holders: [RateHolder] = []
     private var limit: Double
-    /// Requests; see above. Includes what nodes have accepted and not reported yet.
+    /// Requests; see above.
     private var balance = 0.0
     private var updatedAt: UInt64
     /// Whether what is saved is given to nodes that ask: from when there is much of it until all is spent.
@@ -42,21 +47,22 @@ struct RateAccount: Sendable {
     /// What nodes said to hold when this leader first heard of them: what it lends until `settledAt`, if it is more
     /// than `unseen`; the least shares of those who hold nothing come on top.
     private var inherited = 0.0
+    /// Requests that may still be given before `settledAt`.
+    private var unseenLeft: Double
 
-    init(key: RateKey, limit: UInt64, settledAt: UInt64, now: UInt64) {
+    init(key: RateKey, limit: UInt64, reign: RateReign) {
         self.key = key
-        self.settledAt = settledAt
         self.limit = Double(max(limit, 1))
-        updatedAt = now
-        guard now >= settledAt else { return }
-        // What the last leader gave may have been spent until then.
-        balance = min(savedMax, self.limit * seconds(now - settledAt))
+        settledAt = reign.settledAt
+        updatedAt = reign.settledAt
+        unseenLeft = max(min(1, self.limit / 10), self.limit * Self.unseenSeconds)
+        if reign.isFirst { balance = savedMax }
     }
 
     /// What the container may save, in requests.
     private var savedMax: Double { max(RateRules.savedMin, limit * RateRules.savedSeconds) }
     /// Where the balance comes to lie under lasting demand.
-    private var rest: Double { max(1, limit * Self.restSeconds) }
+    private var rest: Double { limit * Self.restSeconds + min(1, limit / 25) }
 
     func inForce(at now: UInt64) -> Double { holders.reduce(0) { $0 + $1.inForce(at: now) } }
 
@@ -67,22 +73,20 @@ struct RateAccount: Sendable {
     }
 
     mutating func take(_ report: RateReport, now: UInt64) -> RateGrant {
+        settle(at: now)
         let index = index(of: report, now: now)
         let holder = holders[index]
         if holder.boot != report.boot {
             if holder.retiredBoots.contains(report.boot) { return none(report, milliseconds: 0) }
-            // It may have spent what it was given before it died.
-            holders[index].prepaid = 0
-            holders[index].restart(boot: report.boot)
+            let lost = holders[index].restart(boot: report.boot, now: now)
+            if now >= settledAt { charge(lost) }
         } else if report.sequence <= holder.sequence {
             let isRepeated = report.sequence == holder.sequence
             return (isRepeated ? holder.answer : nil) ?? none(report, milliseconds: 0)
         }
         note(report, at: index, now: now)
         let answer = report.wants ? lend(to: index, report, now: now) : none(report, milliseconds: 0)
-        holders[index].granted = requests(answer.microRate)
-        holders[index].until = now + RateRules.ledgerLifetime
-        holders[index].answer = answer
+        holders[index].lend(answer, now: now)
         return answer
     }
 
@@ -98,6 +102,7 @@ struct RateAccount: Sendable {
         var holder = RateHolder(node: report.node, boot: report.boot, limit: report.limit, reportedAt: now)
         (holder.accepted, holder.arrivals) = (report.accepted, report.arrivals)
         holder.granted = requests(report.heldMicroRate)
+        holder.sentSince = now
         // Not known yet; it took the share for some reason.
         holder.demand = max(holder.granted, report.wants ? 1 / seconds(RateRules.quickInterval) : 0)
         if now < settledAt { inherited += holder.granted }
@@ -111,39 +116,39 @@ struct RateAccount: Sendable {
 extension RateAccount {
     /// Takes what the report says into the books.
     private mutating func note(_ report: RateReport, at index: Int, now: UInt64) {
-        var holder = holders[index]
-        let accepted = Double(report.accepted - min(holder.accepted, report.accepted))
-        let free = min(accepted, holder.prepaid)
-        holder.prepaid -= free
-        let isFirst = holder.sequence == 0 && holder.retiredBoots.isEmpty
-        if !isFirst || report.isSilent { holder.noteDemand(report, now: now) }
-        holder.held = requests(report.heldMicroRate)
-        // What the node cannot spend any more has come back: it has forfeited it, or given up its share. An answer that
-        // is still on its way will be ignored, so what is left is all that can be spent.
-        let returned = max(0, holder.prepaid - requests(report.leftMicroTokens))
-        holder.prepaid -= returned
-        holder.sequence = report.sequence
-        holder.accepted = max(holder.accepted, report.accepted)
-        holder.arrivals = max(holder.arrivals, report.arrivals)
-        holder.left = requests(report.leftMicroTokens)
-        holder.limit = max(report.limit, 1)
-        holder.reportedAt = now
-        holders[index] = holder
-        settle(accepted: accepted - free - returned, now: now)
+        let isFirst = holders[index].sequence == 0 && holders[index].retiredBoots.isEmpty
+        if !isFirst || report.isSilent { holders[index].noteDemand(report, now: now) }
+        let accepted = holders[index].take(report, now: now)
+        if now >= settledAt { charge(accepted) }
+        let live = holders.filter { now < $0.until || $0.reportedAt == now }
+        limit = Double(live.map(\.limit).min() ?? 1)
+        balance = min(balance, savedMax)
     }
 
     /// Moves the balance to now.
-    private mutating func settle(accepted: Double, now: UInt64) {
-        balance += limit * seconds(now - min(now, updatedAt)) - accepted
-        updatedAt = max(updatedAt, now)
-        let live = holders.filter { now < $0.until || $0.reportedAt == now }
-        limit = Double(live.map(\.limit).min() ?? 1)
-        let unreported = unreported(at: now)
-        let debt = max(8, limit * Self.debtSeconds)
-        balance = min(max(balance, unreported - debt), unreported + savedMax)
+    private mutating func settle(at now: UInt64) {
+        for index in holders.indices.sorted(by: { holders[$0].until < holders[$1].until }) {
+            guard now >= holders[index].until else { break }
+            save(until: holders[index].until)
+            let spent = holders[index].expire()
+            if now >= settledAt { charge(spent) }
+        }
+        save(until: now)
     }
 
-    private func unreported(at now: UInt64) -> Double { holders.reduce(0) { $0 + $1.unreported(at: now) } }
+    private mutating func save(until end: UInt64) {
+        guard end > updatedAt else { return }
+        balance = min(balance + limit * seconds(end - updatedAt), savedMax)
+        updatedAt = end
+    }
+
+    /// Takes what was accepted off the balance.
+    private mutating func charge(_ accepted: Double) {
+        balance = max(balance - accepted, -max(8, limit * Self.debtSeconds))
+    }
+
+    /// What is saved and nobody can spend without asking.
+    private func free(at now: UInt64) -> Double { holders.reduce(balance) { $0 - $1.unreported(at: now) } }
 }
 
 // MARK: - Lending
@@ -151,10 +156,10 @@ extension RateAccount {
 extension RateAccount {
     /// The share for a node that just reported, and the tokens it starts with.
     private mutating func lend(to index: Int, _ report: RateReport, now: UInt64) -> RateGrant {
-        let excess = balance - unreported(at: now) - rest
-        let correction = min(max(excess / (limit * Self.repaySeconds), -Self.correctionMax), Self.correctionMax)
-        var capacity = limit * (1 + correction)
         let isSettled = now >= settledAt
+        let (tokens, saved) = give(report, now: now)
+        let correction = (free(at: now) - tokens - rest) / (limit * Self.repaySeconds)
+        var capacity = limit * (1 + min(max(correction, Self.correctionMin), Self.correctionMax))
         if !isSettled { capacity = min(capacity, max(inherited, limit * (Self.unseen - Self.reserve))) }
         var others = 0.0
         for (place, holder) in holders.enumerated() where place != index { others += holder.inForce(at: now) }
@@ -168,34 +173,28 @@ extension RateAccount {
             let wait = isSettled ? RateRules.quickInterval : settledAt - now
             return none(report, milliseconds: min(wait / RateRules.millisecond + 1, RateRules.lifetimeMilliseconds))
         }
+        if !isSettled { unseenLeft -= tokens }
         var grant = RateGrant(
             key: key, sequence: report.sequence, microRate: microRate, fairMicroRate: UInt64(max(0, fair) * 1e6),
-            lifetimeMilliseconds: RateRules.lifetimeMilliseconds)
-        give(to: index, report, &grant, now: now)
+            microTokens: UInt64(tokens * 1e6), lifetimeMilliseconds: RateRules.lifetimeMilliseconds)
+        grant.savedMicroTokens = UInt64(saved * 1e6)
         return grant
     }
 
-    /// Adds what the node gets of what the container saved: a start where it held nothing, and what its requests wait
-    /// for.
-    private mutating func give(to index: Int, _ report: RateReport, _ grant: inout RateGrant, now: UInt64) {
-        let free = holders.reduce(balance) { $0 - $1.exposure(at: now) }
+    /// What the node gets of what the container saved: a start where it held nothing, and what its requests wait for.
+    /// - Returns: that, and what is left for who asks again.
+    private mutating func give(_ report: RateReport, now: UInt64) -> (tokens: Double, saved: Double) {
+        let free = now >= settledAt ? free(at: now) : min(unseenLeft, 1)
         if free >= rest + limit * Self.givingSeconds { isGiving = true }
         if free < 1 { isGiving = false }
-        let start = max(requests(RateRules.burstMin), requests(grant.microRate) / Double(RateRules.burstDivisor))
-        let waiting = Double(min(max(report.waiting, 1), 1 << 32))
-        // While there is much, more than wait, as more are likely to come before the next answer. At the end, what some
-        // nodes do not spend would be missing at others.
-        let wanted =
-            isGiving && report.waiting > 0
-            ? (free > savedMax / 2 ? 2 : 1) * waiting : report.heldMicroRate == 0 ? start : 0
-        // A request that comes to a node without a share gets through where that is not too much: before shares of the
-        // last leader have expired, nobody knows.
-        let least = report.heldMicroRate > 0 ? 0 : now < settledAt ? 1 : min(max(balance - unreported(at: now), 0), 1)
-        let tokens = min(max(free, least), wanted)
-        grant.microTokens = UInt64(tokens * 1e6)
-        balance -= tokens
-        holders[index].prepaid += tokens
-        if isGiving, free - tokens >= 1 { grant.savedMicroTokens = UInt64((free - tokens) * 1e6) }
+        var wanted = report.heldMicroRate == 0 ? requests(RateRules.burstMin) : 0
+        if isGiving, report.waiting > 0 {
+            // While there is much, more than wait, as more are likely to come before the next answer. At the end, what
+            // some nodes do not spend would be missing at others.
+            wanted = Double(min(report.waiting, 1 << 32)) * (free > savedMax / 2 ? 2 : 1)
+        }
+        let tokens = min(max(free, 0), wanted)
+        return (tokens, isGiving && free - tokens >= 1 ? free - tokens : 0)
     }
 
     /// The node's part of the capacity: what it wants if all can have that, and an equal part of the rest; else the

@@ -1,8 +1,8 @@
 /// Who may use how much of each container's rate: at the leader of the container's ledger group, in memory only.
 ///
-/// A value without clock or randomness. `now` and `leadingSince` are nanoseconds of the leader's monotonic clock.
-/// Invariant, for each container: the shares in force at all nodes never sum above the limit and its highest correction
-/// (`RateAccount.correctionMax`), and another tenth in the first two seconds of a leader, who does not know what the
+/// A value without clock or randomness; `now` is nanoseconds of the leader's monotonic clock. Invariant, for each
+/// container: the shares in force at all nodes never sum above the limit and its highest correction
+/// (`RateAccount.correctionMax`), and a little more in the first two seconds of a leader, who does not know what the
 /// one before lent to nodes that are gone; a share counts until its holder said that it holds less, or until it has
 /// surely expired. The caller must be the group's confirmed leader: a deposed one that goes on answering would lend
 /// what another lends too.
@@ -22,22 +22,18 @@ package struct RateLedger: Sendable {
     ///
     /// Reports may come twice, late and out of order: a repeated one gets the same answer, an older one none that
     /// counts.
-    /// - Parameters:
-    ///   - term: The group's term. With a new one everything is forgotten: another leader lent in between.
-    ///   - leadingSince: When this leadership began. Until the shares that the last leader lent have expired, the
-    ///     ledger lends only what nodes report to hold, or a tenth of the limit where that is less.
-    package mutating func take(_ report: RateReport, term: UInt64, leadingSince: UInt64, now: UInt64) -> RateGrant {
-        guard term >= self.term else {
+    /// - Parameter reign: With a new one everything is forgotten: another leader lent in between.
+    package mutating func take(_ report: RateReport, in reign: RateReign, now: UInt64) -> RateGrant {
+        guard reign.term >= term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)
         }
-        if term > self.term {
+        if reign.term > term {
             self = RateLedger()
-            self.term = term
+            term = reign.term
         }
         forgetIdle(now: now)
-        let settledAt = leadingSince + RateRules.ledgerLifetime
         if accounts[report.key] == nil {
-            accounts[report.key] = RateAccount(key: report.key, limit: report.limit, settledAt: settledAt, now: now)
+            accounts[report.key] = RateAccount(key: report.key, limit: report.limit, reign: reign)
             keys.append(report.key)
         }
         return accounts[report.key]?.take(report, now: now)
@@ -63,5 +59,23 @@ package struct RateLedger: Sendable {
             }
             if keys.isEmpty { return }
         }
+    }
+}
+
+/// A leader's time at a ledger, and what is left of the one before.
+package struct RateReign: Hashable, Sendable {
+    package let term: UInt64
+    /// When shares that another leader lent have expired for sure.
+    let settledAt: UInt64
+    /// Whether nobody led before, so that nothing was lent or accepted.
+    var isFirst: Bool { term == 1 }
+
+    /// - Parameters:
+    ///   - term: The group's term.
+    ///   - since: When it began, in nanoseconds of the leader's monotonic clock.
+    ///   - isAlone: Whether the cluster has no other node: what it lent ended with its last process.
+    package init(term: UInt64, since: UInt64, isAlone: Bool = false) {
+        self.term = term
+        settledAt = term == 1 || isAlone ? since : since + RateRules.ledgerLifetime
     }
 }

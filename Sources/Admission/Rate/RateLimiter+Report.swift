@@ -21,6 +21,7 @@ extension RateLimiter {
                 accepted - min(accepted, late) + turnedAway.load(ordering: .relaxed), state.reportedArrivals)
             let held = terms.load()
             guard isDue(&state, held: held, arrivals: arrivals, now: now) else { return nil }
+            state.limit = limit
             state.note(arrivals: arrivals, now: now)
             let silence = silence(at: now)
             state.isSilent = silence >= state.silentAfter
@@ -35,6 +36,8 @@ extension RateLimiter {
                 isSilent: state.isSilent, promised: waiting(held, now: now), limit: limit)
             report.waiting = UInt64(max(0, waiters.load(ordering: .relaxed)))
             report.leftMicroTokens = report.heldMicroRate > 0 ? left(held, now: now) : 0
+            report.answered = state.answered
+            report.sinceAnswerMicroseconds = (now - min(now, state.answeredAt)) / 1_000
             return report
         }
     }
@@ -62,7 +65,7 @@ extension RateLimiter {
                 forfeit(upTo: new.base)
             }
             new.base += grant.microTokens
-            new.given = grant.microTokens
+            new.burstLeast = max(grant.microTokens, RateRules.burstLeast(limit: state.limit))
             new.saved = grant.savedMicroTokens
             new.microRate = grant.microRate
             new.fairMicroRate = grant.fairMicroRate

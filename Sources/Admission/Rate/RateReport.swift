@@ -30,6 +30,10 @@ package struct RateReport: Hashable, Sendable {
     package var waiting: UInt64 = 0
     /// What the node could accept at once, in micro-requests: paid for by its share and not spent.
     package var leftMicroTokens: UInt64 = 0
+    /// The newest report whose answer the node took (0: none), and how long ago that was: so the ledger knows how long
+    /// this one can have been on its way.
+    package var answered: UInt64 = 0
+    package var sinceAnswerMicroseconds: UInt64 = 0
     /// The container's limit as the node's directory says, in requests a second.
     package var limit: UInt64
 
@@ -56,7 +60,7 @@ package struct RateReport: Hashable, Sendable {
 
 extension RateReport: WireCodable {
     /// 1 key, 2 node, 3 boot, 4 sequence, 5 accepted, 6 arrivals, 7 held, 8 wants, 9 limit, 10 silent,
-    /// 11 promised, 12 refused, 13 waiting, 14 left.
+    /// 11 promised, 12 refused, 13 waiting, 14 left, 15 answered, 16 since then.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { key.encode(to: &$0) }
         writer.field(2, node)
@@ -72,6 +76,8 @@ extension RateReport: WireCodable {
         writer.field(12, refused)
         writer.field(13, waiting)
         writer.field(14, leftMicroTokens)
+        writer.field(15, answered)
+        writer.field(16, sinceAnswerMicroseconds)
     }
 
     /// - Throws: `WireError` if the key or the sequence is missing, or a count is beyond belief; a retry does not help.
@@ -95,6 +101,8 @@ extension RateReport: WireCodable {
             case 12: report.refused = try reader.unsigned()
             case 13: report.waiting = try reader.unsigned()
             case 14: report.leftMicroTokens = try reader.unsigned()
+            case 15: report.answered = try reader.unsigned()
+            case 16: report.sinceAnswerMicroseconds = min(try reader.unsigned(), RateRules.lifetimeMilliseconds * 1_000)
             default: try reader.skip()
             }
         }

@@ -3,6 +3,9 @@ struct RateReporting: Sendable {
     /// Of the newest report; 0: none yet.
     var sequence: UInt64 = 0
     var sentAt: UInt64 = 0
+    /// The newest report whose answer was taken, and when that was.
+    var answered: UInt64 = 0
+    var answeredAt: UInt64 = 0
     /// Whether the newest report has no answer yet.
     var isWaiting = false
     /// How long an answer takes: the longest lately, shrinking slowly.
@@ -14,6 +17,8 @@ struct RateReporting: Sendable {
     /// Whether the last share was refused, and when to ask again.
     var askAgainAt: UInt64 = 0
 
+    /// The container's limit, as of the newest report.
+    var limit: UInt64 = 0
     /// Arrivals as of the newest report, and of the newest that had any.
     var reportedArrivals: UInt64 = 0
     var arrivalsReportedAt: UInt64 = 0
@@ -42,6 +47,7 @@ struct RateReporting: Sendable {
     /// Takes note of the answer to the newest report.
     mutating func noteAnswered(now: UInt64) {
         let passed = now - min(now, sentAt)
+        (answered, answeredAt) = (sequence, now)
         roundTrip = passed > roundTrip ? passed : (7 * roundTrip + passed) / 8
         isWaiting = false
     }

@@ -36,11 +36,12 @@ package enum RateRules {
     /// so that nodes with a part of a very low limit are not kept from using it.
     package static let savedSeconds = 1.0
     /// In requests.
-    package static let savedMin = 3.0
-    /// What nodes save on their own, from their shares: so much of a second's share, but at least so many
-    /// micro-requests.
+    package static let savedMin = 5.0
+    /// What nodes save on their own, from their shares: so much of a second's share, but at least two requests; less
+    /// where the limit is low, as all nodes together should not have more than the container saves.
     package static let burstDivisor: UInt64 = 10
-    package static let burstMin = 2 * micro
+    static let burstMin = 2 * micro
+    static func burstLeast(limit: UInt64) -> UInt64 { limit < 10 ? burstMin * 3 / 4 : burstMin }
     /// The most that a silent node holds, as a part of the limit.
     package static let silentDivisor: UInt64 = 8
     /// The longest wait that a refusal promises.

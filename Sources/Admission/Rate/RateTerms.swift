@@ -13,13 +13,13 @@ struct RateTerms: Hashable, Sendable {
     var fairMicroRate: UInt64 = 0
     /// When the share ends, never more than a lifetime (2 s) after `since`.
     var until: UInt64 = 0
-    /// Micro-requests in `base` that the ledger gave of what the container saved.
-    var given: UInt64 = 0
+    /// What may be left unspent in any case: what the ledger gave of what the container saved, or a request or two.
+    var burstLeast: UInt64 = RateRules.micro
     /// Micro-requests that the ledger has saved besides, as far as the node knows.
     var saved: UInt64 = 0
 
-    /// What may be left unspent: a tenth of a second of the share, at least two requests, or what the ledger gave.
-    var burst: UInt64 { max(RateRules.burstMin, microRate / RateRules.burstDivisor, given) }
+    /// What may be left unspent: a tenth of a second of the share, or more.
+    var burst: UInt64 { max(burstLeast, microRate / RateRules.burstDivisor) }
 
     func isValid(at now: UInt64) -> Bool { microRate > 0 && now < until }
 
@@ -69,7 +69,7 @@ struct RateTermsCell: ~Copyable, Sendable {
         let microRate = Atomic<UInt64>(0)
         let fairMicroRate = Atomic<UInt64>(0)
         let until = Atomic<UInt64>(0)
-        let given = Atomic<UInt64>(0)
+        let burstLeast = Atomic<UInt64>(RateRules.micro)
         let saved = Atomic<UInt64>(0)
 
         func load() -> RateTerms {
@@ -77,7 +77,7 @@ struct RateTermsCell: ~Copyable, Sendable {
                 base: base.load(ordering: .acquiring), since: since.load(ordering: .acquiring),
                 microRate: microRate.load(ordering: .acquiring),
                 fairMicroRate: fairMicroRate.load(ordering: .acquiring), until: until.load(ordering: .acquiring),
-                given: given.load(ordering: .acquiring), saved: saved.load(ordering: .acquiring))
+                burstLeast: burstLeast.load(ordering: .acquiring), saved: saved.load(ordering: .acquiring))
         }
 
         func store(_ terms: RateTerms) {
@@ -86,7 +86,7 @@ struct RateTermsCell: ~Copyable, Sendable {
             microRate.store(terms.microRate, ordering: .releasing)
             fairMicroRate.store(terms.fairMicroRate, ordering: .releasing)
             until.store(terms.until, ordering: .releasing)
-            given.store(terms.given, ordering: .releasing)
+            burstLeast.store(terms.burstLeast, ordering: .releasing)
             saved.store(terms.saved, ordering: .releasing)
         }
     }

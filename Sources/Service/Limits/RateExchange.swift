@@ -24,6 +24,8 @@ package final class RateExchange: Sendable {
     private let node: ClusterNode
     /// Differs with each start, so that the ledger does not take a new count for an old one.
     private let boot: UInt64
+    /// On the node's monotonic clock.
+    private let startedAt: UInt64
     private let ledgers = Mutex<[GroupID: RateLedger]>([:])
     /// Questions underway for limiters that have no share, so that a flood of requests asks once.
     private let asking = Mutex<[RateKey: Task<Void, Never>]>([:])
@@ -31,6 +33,7 @@ package final class RateExchange: Sendable {
     init(node: ClusterNode) {
         self.node = node
         boot = max(1, node.platform.random())
+        startedAt = node.platform.clock.now.nanoseconds
     }
 
     private var clock: any NodeClock { node.platform.clock }
@@ -87,15 +90,12 @@ package final class RateExchange: Sendable {
     /// Answers other nodes as the ledger of containers whose group this node leads: a grant for each report, in their
     /// order.
     func grants(for reports: [RateReport], as leadership: Leadership) -> [RateGrant] {
-        // Where there is no other node, nobody lent anything before.
-        let since = node.map.nodes.count == 1 ? 0 : leadership.since.nanoseconds
+        let isAlone = node.map.nodes.count == 1
+        let reign = RateReign(
+            term: leadership.term.rawValue, since: isAlone ? startedAt : leadership.since.nanoseconds, isAlone: isAlone)
         return ledgers.withLock { ledgers in
             var ledger = ledgers.removeValue(forKey: leadership.group) ?? RateLedger()
-            let grants = reports.map { report in
-                ledger.take(
-                    report, term: leadership.term.rawValue, leadingSince: since,
-                    now: leadership.now.nanoseconds)
-            }
+            let grants = reports.map { ledger.take($0, in: reign, now: leadership.now.nanoseconds) }
             ledgers[leadership.group] = ledger
             return grants
         }

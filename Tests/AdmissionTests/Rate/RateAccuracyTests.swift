@@ -32,11 +32,11 @@ struct RateAccuracyTests {
     }
 
     /// Over any time no more was accepted than limit x (time + 1 s), and over the whole run no less than limit x time
-    /// but for a part. A very low limit has three requests in place of a second's.
+    /// but for a part. A very low limit has five requests in place of a second's.
     private func expectExact(
-        _ result: RateSimulation.Result, limit: UInt64, below: Double = 0.005, ahead: Double = 0.02
+        _ result: RateSimulation.Result, limit: UInt64, below: Double = 0.005
     ) {
-        #expect(result.aheadMax <= max(1, 3 / Double(limit)) + ahead + 1 / Double(limit), "\(result)")
+        #expect(result.aheadMax <= max(1, 5 / Double(limit)) * 1.02, "\(result)")
         #expect(Double(result.accepted) >= result.expected * (1 - below) - 1, "\(result)")
     }
 
@@ -106,8 +106,7 @@ struct RateAccuracyTests {
             options.load = nodes == 1 ? .evenly : pattern.load
             options.bursts = (Int(limit) * burst.percent / 100, burst.everyMilliseconds, 30_000)
             let result = RateSimulation.run(options)
-            // Up to five requests more: several nodes may be given a request or two in the same moment.
-            #expect(result.aheadMax <= 1.02 + 5 / Double(limit), "\(limit) \(pattern): \(result)")
+            #expect(result.aheadMax <= 1.02, "\(limit) \(pattern): \(result)")
         }
     }
 
@@ -120,10 +119,10 @@ struct RateAccuracyTests {
         expectExact(result, limit: 10_000)
     }
 
-    @Test("a limit of 1 is exceeded by a burst of three requests and little else", arguments: Pattern.allCases)
+    @Test("a limit of 1 is exceeded by a burst of five requests and no more", arguments: Pattern.allCases)
     func lowestLimit(pattern: Pattern) {
         let result = run(pattern, limit: 1)
-        #expect((59...64).contains(result.accepted), "\(result)")
+        #expect((59...65).contains(result.accepted), "\(result)")
     }
 
     @Test("messages lost and repeated: at most 2 % less", arguments: Pattern.allCases)
@@ -132,7 +131,7 @@ struct RateAccuracyTests {
             $0.lossPercent = 5
             $0.duplicatePercent = 10
         }
-        expectExact(result, limit: 100, below: 0.02, ahead: 0.05)
+        expectExact(result, limit: 100, below: 0.02)
     }
 
     @Test(
@@ -140,11 +139,45 @@ struct RateAccuracyTests {
         [false, true])
     func leaderDies(pattern: Pattern, nodeDies: Bool) {
         let result = run(pattern, limit: 100, sharesMax: 1.2001) {
-            $0.leaderDiesAt = 20_333
+            $0.leaderDiesAt = [20_333]
             $0.nodeDies = nodeDies
         }
-        // A tenth of the limit is lent at once, for two seconds.
-        expectExact(result, limit: 100, below: 0.05, ahead: 0.2)
+        expectExact(result, limit: 100, below: 0.05)
+    }
+
+    /// Leaders that die in and after bursts, alone or with their node, which comes back before or after its shares have
+    /// ended; another node is cut off meanwhile, messages are slow, lost and repeated.
+    @Test("whatever fails, over any time no more is accepted than limit x (time + 1 s)", arguments: 1...60)
+    func anyFault(seed: UInt64) {
+        var generator = RateGenerator(seed: seed)
+        func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &generator)] }
+        var options = RateSimulation.Options()
+        (options.seed, options.seconds) = (seed, 30)
+        options.nodes = pick([3, 3, 5])
+        options.limit = pick([40, 40, 12, 200])
+        options.overload = pick([0.6, 1.5, 10])
+        options.load = pick([.evenly, .evenly, .node(0), .node(1), .moving(everyMilliseconds: 700)])
+        options.delayMax = pick([5, 5, 120])
+        options.lossPercent = pick([0, 0, 5])
+        options.duplicatePercent = pick([0, 10])
+        options.leaderDiesAt = (0..<5).map { 2_000 + $0 * 5_500 + Int.random(in: 0..<2_000, using: &generator) }
+        options.electionMilliseconds = pick([1, 300, 1_500])
+        options.nodeDies = pick([false, true, true])
+        options.restartMilliseconds = pick([50, 250, 1_000, 3_000])
+        if pick([false, true]) {
+            options.bursts = (
+                Int(options.limit) * pick([20, 60, 130]) / 100, pick([40, 400, 950, 2_100]), pick([15_000, 30_000]))
+        } else {
+            options.restsEveryMilliseconds = pick([nil, 700, 1_500])
+        }
+        if pick([false, true]) {
+            options.cutNode = pick([0, 1, 2])
+            let begin = Int.random(in: 1_000..<20_000, using: &generator)
+            options.cut = begin..<(begin + pick([300, 1_500, 6_000]))
+        }
+        let result = RateSimulation.run(options)
+        // A hundredth for clocks, and the request that is on its way.
+        #expect(result.aheadMax <= 1.02, "\(options): \(result)")
     }
 
     @Test("a node is cut off for 10 s: at most 5 % less", arguments: [Pattern.evenly, .oneNode, .everyTenSeconds])
@@ -153,7 +186,7 @@ struct RateAccuracyTests {
             $0.cutNode = 1
             $0.cut = 20_000..<30_000
         }
-        expectExact(result, limit: 100, below: 0.05, ahead: 0.2)
+        expectExact(result, limit: 100, below: 0.05)
     }
 
     @Test("a node that is cut off with all the load accepts nothing beyond the life of its share")
@@ -165,7 +198,7 @@ struct RateAccuracyTests {
         // Two seconds at the share it had.
         #expect((740...882).contains(result.bySecond[20] + result.bySecond[21]), "\(result)")
         #expect(result.bySecond[22...28].allSatisfy { $0 < 40 }, "\(result.bySecond)")
-        #expect(result.bySecond[31...].allSatisfy { (390...441).contains($0) }, "\(result.bySecond)")
+        #expect(result.bySecond[31...].allSatisfy { (350...441).contains($0) }, "\(result.bySecond)")
     }
 
     @Test(

@@ -36,7 +36,7 @@ struct RateBench {
             guard let report = limiters[node].report(node: UInt64(node), boot: 7, limit: limit, now: now) else {
                 return
             }
-            let grant = ledger.take(report, term: 1, leadingSince: 0, now: now)
+            let grant = ledger.take(report, in: RateReign(term: 1, since: 0), now: now)
             guard limiters[node].take(grant, sentAt: now, now: now) else { return }
         }
     }

@@ -34,15 +34,21 @@ struct RateSimulation {
         var overload = 10.0
         /// Until some moment so many requests come at once, in place of the overload, and again after a while.
         var bursts: (count: Int, everyMilliseconds: Int, untilMillisecond: Int)?
+        /// Whether nobody asks in every other time of so many milliseconds.
+        var restsEveryMilliseconds: Int?
         var load = Load.evenly
         var seconds = 60
         var seed: UInt64 = 1
         var lossPercent = 0
         var duplicatePercent = 0
-        /// When the ledger's leader dies; another leads 1.5 s later.
-        var leaderDiesAt: Int?
-        /// Whether the node dies with it, and comes back 5 s later.
+        /// When the ledger's leader dies; another leads after `electionMilliseconds`.
+        var leaderDiesAt: [Int] = []
+        var electionMilliseconds = 1_500
+        /// Whether the node dies with it, and when it comes back.
         var nodeDies = false
+        var restartMilliseconds = 5_000
+        /// The longest that a message takes.
+        var delayMax = 5
         /// A node that hears and is heard by nobody in this time, but goes on serving clients.
         var cutNode: Int?
         var cut: Range<Int> = 0..<0
@@ -97,6 +103,8 @@ struct RateSimulation {
     private var nodes: [Node] = []
     private var ledger = RateLedger()
     private var leader: Int? = 0
+    /// Who leads after the leader that died.
+    private var next = 0
     private var term: UInt64 = 1
     private var leadingSince: UInt64
     private var mail: [Int: [Message]] = [:]
@@ -149,16 +157,18 @@ struct RateSimulation {
     }
 
     private mutating func fail(_ millisecond: Int) {
-        guard let dies = options.leaderDiesAt else { return }
-        if millisecond == dies {
-            if options.nodeDies, let leader { nodes[leader].deadUntil = dies + 5_000 }
+        for number in nodes.indices where millisecond == nodes[number].deadUntil && millisecond > 0 {
+            nodes[number].limiter = RateLimiter(key: key, now: nodes[number].clock(millisecond))
+            nodes[number].boot = generator.next()
+            nodes[number].waiting = []
+        }
+        if options.leaderDiesAt.contains(millisecond), let dead = leader {
+            if options.nodeDies { nodes[dead].deadUntil = millisecond + options.restartMilliseconds }
+            next = (dead + 1) % nodes.count
             leader = nil
-        } else if millisecond == dies + 1_500 {
-            (leader, term, ledger) = (1, 2, RateLedger())
-            leadingSince = nodes[1].clock(millisecond)
-        } else if millisecond == dies + 5_000, options.nodeDies {
-            nodes[0].limiter = RateLimiter(key: key, now: nodes[0].clock(millisecond))
-            nodes[0].boot = generator.next()
+        } else if options.leaderDiesAt.contains(millisecond - options.electionMilliseconds) {
+            (leader, term, ledger) = (next, term + 1, RateLedger())
+            leadingSince = nodes[next].clock(millisecond)
         }
     }
 
@@ -167,6 +177,10 @@ struct RateSimulation {
         if let bursts = options.bursts, millisecond < bursts.untilMillisecond {
             nextArrival = Double(millisecond + 1)
             return millisecond % bursts.everyMilliseconds == 0 ? bursts.count : 0
+        }
+        if let rest = options.restsEveryMilliseconds, millisecond / rest % 2 == 1 {
+            nextArrival = Double(millisecond + 1)
+            return 0
         }
         let distance = 1_000 / (Double(limit(at: millisecond)) * options.overload)
         var count = 0
@@ -228,7 +242,7 @@ struct RateSimulation {
         if from != to, Int.random(in: 0..<100, using: &generator) < options.lossPercent { return }
         let copies = Int.random(in: 0..<100, using: &generator) < options.duplicatePercent ? 2 : 1
         for copy in 0..<copies {
-            let delay = from == to ? 1 : Int.random(in: 1...5, using: &generator) + copy * 50
+            let delay = from == to ? 1 : Int.random(in: 1...options.delayMax, using: &generator) + copy * 50
             mail[millisecond + delay, default: []].append(message)
         }
     }
@@ -238,7 +252,7 @@ struct RateSimulation {
         case .report(let report, let number, let sentAt):
             guard let leader, millisecond >= nodes[leader].deadUntil else { return }
             let grant = ledger.take(
-                report, term: term, leadingSince: leadingSince, now: nodes[leader].clock(millisecond))
+                report, in: RateReign(term: term, since: leadingSince), now: nodes[leader].clock(millisecond))
             post(
                 .grant(grant, to: number, boot: nodes[number].boot, sentAt: sentAt), from: leader, to: number,
                 millisecond)

@@ -20,7 +20,7 @@ extension Mutant {
                 "        let type = schema.byID[row.typeID]\n        if let recordTypes",
                 """
                         let type = schema.byID[row.typeID]
-                        if PLANTED, row.isDeleted { return }
+                        if PLANTED, row.isDeleted { return nil }
                         if let recordTypes
                 """)),
         Mutant(

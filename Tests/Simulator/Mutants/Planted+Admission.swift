@@ -18,8 +18,8 @@ extension Mutant {
         Mutant(
             "a new leader does not wait for the shares of the last one",
             .init(
-                "Admission/Rate/RateLedger.swift", "leadingSince + RateRules.ledgerLifetime",
-                "leadingSince + (PLANTED ? 0 : RateRules.ledgerLifetime)")),
+                "Admission/Rate/RateLedger.swift", "isAlone ? since : since + RateRules.ledgerLifetime",
+                "isAlone ? since : since + (PLANTED ? 0 : RateRules.ledgerLifetime)")),
         // Who leads again goes on by its books, and another lent in between.
         Mutant(
             "a ledger keeps its books over a change of leader",
