@@ -11,8 +11,10 @@ struct Summary: CustomStringConvertible {
     var messages: UInt64 = 0
     var elections = 0
     var transfers = 0
-    var diskCalls: UInt64 = 0
     var faults: [String: Int] = [:]
+    /// How often each situation was met, and by how many seeds.
+    private var situations: [String: Int] = [:]
+    private var seedsBySituation: [String: Int] = [:]
     var cpuSeconds: Double
 
     init(of reports: [SimulationReport] = [], cpuSeconds: Double) {
@@ -29,14 +31,26 @@ struct Summary: CustomStringConvertible {
         messages += report.messages
         elections += report.elections
         transfers += report.transfers
-        diskCalls += report.diskCalls
+        situations.merge(report.situations, uniquingKeysWith: +)
+        for name in report.situations.keys { seedsBySituation[name, default: 0] += 1 }
         faults.merge(report.faults, uniquingKeysWith: +)
+    }
+
+    /// Seeds that together must have met every situation.
+    static let swarmMin = 100
+
+    /// What a swarm that is large enough never met.
+    var unmet: [Situation] {
+        seeds < Self.swarmMin ? [] : Situation.allCases.filter { situations[$0.rawValue] == nil }
     }
 
     private var faultCount: Int { faults.values.reduce(0, +) }
 
     var description: String {
         let kinds = faults.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let met = Situation.allCases.map { situation in
+            "\(situation.rawValue) \(situations[situation.rawValue] ?? 0) in \(seedsBySituation[situation.rawValue] ?? 0)"
+        }.joined(separator: ", ")
         return """
             \(seeds) seeds, \(number(seconds / 86_400, 3)) simulated days, \(number(seconds / max(cpuSeconds, 0.001), 0)) \
             simulated seconds a second
@@ -44,6 +58,7 @@ struct Summary: CustomStringConvertible {
             unknown outcome
             \(faultCount) faults (\(number(Double(faultCount) * 60 / max(seconds, 1), 1)) a minute): \(kinds)
             \(events) events, \(messages) Raft messages, \(elections) reigns, \(transfers) transfers
+            met, and in how many seeds: \(met)
             """
     }
 

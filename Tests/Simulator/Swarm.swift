@@ -52,7 +52,8 @@ final class Swarm: Sendable {
             for reason in failure.reasons.prefix(3) { say("  \(reason)") }
         }
         if let problem = state.problem { throw problem }
-        if !state.failures.isEmpty { throw ExitCode(1) }
+        for situation in summary.unmet { say("NEVER MET \(situation.rawValue)") }
+        if !state.failures.isEmpty || !summary.unmet.isEmpty { throw ExitCode(1) }
         say("0 violations")
     }
 

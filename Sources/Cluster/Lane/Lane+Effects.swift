@@ -259,10 +259,11 @@ extension Lane {
 
     private func confirm(_ ready: ReadReady, of group: GroupID) {
         guard let reads = replicas[group]?.readBatches.removeValue(forKey: ready.id) else { return }
-        for read in reads {
+        for read in reads where read.needsState {
             replicas[group]?.confirmedReads.append(Replica.ConfirmedRead(index: ready.index, read: read))
         }
         runConfirmedReads(of: group)
+        for read in reads where !read.needsState { read.run() }
     }
 
     private func fail(_ failed: FailedRead, of group: GroupID) {

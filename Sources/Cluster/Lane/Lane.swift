@@ -222,20 +222,15 @@ package final class Lane: @unchecked Sendable {
 
     /// Has the layers above answer a request, if this node leads the group.
     ///
-    /// A leader that was suspended or cut off must not answer for another one: what has come in meanwhile is heard
-    /// first, and a majority was heard within an election timeout.
+    /// A leader that was suspended or cut off, or handed over, must not answer for another one: this node is known to
+    /// have led when the request came, as for a read.
     func confer(_ request: [UInt8], of group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
-        // After what the other connections have ready now.
-        eventLoop.execute { [self] in
-            let now = now
-            // Due by check-quorum or for a heartbeat: the core steps down where its time is over.
-            if let replica = replicas[group], replica.wakeAt <= now, !isHeld {
-                perform(replica.raft.tick(now: now), of: group)
-                finishTurn()
-            }
-            answer(request, of: group, completion: completion)
-        }
+        let answer: @Sendable () -> Void = { [self] in self.answer(request, of: group, completion: completion) }
+        if isStopping || replicas[group]?.raft.role != .leader { return answer() }
+        let read = Replica.Read(needsState: false, run: answer, fail: { completion(.failure($0)) })
+        replicas[group]?.reads.append(read)
+        scheduleFlush(of: group)
     }
 
     private func answer(_ request: [UInt8], of group: GroupID, completion: Completion) {

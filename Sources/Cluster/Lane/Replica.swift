@@ -26,6 +26,8 @@ final class Replica: @unchecked Sendable {
 
     /// A read that waits for its index. `run` answers it; `fail` tells why it cannot be.
     struct Read {
+        /// Whether it reads what was applied; if not, it waits only until this node is known to lead.
+        var needsState = true
         var run: @Sendable () -> Void
         var fail: @Sendable (ReplicaError) -> Void
     }

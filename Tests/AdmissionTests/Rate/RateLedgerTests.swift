@@ -246,10 +246,11 @@ struct RateLedgerTests {
         // Its share has ended, with 40 requests and two seconds' pay; a second later as much is saved as ever.
         let first = two.next(&ledger, at: 2_150) { $0.waiting = 1_000 }
         #expect(first.microTokens <= 5_000_000)
-        let full = two.next(&ledger, at: 5_200, accepted: first.microTokens / 1_000_000) { $0.waiting = 1_000 }
+        _ = two.next(&ledger, at: 2_160) { ($0.heldMicroRate, $0.wants) = (0, false) }
+        let full = two.next(&ledger, at: 5_200) { ($0.wants, $0.waiting) = (true, 1_000) }
         #expect(full.microTokens > 95_000_000)
         // What it did is known now, and was counted.
-        _ = one.next(&ledger, at: 5_210, accepted: 150) { $0.heldMicroRate = 0 }
+        _ = one.next(&ledger, at: 5_210, accepted: 150) { ($0.heldMicroRate, $0.wants) = (0, false) }
         let after = two.next(&ledger, at: 6_000, accepted: full.microTokens / 1_000_000) { $0.waiting = 1_000 }
         #expect(after.microTokens > 40_000_000)
     }

@@ -37,10 +37,15 @@ struct RaftWatch {
     private(set) var reigns: [GroupID: (term: Term, leader: ReplicaID)] = [:]
     private(set) var elections = 0
     private(set) var transfers = 0
+    /// What the last message is an instance of.
+    private(set) var situations: [Situation] = []
+    /// The newest term of an entry at each index that was sent.
+    private var sentTerms: [GroupID: [LogIndex: Term]] = [:]
 
     /// - Returns: what is wrong with the message; nil if nothing is.
     mutating func judge(_ sent: PeerMessage) -> String? {
         let (group, message) = (sent.group, sent.message)
+        situations = []
         switch message.body {
         case .preVoteRequest, .preVoteResponse: break
         default:
@@ -64,6 +69,7 @@ struct RaftWatch {
             if preVotes[Ballot(group: group, voter: message.from, term: message.term)] == nil {
                 return "group \(group): \(message.from) campaigns in term \(message.term) without a pre-vote"
             }
+        case .voteRequest(_, isTransfer: true): situations.append(.transferElection)
         case .voteResponse(granted: true):
             let ballot = Ballot(group: group, voter: message.from, term: message.term)
             if let other = votes.updateValue(message.to, forKey: ballot), other != message.to {
@@ -91,8 +97,17 @@ struct RaftWatch {
                 if other != entry.payload { return "group \(group): \(leader) has another entry at \(entry.position)" }
             } else {
                 entries[place] = entry.payload
+                note(entry, group)
             }
         }
         return nil
+    }
+
+    private mutating func note(_ entry: Entry, _ group: GroupID) {
+        if case .configuration(let configuration) = entry.payload, configuration.isJoint {
+            situations.append(.jointConfiguration)
+        }
+        let other = sentTerms[group, default: [:]].updateValue(entry.term, forKey: entry.index)
+        if let other, other < entry.term { situations.append(.overwrittenEntry) }
     }
 }

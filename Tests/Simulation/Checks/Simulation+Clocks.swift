@@ -26,7 +26,7 @@ extension Simulation {
         guard isOneClockWrong else { return }
         for entry in request.entries where entry.index > seen {
             guard let time = Self.time(of: entry) else { continue }
-            report.timesJudged += 1
+            world.met(.judgedTime)
             let truth = SimulatedClock.wallOrigin + Int64(world.now / World.millisecond) + commonOffset
             guard (time - truth).magnitude > UInt64(Self.differenceMax) else { continue }
             violated(

@@ -188,6 +188,7 @@ extension Simulation {
         report.elections = raftWatch.elections
         report.transfers = raftWatch.transfers
         report.operations = recorder.answers
+        for (situation, count) in world.situations { report.situations[situation.rawValue] = count }
         for node in nodes { for complaint in node.complaints { violated(complaint) } }
         for violation in recorder.violations { violated(violation) }
         for zone in recorder.zones {

@@ -11,10 +11,8 @@ package struct SimulationReport: Sendable, Codable {
     package var messages: UInt64 = 0
     package var elections = 0
     package var transfers = 0
-    package var snapshots = 0
-    package var diskCalls: UInt64 = 0
-    /// Times of commands that were judged while one clock was wrong.
-    package var timesJudged = 0
+    /// How often each situation was met, by name.
+    package var situations: [String: Int] = [:]
     /// How often each kind of fault happened, by name.
     package var faults: [String: Int] = [:]
     /// What should not have been; empty if all is well.

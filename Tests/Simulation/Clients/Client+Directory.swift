@@ -8,13 +8,14 @@ import Service
 // What a client sees of the directory, which every node answers from a copy of its own.
 extension Client {
     /// Puts into the directory what all clients need. Repeats until all of it is there.
-    func setUp(clients: Int) async {
-        for number in Place.directoryCommands(clients: clients).indices {
+    func setUp(clients: Int, limits: ContainerLimits) async {
+        let commands = Place.directoryCommands(clients: clients, limits)
+        for command in commands {
             var isDone = false
             while !isDone {
                 let answer = await ask(repeats: true) { visit throws(RequestFailure) in
                     // A repeat finds that the command was done, and is refused for that.
-                    _ = try await visit.settle(Place.directoryCommands(clients: clients)[number])
+                    _ = try await visit.settle(command)
                 }
                 if case .answered = answer { isDone = true }
                 if case .failed(let failure) = answer {

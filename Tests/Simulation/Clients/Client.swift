@@ -47,6 +47,8 @@ final class Client: @unchecked Sendable {
         var node: Int
         var zone: Int
         var isReading: Bool
+        /// Whether the node led the zone's group and another one does.
+        var isDeposed: () -> Bool = { false }
     }
 
     /// A copy of a zone, and where its feed goes on.
@@ -121,7 +123,12 @@ final class Client: @unchecked Sendable {
     private func act() async {
         if let aim = rush?.aim {
             home = aim.node - 1
-            return aim.isReading ? await lookUpAll(in: aim.zone) : await save(in: aim.zone)
+            guard aim.isReading else { return await save(in: aim.zone) }
+            let answers = recorder.answers
+            await lookUpAll(in: aim.zone)
+            // Answered, by the node that was asked first.
+            if recorder.answers > answers, home == aim.node - 1, aim.isDeposed() { world.met(.readUnderDeposedLeader) }
+            return
         }
         switch world.random(0...99) {
         case 0..<34: await save()
@@ -179,7 +186,9 @@ final class Client: @unchecked Sendable {
         var isUncertain = false
         for attempt in 1...triesMax {
             switch await ServerCall.make(to: nodes[home], as: session, recorder, body) {
-            case .value(let value): return .answered(value, isFirst: !isUncertain)
+            case .value(let value):
+                if isUncertain { world.met(.repeatedRequest) }
+                return .answered(value, isFirst: !isUncertain)
             case .refused: break
             case .unknown:
                 isUncertain = true

@@ -45,7 +45,7 @@ enum Place {
     static func sessionID(of account: String, client: Int) -> String { "\(account)-\(client)" }
 
     /// What has to be in the directory before clients can ask for anything.
-    static func directoryCommands(clients: Int) -> [DirectoryCommand] {
+    static func directoryCommands(clients: Int, _ limits: ContainerLimits) -> [DirectoryCommand] {
         let time = SimulatedClock.wallOrigin
         var commands: [DirectoryCommand] = [
             .createContainer(name: container, time: time),
@@ -55,6 +55,10 @@ enum Place {
                     kind: .api(container: container, environment: .development, origins: [], callbackURL: nil),
                     label: "page", created: time)),
         ]
+        let changed = ContainerLimit.allCases.filter { limits[$0] != $0.standard }
+        if !changed.isEmpty {
+            commands.append(.setLimits(container: container, changed.map { LimitChange($0, limits[$0]) }))
+        }
         for account in accounts {
             commands.append(.createAccount(Account(id: account, name: account, created: time)))
             for client in 0...clients {

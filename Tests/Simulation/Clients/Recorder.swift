@@ -31,6 +31,8 @@ final class Recorder: @unchecked Sendable {
     /// Whether the directory has what clients need.
     var isSetUp = false
     private var rates: [RateKind: RateWatch] = [:]
+    /// What the container may use.
+    var limits = ContainerLimits()
 
     init(world: World, zones: [Zone], stores: [Store]) {
         self.world = world
@@ -47,17 +49,12 @@ final class Recorder: @unchecked Sendable {
 
     /// A request was let in by a node.
     func wasAccepted(_ kind: RateKind) {
-        rates[kind, default: RateWatch()].accepted += 1
-        if let excess = rates[kind]?.take(at: world.now, limit: RateWatch.limit(of: kind)) { violated(excess) }
+        let limit = RateWatch.limit(of: kind, limits)
+        if let excess = rates[kind, default: RateWatch()].take(at: world.now, limit: limit) { violated(excess) }
     }
 
     /// A request was refused because the container's rate was met.
-    func wasThrottled(_ kind: RateKind) { rates[kind, default: RateWatch()].throttled += 1 }
-
-    /// Requests that nodes let in, and refused for the container's rate.
-    var rateCounts: (accepted: Int, throttled: Int) {
-        rates.values.reduce((0, 0)) { ($0.0 + $1.accepted, $0.1 + $1.throttled) }
-    }
+    func wasThrottled(_ kind: RateKind) { world.met(.throttledRequest) }
 
     func begin(zone: Int, _ operation: ZoneModel.Operation, by client: Int) -> Call<
         ZoneModel.Operation, ZoneModel.Outcome
@@ -112,8 +109,6 @@ final class Recorder: @unchecked Sendable {
 
 /// Holds what all nodes let in against the container's rate: over any T seconds at most limit x (T + 1 s).
 struct RateWatch {
-    var accepted = 0
-    var throttled = 0
     /// What was let in beyond the rate, in requests, and when that was.
     private var level = 0.0
     private var time: UInt64 = 0
@@ -121,9 +116,8 @@ struct RateWatch {
     /// Clocks run at most a hundredth too fast.
     private static let drift = 1.01
 
-    /// Requests a second, as containers have them.
-    static func limit(of kind: RateKind) -> Double {
-        let limits = ContainerLimits()
+    /// Requests a second.
+    static func limit(of kind: RateKind, _ limits: ContainerLimits) -> Double {
         return switch kind {
         case .requests: Double(limits.requestsPerSecond(users: 0))
         case .keyValues: Double(limits.keyValueRequestsPerSecond(users: 0))

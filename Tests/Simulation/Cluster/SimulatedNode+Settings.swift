@@ -49,7 +49,7 @@ private struct NodeVoice: LogHandler {
     init(node: SimulatedNode, process: ProcessLife) {
         self.node = node
         self.process = process
-        logLevel = node.world.narrator == nil ? .error : .debug
+        logLevel = node.world.narrator == nil ? .info : .debug
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -58,8 +58,10 @@ private struct NodeVoice: LogHandler {
     }
 
     func log(event: LogEvent) {
-        node.world.note("  node \(node.number): \(event.message)")
+        let text = "\(event.message)"
+        node.world.note("  node \(node.number): \(text)")
+        for (words, situation) in Situation.said where text.contains(words) { node.world.met(situation) }
         // What is left of a dead process has lost its folder, and may say so.
-        if event.level >= .error, !process.isDead { node.onError?("\(event.message)") }
+        if event.level >= .error, !process.isDead { node.onError?(text) }
     }
 }

@@ -25,8 +25,9 @@ package final class Simulation: @unchecked Sendable {
     var raftWatch = RaftWatch()
     var report: SimulationReport
     var isHealed = false
-    /// Whether nothing new goes wrong for a while.
-    var isCalm = false
+    /// Until when nothing new goes wrong.
+    var calmUntil: UInt64 = 0
+    var isCalm: Bool { world.now < calmUntil }
     var trap: Ambush?
     /// Until when something went wrong by which nodes may not hear each other.
     var calmSince: UInt64 = 0
@@ -69,6 +70,7 @@ package final class Simulation: @unchecked Sendable {
         clients = (1...options.clients).map { [nodes, recorder] in
             Client(number: $0, world: world, recorder: recorder, nodes: nodes)
         }
+        recorder.limits = options.limits
         manager = Client(number: 0, world: world, recorder: recorder, nodes: nodes)
         groups = map.groups
         report = SimulationReport(seed: seed)
@@ -94,6 +96,7 @@ package final class Simulation: @unchecked Sendable {
         network.observer = { [unowned self] message, sender in
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
+            for situation in raftWatch.situations { world.met(situation) }
             judgeTimes(of: message)
             spring(at: message)
         }
@@ -132,8 +135,8 @@ package final class Simulation: @unchecked Sendable {
 
     private func begin() {
         world.schedule(after: 5 * World.second, .client, for: nil) { [unowned self] in
-            clients[0].perform { [clients] client in
-                await client.setUp(clients: clients.count)
+            clients[0].perform { [clients, options] client in
+                await client.setUp(clients: clients.count, limits: options.limits)
                 for zone in client.recorder.zones.indices where !client.recorder.zones[zone].key.isDefault {
                     await client.makeZone(zone)
                 }
@@ -145,7 +148,8 @@ package final class Simulation: @unchecked Sendable {
         scheduleFault(after: 15_000)
         scheduleHashes()
         if options.membership { scheduleChange() }
-        if let loss = options.loss { schedule(loss) }
+        if let loss = options.loss { schedule(loss, then: options.secondLoss) }
+        if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
     }
 

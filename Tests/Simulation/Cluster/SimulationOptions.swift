@@ -1,4 +1,5 @@
 package import RaftCore
+import RecordModel
 
 /// How bad the world of one seed is: drawn from the seed, so that each run has a mixture of its own.
 package struct SimulationOptions: Sendable {
@@ -13,18 +14,25 @@ package struct SimulationOptions: Sendable {
     var faultIntervalMilliseconds: UInt64
     /// The kinds of fault that happen.
     var faults: [Fault]
-    /// How one node loses its data, once; nil for not at all.
+    /// How one node loses its data; nil for not at all.
     var loss: Loss?
+    /// How the same node loses its data again.
+    var secondLoss: Loss?
     /// Whether nodes are added, removed and replaced, and leaders asked for, meanwhile.
     var membership: Bool
     /// Clocks run at most this much too fast or too slow, in millionths; within what leases rely on.
     var driftPartsPerMillionMax: Int64
 
+    /// Whether one clock alone goes wrong for a while in which all else is well.
+    var hasLoneWrongClock: Bool
     /// How many of a hundred jumps of a wall clock are by days.
     var wrongDaysPercent: Int
     /// Whether nodes begin with a program of a lower feature level, and get the present one with a restart, each by
     /// itself.
     var isUpgraded: Bool
+
+    /// What the clients' container may use.
+    var limits = ContainerLimits()
 
     var clients: Int
     /// Between a client's requests, at most, in milliseconds.
@@ -121,13 +129,23 @@ package struct SimulationOptions: Sendable {
         faults = Fault.allCases.filter { _ in chance(60) }
         if faults.isEmpty { faults = [.kill] }
         loss = chance(50) ? Loss.allCases.randomElement(using: &generator) : nil
-        membership = chance(50)
+        if let loss, ![.altered, .oldImage].contains(loss), chance(50) {
+            secondLoss = [.wiped, .rotten, .unreadable].randomElement(using: &generator)
+        }
+        membership = chance(75)
         driftPartsPerMillionMax = 9_000
         clients = Int.random(in: 3...6, using: &generator)
         thinkMillisecondsMax = UInt64.random(in: isDense ? 1_000...5_000 : 4_000...11_000, using: &generator)
-        electionTimeoutMilliseconds = 2_000
-        heartbeatIntervalMilliseconds = 500
-        tickMilliseconds = 100
+        // Production's time scale has many more events in a second.
+        let isFast = chance(15)
+        electionTimeoutMilliseconds = isFast ? 600 : 2_000
+        heartbeatIntervalMilliseconds = isFast ? 100 : 500
+        tickMilliseconds = isFast ? 10 : 100
+        if isFast {
+            seconds = UInt64.random(in: 150...200, using: &generator)
+            faultIntervalMilliseconds /= 2
+            thinkMillisecondsMax /= 2
+        }
         rebalanceDelayMilliseconds = [5_000, 20_000, 60_000].randomElement(using: &generator) ?? 5_000
         scrubIntervalMilliseconds = [120_000, 300_000].randomElement(using: &generator) ?? 120_000
         // Found by comparing two parts while a leader stays, which none does for long.
@@ -138,6 +156,9 @@ package struct SimulationOptions: Sendable {
         checkpointMilliseconds = UInt64.random(in: 500...5_000, using: &generator)
         checkpointAgeMilliseconds = UInt64.random(in: 2_000...30_000, using: &generator)
         wrongDaysPercent = chance(40) ? 50 : 0
+        hasLoneWrongClock = chance(25)
+        // Clients that hurry come to such a limit.
+        if chance(25) { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
         isUpgraded = chance(30)
     }
 }

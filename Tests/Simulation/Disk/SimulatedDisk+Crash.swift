@@ -33,6 +33,7 @@ extension SimulatedDisk {
     /// The names after a power failure: of the changes that are not synced, some from the beginning were made.
     private func survivingNames() -> (names: [String: File], changed: [String]) {
         let kept = Int.random(in: 0...nameChanges.count, using: &generator)
+        if kept < nameChanges.count { met(.lostName) }
         var names = names
         var changed: [String] = []
         for change in nameChanges[kept...].reversed() {
@@ -76,7 +77,9 @@ extension SimulatedDisk {
             switch mood == 3 ? Int.random(in: 0..<3, using: &generator) : mood {
             case 0: break
             case 1: put(write.bytes, into: &content, at: write.offset)
-            default: tear(write, into: &content)
+            default:
+                met(.tornWrite)
+                tear(write, into: &content)
             }
         }
         return content

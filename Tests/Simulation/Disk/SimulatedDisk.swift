@@ -13,6 +13,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     struct Faults: Sendable {
         /// Of each million calls, how many fail with EIO.
         var failuresPerMillion = 0
+        /// Of each million reads, how many fail with EIO.
+        var readFailuresPerMillion = 0
         /// No file may grow.
         var isFull = false
     }
@@ -90,8 +92,16 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     func read(
         into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
     ) throws(DiskError) -> Int {
-        try file.read(into: buffer, at: offset)
+        if faults.readFailuresPerMillion > 0,
+            Int.random(in: 0..<1_000_000, using: &world.generator) < faults.readFailuresPerMillion
+        {
+            world.met(.failedRead)
+            throw DiskError(operation: "pread", path: file.path, code: EIO)
+        }
+        return try file.read(into: buffer, at: offset)
     }
+
+    func met(_ situation: Situation) { world.met(situation) }
 
     func sync(_ file: DiskFile) throws(DiskError) {
         try call("fdatasync", file.path)

@@ -36,6 +36,8 @@ final class World: @unchecked Sendable {
     private(set) var trace: UInt64 = 0xcbf2_9ce4_8422_2325
     /// The loop whose event is happening.
     private(set) var currentLoop: SimulatedLoop?
+    /// How often each situation was met.
+    private(set) var situations: [Situation: Int] = [:]
     /// Lines for a reader, where somebody wants them.
     var narrator: ((String) -> Void)?
     private var queue = EventQueue<Event>()
@@ -101,6 +103,8 @@ final class World: @unchecked Sendable {
         let milliseconds = String(now / Self.millisecond)
         narrator(String(repeating: " ", count: max(0, 7 - milliseconds.count)) + milliseconds + " " + text())
     }
+
+    func met(_ situation: Situation) { situations[situation, default: 0] += 1 }
 
     // MARK: Chance
 

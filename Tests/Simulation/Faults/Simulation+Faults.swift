@@ -122,12 +122,43 @@ extension Simulation {
         }
     }
 
+    /// Sets one clock wrong once everything else has been well for long enough that its node knows.
+    func scheduleWrongClock() {
+        let time = world.milliseconds(60_000...max(60_000, options.seconds * 600))
+        world.schedule(after: time, .fault, for: nil) { [unowned self] in
+            guard !isHealed, !isCalm else { return }
+            calmUntil = world.now + 90 * World.second
+            mend()
+            disturbed(for: 0)
+            world.schedule(after: 45 * World.second, .fault, for: nil) { [unowned self] in
+                guard !isHealed else { return }
+                let node = world.pick(nodes.filter { $0.isEnlisted && !$0.isRetired })
+                world.note("FAULT wrong clock, alone, of node \(node.number)")
+                count("wrongClock")
+                jump(node, for: 40 * World.second)
+                world.schedule(after: 20 * World.second, .fault, for: nil) { [unowned self] in
+                    for client in clients { client.hurry(for: 3 * World.second) }
+                }
+            }
+        }
+    }
+
     // MARK: Disks
 
     private func failDisk(of node: SimulatedNode, for duration: UInt64) {
         node.mayFail = true
-        node.diskFaults.failuresPerMillion = world.pick([1_000, 20_000, 1_000_000])
-        world.schedule(after: duration, .fault, for: nil) { node.diskFaults.failuresPerMillion = 0 }
+        let share = world.pick([1_000, 20_000, 1_000_000])
+        // What cannot be read is taken from the others, so one machine's disk alone does that.
+        if node.number == 1, options.loss == nil, world.chance(50) {
+            node.hasLostData = true
+            node.diskFaults.readFailuresPerMillion = share
+        } else {
+            node.diskFaults.failuresPerMillion = share
+        }
+        world.schedule(after: duration, .fault, for: nil) {
+            node.diskFaults.failuresPerMillion = 0
+            node.diskFaults.readFailuresPerMillion = 0
+        }
     }
 
     private func fillDisk(of node: SimulatedNode, for duration: UInt64) {

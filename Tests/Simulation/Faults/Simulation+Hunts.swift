@@ -64,9 +64,11 @@ extension Simulation {
         let others = nodes.filter { $0.running != nil && $0.number != node }.map(\.number)
         guard !zones.isEmpty, !others.isEmpty else { return }
         let zone = world.pick(zones)
+        let member = NodeID(UInt64(node))
         for (place, client) in clients.enumerated() {
             let isReading = place % 2 == 0
-            let aim = Client.Aim(node: isReading ? node : world.pick(others), zone: zone, isReading: isReading)
+            var aim = Client.Aim(node: isReading ? node : world.pick(others), zone: zone, isReading: isReading)
+            aim.isDeposed = { [unowned self] in raftWatch.reigns[group].map { $0.leader.node != member } ?? false }
             client.hurry(for: 4 * World.second, aim: aim)
         }
     }

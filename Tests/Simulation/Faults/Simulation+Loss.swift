@@ -6,7 +6,7 @@ import Storage
 // One node of a cluster loses what it has, or comes back with something else. The others have everything that was
 // acknowledged, so nothing may be lost, and the node must become whole again by itself.
 extension Simulation {
-    func schedule(_ loss: SimulationOptions.Loss) {
+    func schedule(_ loss: SimulationOptions.Loss, then second: SimulationOptions.Loss?) {
         let node = world.pick(Array(nodes.prefix(options.nodes)))
         let kept = "\(root)/kept"
         let total = options.seconds * 1_000
@@ -21,6 +21,13 @@ extension Simulation {
             guard !isHealed, !node.isRetired else { return }
             lose(loss, at: node, kept: kept)
         }
+        guard let second else { return }
+        // The same node: two that lose what they have are more than is promised.
+        world.schedule(after: time + world.milliseconds(5_000...90_000), .fault, for: nil) { [unowned self] in
+            guard !isHealed, !node.isRetired, node.hasLostData else { return }
+            world.met(.secondLoss)
+            lose(second, at: node, kept: kept)
+        }
     }
 
     /// An old image of the same start is told by what others remember that its node acknowledged, and that goes with
@@ -28,13 +35,12 @@ extension Simulation {
     /// it cannot see"), so all the others are well: from long enough before to know, until they have told it.
     private func putBack(_ kept: String, at node: SimulatedNode) {
         guard !isHealed else { return }
-        isCalm = true
+        calmUntil = max(calmUntil, world.now + 100 * World.second)
         mend()
         world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in
-            guard !isHealed, !node.isRetired else { return isCalm = false }
-            lose(.oldImage, at: node, kept: kept)
+            guard !isHealed, !node.isRetired else { return }
             // It starts within half a minute.
-            world.schedule(after: 50 * World.second, .fault, for: nil) { [unowned self] in isCalm = false }
+            lose(.oldImage, at: node, kept: kept)
         }
     }
 

@@ -28,8 +28,8 @@ extension Mutant {
         Mutant(
             "a leader answers before it looks whether its time is over",
             .init(
-                "Cluster/Lane/Lane.swift", "if let replica = replicas[group], replica.wakeAt <= now, !isHeld {",
-                "if !PLANTED, let replica = replicas[group], replica.wakeAt <= now, !isHeld {")),
+                "Cluster/Lane/Lane.swift", "if isStopping || replicas[group]?.raft.role != .leader { return answer() }",
+                "if PLANTED || isStopping || replicas[group]?.raft.role != .leader { return answer() }")),
     ]
 
     /// Faults of sessions, of signatures and of signing out.

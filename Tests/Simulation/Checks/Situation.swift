@@ -1,0 +1,37 @@
+/// What a swarm must have met: moments in which faults come to bear, and that no option brings about by itself. A swarm
+/// of many seeds that never met one of them fails, as nothing was tested there.
+package enum Situation: String, Sendable, CaseIterable, Codable {
+    /// A joint configuration was in a log.
+    case jointConfiguration
+    /// Another entry was sent for an index at which an earlier term had one.
+    case overwrittenEntry
+    /// A leader handed over, and the other campaigned.
+    case transferElection
+    case snapshotInstalled
+    /// A node gave a replica up, or began one.
+    case replicaGivenUp, replicaBegun
+    case levelRaised
+    /// A write of the log reached the disk in part.
+    case tornWrite
+    /// Names of the log's files that were not synced were lost.
+    case lostName
+    /// The power took commits of a database back.
+    case lostCommits
+    /// The log's disk failed a read.
+    case failedRead
+    /// A client was answered by a leader while another one led.
+    case readUnderDeposedLeader
+    /// A request that had been sent before was answered.
+    case repeatedRequest
+    case throttledRequest
+    /// The time of a command was judged while one clock alone was wrong.
+    case judgedTime
+    /// Data of a node was lost a second time.
+    case secondLoss
+
+    /// By what a node says in its log.
+    static let said: [(words: String, met: Situation)] = [
+        ("installing a snapshot at", .snapshotInstalled), ("has no replica any more", .replicaGivenUp),
+        ("joins on this node", .replicaBegun), ("is in force", .levelRaised),
+    ]
+}
