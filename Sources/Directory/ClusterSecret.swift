@@ -28,9 +28,16 @@ package struct ClusterSecret: Hashable, Sendable {
     var isWhole: Bool { key.count == Self.keyBytes }
 
     /// Seals a payload that a client carries to a later request and can neither read nor change.
+    ///
+    /// The same payload gives the same bytes, as clients compare positions: the nonce is a code of the payload.
     /// - Parameter purpose: what it is for; it opens for nothing else.
     package func seal(_ payload: [UInt8], purpose: String) -> [UInt8] {
-        guard let combined = try? AES.GCM.seal(payload, using: derived("seal/\(purpose)")).combined else {
+        let nonce = code(of: payload, purpose: "nonce/\(purpose)").prefix(12)
+        guard
+            let combined = try? AES.GCM.seal(
+                payload, using: derived("seal/\(purpose)"), nonce: AES.GCM.Nonce(data: nonce)
+            ).combined
+        else {
             // AES-GCM refuses only keys and nonces of wrong sizes, and both are made here.
             preconditionFailure("AES-GCM cannot seal \(payload.count) bytes")
         }

@@ -40,7 +40,7 @@ struct ShardReader {
         case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
-        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, in: db)
+        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
         }
     }
 
