@@ -53,6 +53,9 @@ package struct ClusterSecret: Hashable, Sendable {
     /// Whether bytes have the form of what a cluster sealed; they may be forged.
     package static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == version }
 
+    /// Whether a position is taken that is not sealed.
+    package func takesClear(at now: Int64) -> Bool { now < clearUntil }
+
     /// The HMAC-SHA-256 of some bytes, for what clients may read and not change; 32 bytes.
     /// - Parameter purpose: as in `seal`.
     package func code(of bytes: [UInt8], purpose: String) -> [UInt8] {

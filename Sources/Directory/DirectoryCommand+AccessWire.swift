@@ -43,6 +43,11 @@ extension DirectoryCommand {
                 secret.field(1, key)
                 secret.field(2, signed: time)
             }
+        case .endContainer(let name, let step):
+            writer.field(25) { end in
+                end.field(1, name)
+                end.field(2) { step.encode(to: &$0) }
+            }
         default: preconditionFailure("a command whose form is written elsewhere")
         }
     }
@@ -63,6 +68,7 @@ extension DirectoryCommand {
         case 21: return .setSignUp(isOpen: try reader.bool())
         case 22: return try purge(&reader)
         case 24: return try makeSecret(&reader)
+        case 25: return try endContainer(&reader)
         default:
             try reader.skip()
             return nil
@@ -141,6 +147,21 @@ extension DirectoryCommand {
             }
         }
         return .makeSecret(key: key, time: time)
+    }
+
+    private static func endContainer(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var name = ""
+        var step: ContainerEnd?
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: name = try nested.string()
+            case 2: step = try nested.message()
+            default: try nested.skip()
+            }
+        }
+        guard let step else { throw .missingField(2) }
+        return .endContainer(name, step)
     }
 
     private static func purge(_ reader: inout WireReader) throws(WireError) -> Self {

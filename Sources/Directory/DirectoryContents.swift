@@ -4,6 +4,7 @@ import RecordModel
 struct DirectoryContents: Equatable, Sendable {
     var map: ClusterMap?
     var containers: [String: Int64] = [:]
+    var deletions: [String: ContainerDeletion] = [:]
     var schemas: [SchemaKey: VersionedSchema] = [:]
     var containerKeys: [String: [ContainerKey]] = [:]
     var accounts = AccountTable()
@@ -25,6 +26,16 @@ struct DirectoryContents: Equatable, Sendable {
             containers[name] = created
             for environment in Environment.allCases {
                 schemas[SchemaKey(container: name, environment: environment)] = schema
+            }
+        case .containerDeleted(let deletion):
+            containers[deletion.name] = nil
+            deletions[deletion.name] = deletion
+        case .containerRestored(let name): containers[name] = deletions.removeValue(forKey: name)?.created
+        case .containerRemoved(let name):
+            deletions[name] = nil
+            containerKeys[name] = nil
+            for environment in Environment.allCases {
+                schemas[SchemaKey(container: name, environment: environment)] = nil
             }
         case .schema(let key, let schema): schemas[key] = schema
         case .containerKey(let container, let key): containerKeys[container, default: []].append(key)

@@ -46,7 +46,9 @@ struct ClusterSecretTests {
         // What is set for the cluster is in the same row.
         try directory.apply(.setSignUp(isOpen: true))
         #expect(try directory.snapshot().secret == secret)
-        #expect(!"\(secret)".contains("1") && !DirectoryCommand.makeSecret(key: Self.key, time: 5).auditSummary.subject.contains("1"))
+        #expect(
+            !"\(secret)".contains("1")
+                && !DirectoryCommand.makeSecret(key: Self.key, time: 5).auditSummary.subject.contains("1"))
     }
 
     @Test("a cluster that gave positions in clear takes them for a week more; a new one never")
@@ -54,6 +56,8 @@ struct ClusterSecretTests {
         let directory = try TestDirectory()
         try directory.apply(.createContainer(name: "app", time: 1))
         try directory.apply(.makeSecret(key: Self.key, time: 5))
-        #expect(try directory.snapshot().secret?.clearUntil == 5 + 7 * 86_400_000)
+        let old = try #require(try directory.snapshot().secret)
+        #expect(old.takesClear(at: 4 + 7 * 86_400_000) && !old.takesClear(at: 5 + 7 * 86_400_000))
+        #expect(!secret.takesClear(at: 0) && !secret.takesClear(at: 1_700_000_000_000))
     }
 }

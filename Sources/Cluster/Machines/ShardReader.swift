@@ -138,7 +138,7 @@ struct ShardReader {
     }
 
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
-    /// record's error, and keeps nobody from the others.
+    /// record's error; the other records are not affected.
     /// - Throws: where a value was sealed by a key that this node has not heard of yet.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,

@@ -22,7 +22,7 @@ enum SealedPosition: String {
         guard let text, !text.isEmpty else { return nil }
         guard let bytes = Base64.decode(text) else { throw foreign }
         let secret = service.node.directory.snapshot.secret
-        if !ClusterSecret.isSealed(bytes), secret.map({ service.now < $0.clearUntil }) ?? true {
+        if !ClusterSecret.isSealed(bytes), secret?.takesClear(at: service.now) ?? true {
             return try openEarlier(bytes, service.signer)
         }
         guard let position = try await service.requireSecret().open(bytes, purpose: rawValue) else { throw foreign }
