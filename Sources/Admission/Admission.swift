@@ -61,6 +61,7 @@ package enum Admission {
             throw ServiceError(
                 .accessDenied, "the ckAPIToken may not be used by pages of the origin that this request comes from")
         }
+        if let deletion = directory.deletions[container] { throw deletion.refusal }
         return token
     }
 
@@ -103,6 +104,7 @@ package enum Admission {
         }
         try SignatureCheck.verify(
             signed.signature, key: key, body: signed.body, target: signed.target, now: now)
+        if let deletion = directory.deletions[key.container] { throw deletion.refusal }
         guard !target.needsUser else {
             throw ServiceError(.accessDenied, "server-to-server keys reach public data only")
         }

@@ -38,6 +38,16 @@ extension DirectoryCommand {
                 purge.field(1, signed: time)
                 purge.field(2, auditRecordsMax)
             }
+        case .makeSecret(let key, let time):
+            writer.field(24) { secret in
+                secret.field(1, key)
+                secret.field(2, signed: time)
+            }
+        case .endContainer(let name, let step):
+            writer.field(25) { end in
+                end.field(1, name)
+                end.field(2) { step.encode(to: &$0) }
+            }
         default: preconditionFailure("a command whose form is written elsewhere")
         }
     }
@@ -57,6 +67,8 @@ extension DirectoryCommand {
         case 20: return .removeIdentityProvider(name: try reader.string())
         case 21: return .setSignUp(isOpen: try reader.bool())
         case 22: return try purge(&reader)
+        case 24: return try makeSecret(&reader)
+        case 25: return try endContainer(&reader)
         default:
             try reader.skip()
             return nil
@@ -121,6 +133,35 @@ extension DirectoryCommand {
             }
         }
         return .setLimits(container: container, changes)
+    }
+
+    private static func makeSecret(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var key: [UInt8] = []
+        var time: Int64 = 0
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: key = try nested.array()
+            case 2: time = try nested.signed()
+            default: try nested.skip()
+            }
+        }
+        return .makeSecret(key: key, time: time)
+    }
+
+    private static func endContainer(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var name = ""
+        var step: ContainerEnd?
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: name = try nested.string()
+            case 2: step = try nested.message()
+            default: try nested.skip()
+            }
+        }
+        guard let step else { throw .missingField(2) }
+        return .endContainer(name, step)
     }
 
     private static func purge(_ reader: inout WireReader) throws(WireError) -> Self {

@@ -4,6 +4,7 @@ import RecordModel
 struct DirectoryContents: Equatable, Sendable {
     var map: ClusterMap?
     var containers: [String: Int64] = [:]
+    var deletions: [String: ContainerDeletion] = [:]
     var schemas: [SchemaKey: VersionedSchema] = [:]
     var containerKeys: [String: [ContainerKey]] = [:]
     var accounts = AccountTable()
@@ -15,6 +16,7 @@ struct DirectoryContents: Equatable, Sendable {
     /// Sorted by name.
     var providers: [IdentityProvider] = []
     var isSignUpOpen = false
+    var secret: ClusterSecret?
     var audit = Dictionary(uniqueKeysWithValues: AuditLog.allCases.map { ($0, AuditBounds()) })
 
     mutating func take(_ change: DirectoryChange) {
@@ -24,6 +26,16 @@ struct DirectoryContents: Equatable, Sendable {
             containers[name] = created
             for environment in Environment.allCases {
                 schemas[SchemaKey(container: name, environment: environment)] = schema
+            }
+        case .containerDeleted(let deletion):
+            containers[deletion.name] = nil
+            deletions[deletion.name] = deletion
+        case .containerRestored(let name): containers[name] = deletions.removeValue(forKey: name)?.created
+        case .containerRemoved(let name):
+            deletions[name] = nil
+            containerKeys[name] = nil
+            for environment in Environment.allCases {
+                schemas[SchemaKey(container: name, environment: environment)] = nil
             }
         case .schema(let key, let schema): schemas[key] = schema
         case .containerKey(let container, let key): containerKeys[container, default: []].append(key)
@@ -41,6 +53,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .provider(let provider): take(provider)
         case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
+        case .secret(let new): secret = new
         case .audit(let log, let bounds): audit[log] = bounds
         }
     }

@@ -97,6 +97,11 @@ package enum DirectoryChange: Hashable, Sendable {
     case map(ClusterMap)
     /// A new container, with the schema of both its environments.
     case container(name: String, created: Int64, VersionedSchema)
+    /// A container that lives no more, or whose purge begins.
+    case containerDeleted(ContainerDeletion)
+    case containerRestored(name: String)
+    /// Nothing is left of it; its tokens, keys and roles went by changes of their own.
+    case containerRemoved(name: String)
     case schema(SchemaKey, VersionedSchema)
     case containerKey(container: String, ContainerKey)
     /// A new account, or new values of one.
@@ -119,6 +124,7 @@ package enum DirectoryChange: Hashable, Sendable {
     case provider(IdentityProvider)
     case providerRemoved(name: String)
     case signUp(isOpen: Bool)
+    case secret(ClusterSecret)
     case audit(AuditLog, AuditBounds)
 }
 

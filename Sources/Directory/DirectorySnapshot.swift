@@ -21,11 +21,24 @@ package struct DirectorySnapshot: Sendable {
 
     /// Nil until the cluster's first command was applied here.
     package var map: ClusterMap? { box.contents.map }
-    /// Creation times, in milliseconds since 1970, by container name.
+    /// Creation times, in milliseconds since 1970, by container name; deleted ones are not among them.
     package var containers: [String: Int64] { box.contents.containers }
     package var schemas: [SchemaKey: VersionedSchema] { box.contents.schemas }
     /// The data keys of containers that have any, ascending by number; the last one seals.
     package var containerKeys: [String: [ContainerKey]] { box.contents.containerKeys }
+
+    /// Containers that were deleted and are not purged yet, by name.
+    package var deletions: [String: ContainerDeletion] { box.contents.deletions }
+
+    /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
+    package func requireContainer(_ name: String) throws(ServiceError) {
+        if containers[name] != nil { return }
+        throw deletions[name]?.refusal ?? DirectoryTables.unknownContainer(name)
+    }
+
+    /// Nil until the directory has made it: within moments in a new cluster, and in an older one once all of its nodes
+    /// run a build that knows it.
+    package var secret: ClusterSecret? { box.contents.secret }
 
     /// The container's data keys, ascending by number; empty until something was sealed.
     package func keys(of container: String) -> [ContainerKey] { box.contents.containerKeys[container] ?? [] }

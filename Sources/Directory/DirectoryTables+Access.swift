@@ -52,10 +52,10 @@ extension DirectoryTables {
                 ORDER BY container, environment, role
                 """, arguments: [accountID])
         try db.execute(sql: "DELETE FROM role_member WHERE account = ?", arguments: [accountID])
-        return rows.compactMap { row in
-            Environment(rawValue: row[1]).map {
-                .roleMemberRemoved(RoleMember(container: row[0], environment: $0, role: row[2], accountID: accountID))
-            }
+        return try rows.map { row in
+            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
+            return .roleMemberRemoved(
+                RoleMember(container: row[0], environment: environment, role: row[2], accountID: accountID))
         }
     }
 
@@ -85,10 +85,14 @@ extension DirectoryTables {
         var overrides = try body.map { try LimitOverrides(decoding: [UInt8]($0)) } ?? LimitOverrides()
         guard overrides.apply(changes) else { return [] }
         // A row that has no values left stays: its epoch never begins anew.
+        try write(overrides, of: container, in: db)
+        return [.limits(container: container, overrides)]
+    }
+
+    static func write(_ overrides: LimitOverrides, of container: String, in db: Database) throws {
         try db.execute(
             sql: "INSERT OR REPLACE INTO limits (container, body) VALUES (?, ?)",
             arguments: [container, Data(overrides.encoded())])
-        return [.limits(container: container, overrides)]
     }
 
     static func setProvider(_ provider: IdentityProvider, in db: Database) throws -> [DirectoryChange] {
@@ -120,12 +124,26 @@ extension DirectoryTables {
         return [.signUp(isOpen: isOpen)]
     }
 
+    static func makeSecret(key: [UInt8], time: Int64, in db: Database) throws -> [DirectoryChange] {
+        var settings = try settings(in: db)
+        if settings.secret != nil { return [] }
+        // Without a container nothing was ever given in clear.
+        let isNew = try Int.fetchOne(db, sql: "SELECT 1 FROM container LIMIT 1") == nil
+        let secret = ClusterSecret(key: key, clearUntil: isNew ? 0 : time + ClusterSecret.clearMilliseconds)
+        guard secret.isWhole else {
+            throw ServiceError(.badRequest, "a secret of \(ClusterSecret.keyBytes) bytes is expected, not \(key.count)")
+        }
+        settings.secret = secret
+        try write(settings, in: db)
+        return [.secret(secret)]
+    }
+
     static func settings(in db: Database) throws -> DirectorySettings {
         let body = try Data.fetchOne(db, sql: "SELECT body FROM settings")
         return try body.map { try DirectorySettings(decoding: [UInt8]($0)) } ?? DirectorySettings()
     }
 
-    private static func write(_ settings: DirectorySettings, in db: Database) throws {
+    static func write(_ settings: DirectorySettings, in db: Database) throws {
         try db.execute(
             sql: "INSERT OR REPLACE INTO settings (id, body) VALUES (1, ?)", arguments: [Data(settings.encoded())])
     }
@@ -135,13 +153,18 @@ extension DirectoryTables {
 struct DirectorySettings: Hashable, Sendable, WireCodable {
     var isSignUpOpen = false
     var limits = LimitOverrides()
+    var secret: ClusterSecret?
+    /// Containers that were deleted and are not purged yet, in the order in which they were deleted.
+    var deletions: [ContainerDeletion] = []
 
     init() {}
 
-    /// 1 whether anybody may make an account, 2 limits.
+    /// 1 whether anybody may make an account, 2 limits, 3 secret, 4 a deleted container.
     func encode(to writer: inout WireWriter) {
         writer.field(1, isSignUpOpen)
         writer.field(2) { limits.encode(to: &$0) }
+        if let secret { writer.field(3) { secret.encode(to: &$0) } }
+        for deletion in deletions { writer.field(4) { deletion.encode(to: &$0) } }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
@@ -149,6 +172,8 @@ struct DirectorySettings: Hashable, Sendable, WireCodable {
             switch field {
             case 1: isSignUpOpen = try reader.bool()
             case 2: limits = try reader.message()
+            case 3: secret = try reader.message()
+            case 4: deletions.append(try reader.message())
             default: try reader.skip()
             }
         }

@@ -37,6 +37,9 @@ extension DirectoryTables {
     static func createContainer(_ name: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
         try ContainerName.check(name)
         if try containerExists(name, in: db) {
+            if let deletion = try settings(in: db).deletions.first(where: { $0.name == name }) {
+                throw ServiceError(.exists, "the name is not free yet: \(deletion.refusal.reason)")
+            }
             throw ServiceError(.exists, "container '\(name)' exists already")
         }
         try db.execute(sql: "INSERT INTO container (name, created) VALUES (?, ?)", arguments: [name, time])
@@ -130,10 +133,13 @@ extension DirectoryTables {
         try Int.fetchOne(db, sql: "SELECT 1 FROM container WHERE name = ?", arguments: [name]) != nil
     }
 
+    /// - Throws: `NOT_FOUND` where it is not there, or was deleted.
     static func requireContainer(_ name: String, in db: Database) throws {
-        guard try containerExists(name, in: db) else {
-            throw ServiceError(
-                .notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`")
-        }
+        guard try containerExists(name, in: db) else { throw unknownContainer(name) }
+        if let deletion = try settings(in: db).deletions.first(where: { $0.name == name }) { throw deletion.refusal }
+    }
+
+    static func unknownContainer(_ name: String) -> ServiceError {
+        ServiceError(.notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`")
     }
 }

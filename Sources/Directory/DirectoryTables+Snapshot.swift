@@ -5,6 +5,7 @@ import Wire
 
 extension DirectoryTables {
     /// Everything, as a start reads it.
+    /// - Throws: `WireError` for a row that no command wrote: the database is damaged.
     package static func snapshot(of db: Database) throws -> DirectorySnapshot {
         var snapshot = DirectorySnapshot()
         try readContainers(of: db, into: &snapshot)
@@ -16,6 +17,8 @@ extension DirectoryTables {
         let settings = try settings(in: db)
         snapshot.take(.limits(container: nil, settings.limits))
         snapshot.take(.signUp(isOpen: settings.isSignUpOpen))
+        for deletion in settings.deletions { snapshot.take(.containerDeleted(deletion)) }
+        if let secret = settings.secret { snapshot.take(.secret(secret)) }
         for log in AuditLog.allCases { snapshot.take(.audit(log, try auditBounds(of: log, in: db))) }
         return snapshot
     }
@@ -28,7 +31,7 @@ extension DirectoryTables {
             snapshot.take(.container(name: row[0], created: row[1], VersionedSchema(version: 0, schema: Schema())))
         }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, version, generation, body FROM schema") {
-            guard let environment = Environment(rawValue: row[1]) else { continue }
+            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
             let body: Data = row[4]
             let schema = VersionedSchema(
                 version: UInt64(row[2] as Int64), schema: try Schema(decoding: [UInt8](body)),
@@ -51,7 +54,7 @@ extension DirectoryTables {
         try read("server_key", of: db, into: &snapshot) { .serverKey($0) }
         try read("provider", of: db, into: &snapshot) { .provider($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
-            guard let environment = Environment(rawValue: row[1]) else { continue }
+            guard let environment = Environment(rawValue: row[1]) else { throw WireError.invalidValue(field: 2) }
             let member = RoleMember(container: row[0], environment: environment, role: row[2], accountID: row[3])
             snapshot.take(.roleMember(member))
         }

@@ -6,7 +6,7 @@ import Wire
 /// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a
 /// pure function of rows and command; only I/O errors are thrown.
 package enum DirectoryTables {
-    /// The names of the tables, for whoever hashes them whole; all but the audit logs, which are long and have hashes
+    /// The names of the tables, for hashing them whole; all but the audit logs, which are long and have hashes
     /// of their own (`auditTip`).
     package static let all = [
         "account", "audit_base", "audit_failures", "container", "container_key", "limits", "lockout", "map", "provider",
@@ -118,6 +118,8 @@ package enum DirectoryTables {
         case .setIdentityProvider(let provider): try setProvider(provider, in: db)
         case .removeIdentityProvider(let name): try removeProvider(name, in: db)
         case .setSignUp(let isOpen): try setSignUp(isOpen: isOpen, in: db)
+        case .endContainer(let name, let step): try end(name, step, in: db)
+        case .makeSecret(let key, let time): try makeSecret(key: key, time: time, in: db)
         case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)
         }
     }

@@ -30,6 +30,7 @@ package final class FieldVault: Sendable {
     private struct State {
         /// As the directory has them.
         var wrapped: [String: [ContainerKey]] = [:]
+        var secret: ClusterSecret?
         /// Data keys in clear, by container and number, as they were needed.
         var keys: [String: [UInt64: SymmetricKey]] = [:]
     }
@@ -47,11 +48,20 @@ package final class FieldVault: Sendable {
         self.clusterKey = clusterKey.map { SymmetricKey(data: $0) }
     }
 
-    /// Takes over the containers' keys of the directory.
+    /// Takes over the containers' keys and the cluster's secret of the directory.
     package func update(_ snapshot: DirectorySnapshot) {
-        let keys = snapshot.containerKeys
-        state.withLock { $0.wrapped = keys }
+        let (keys, secret) = (snapshot.containerKeys, snapshot.secret)
+        state.withLock { state in
+            // A container that was purged and made anew has other keys by the same numbers.
+            let known = state.wrapped
+            state.keys = state.keys.filter { keys[$0.key]?.first == known[$0.key]?.first }
+            state.wrapped = keys
+            state.secret = secret
+        }
     }
+
+    /// The cluster's secret, as far as this node knows.
+    package var secret: ClusterSecret? { state.withLock(\.secret) }
 
     /// The number of the key that seals; nil until the container has one: then `newContainerKey(number: 1, ...)` makes
     /// it, and the command `addContainerKey` gives it to the cluster.

@@ -81,7 +81,7 @@ private final class SharedIndexes: Sendable {
         }
     }
 
-    /// The first half of the 32 digits of a user record name; nil if it is none.
+    /// The first half of the 32 digits of a user record name; nil for any other text.
     private static func hash(_ name: String) -> UInt64? {
         guard name.utf8.count == 33, name.utf8.first == UInt8(ascii: "_") else { return nil }
         return UInt64(name.dropFirst().prefix(16), radix: 16)

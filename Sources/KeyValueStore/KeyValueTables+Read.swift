@@ -109,6 +109,9 @@ extension KeyValueTables {
         return .page(KeyValuePage(changes: changes, token: token.text(for: store), isMoreComing: false))
     }
 
+    /// Whether a text is a token of a store, as `changes` gives them.
+    package static func isToken(_ text: String, of store: StoreKey) -> Bool { KeyValueToken(text, for: store) != nil }
+
     /// A row of `key, incarnation, sequence, modified, device, value`.
     private static func change(_ row: Row) throws -> KeyValueChange {
         KeyValueChange(
@@ -187,7 +190,7 @@ package struct KeyValuePage: Hashable, Sendable {
 package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// The store was restored from a backup, and what the token saw may have been undone.
     case restored
-    /// Deletions after the token are no longer remembered.
+    /// Deletions after the token are no longer remembered, or it was given in clear and these are not taken any more.
     case tooOld
     /// The token is from a future that this store does not have.
     case ahead
@@ -196,7 +199,8 @@ package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, Cust
     package var description: String {
         switch self {
         case .restored: "the store was restored from a backup since this token was given"
-        case .tooOld: "deletions since this token was given are no longer remembered"
+        case .tooOld:
+            "deletions since this token was given are no longer remembered, or it is of a version that did not seal tokens"
         case .ahead: "the token is ahead of the store, which has lost changes since it was given"
         }
     }

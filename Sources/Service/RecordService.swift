@@ -85,6 +85,21 @@ package final class RecordService: Sendable {
         UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
     }
 
+    /// What seals and signs what clients carry from one request to another, on whichever node they come to.
+    /// - Throws: `TRY_AGAIN_LATER` while the cluster has none: in the first moments of its life, or while one of its
+    ///   nodes runs a build that does not know it.
+    package func requireSecret() async throws(RequestFailure) -> ClusterSecret {
+        if let secret = node.directory.snapshot.secret { return secret }
+        try await refreshDirectory()
+        if let secret = node.directory.snapshot.secret { return secret }
+        throw RequestFailure(
+            ServiceError(
+                .tryAgainLater,
+                "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
+                    + "force once every node runs this build; see `zonekeeper cluster status`",
+                retryAfterSeconds: 1))
+    }
+
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.
     package func requireSigner() throws(RequestFailure) -> SessionSigner {
         guard let signer else {

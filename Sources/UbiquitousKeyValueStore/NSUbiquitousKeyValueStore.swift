@@ -64,7 +64,7 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
     /// The key's value: a string, number, Boolean, date, data, or an array or dictionary of such; nil for none.
     public func object(forKey aKey: String) -> Any? { engine.value(PreferenceKey(aKey))?.plist }
 
-    /// Sets a property list, or removes the key (nil). What is none, and what breaks a limit, is refused: see
+    /// Sets a property list, or removes the key (nil). What is no property list, or breaks a limit, is refused: see
     /// `refusals`.
     public func set(_ anObject: Any?, forKey aKey: String) { set(anObject, forKey: aKey, isExplicit: false) }
 

@@ -168,6 +168,16 @@ package struct WireReader: Sendable {
         return value
     }
 
+    /// The current field as the bits of a set of options.
+    /// - Parameter known: the bits that this build knows.
+    /// - Throws: `unknownValue` for others where nothing may be passed over; else they are left out.
+    @inlinable
+    package mutating func options(_ known: UInt64) throws(WireError) -> UInt64 {
+        let bits = try unsigned()
+        if isStrict, bits & ~known != 0 { throw .unknownValue(field: number) }
+        return bits & known
+    }
+
     /// Steps over the current field, which this build does not know.
     /// - Throws: `unknownField` where nothing may be passed over.
     @inlinable

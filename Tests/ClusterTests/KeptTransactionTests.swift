@@ -72,6 +72,7 @@ private final class KeepingMachine: StateMachine {
         return outcomes
     }
 
+    func unknownPart(of command: [UInt8]) -> WireError? { base.unknownPart(of: command) }
     func didCommit() { base.didCommit() }
     func didRollBack() { base.didRollBack() }
     func didReplace(_ db: Database) throws { try base.didReplace(db) }

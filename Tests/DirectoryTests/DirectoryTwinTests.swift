@@ -90,7 +90,7 @@ private struct RandomCommands {
 
     mutating func command() -> DirectoryCommand {
         time += Int64(number(3))
-        let kind = number(24)
+        let kind = number(25)
         return kind < 12 ? accountCommand(kind) : accessCommand(kind)
     }
 
@@ -175,7 +175,18 @@ private struct RandomCommands {
             return .setIdentityProvider(
                 IdentityProvider(
                     name: name("p", 2), issuer: "i", clientID: "c", sealedSecret: [], allowsSignUp: bool()))
+        case 23: return .endContainer(container(), end())
         default: return .purge(time: time, auditRecordsMax: UInt64(10 + number(40)))
+        }
+    }
+
+    private mutating func end() -> ContainerEnd {
+        switch number(5) {
+        case 0: .delete(time: time)
+        case 1: .restore(time: time)
+        case 2: .purge(time: time + (bool() ? ContainerDeletion.graceMilliseconds : 0))
+        case 3: .revoke(ids: [name("t", 12), name("s", 12), name("k", 6)])
+        default: .remove
         }
     }
 

@@ -120,13 +120,6 @@ struct ChangesRequestTests {
         #expect(reason { try ModifyRecordsRequest(body: []) }?.hasPrefix("the body is not JSON") == true)
     }
 
-    @Test("tokens are base64")
-    func tokens() throws {
-        #expect(try SyncToken.bytes("QQ==") == [65])
-        #expect(try SyncToken.bytes("") == nil && SyncToken.bytes(nil) == nil)
-        #expect(reason { try SyncToken.bytes("garbage!") }?.hasPrefix("Unknown sync continuation type") == true)
-    }
-
     @Test("users are named by address, number or record name")
     func users() throws {
         let body = #"""

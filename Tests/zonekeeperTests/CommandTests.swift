@@ -28,6 +28,8 @@ struct CommandTests {
             (["user", "create", "ada", "--email", "a@b.c", "--discoverable"], "UserCreateCommand"),
             (["user", "update", "ada", "--family-name", "", "--no-discoverable"], "UserUpdateCommand"),
             (["container", "rotate-key"], "ContainerRotateKeyCommand"),
+            (["container", "delete", "c", "--confirm", "c"], "ContainerDeleteCommand"),
+            (["container", "restore", "c"], "ContainerRestoreCommand"),
         ])
     func known(arguments: [String], type: String) throws {
         #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
@@ -42,7 +44,8 @@ struct CommandTests {
             ["schema", "add-index", "c", "T", "f"], ["schema", "add-index", "c", "T", "f", "FAST"],
             ["zone", "create"], ["zone", "delete"], ["record", "changes"],
             ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
-            ["user", "update", "--email", "x"],
+            ["user", "update", "--email", "x"], ["container", "delete", "c"],
+            ["container", "delete", "c", "--confirm", "d"], ["container", "restore"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }

@@ -36,12 +36,37 @@ struct ConnectionTests {
         #expect(settings.environment == "development")
     }
 
-    @Test("The help of a session's option says that the process list shows it, and what to use instead")
-    func sessionHelp() {
+    @Test("An option that took a secret says what to do instead, and no help shows it")
+    func formerOptions() {
+        for (option, variable) in [("--api-token", "API_TOKEN"), ("--web-auth-token", "WEB_AUTH_TOKEN")] {
+            let errors: [(any Error)?] = [
+                #expect(throws: (any Error).self) { try ClientOptions.parse([option, "t"]) },
+                #expect(throws: (any Error).self) { try LoadCommand.parse([option, "t"]) },
+            ]
+            for error in errors {
+                let text = error.map { ClientOptions.message(for: $0) } ?? ""
+                #expect(text.contains("\(option)-file") && text.contains("ZONEKEEPER_\(variable)"), "\(text)")
+            }
+        }
         for help in [Zonekeeper.helpMessage(for: ZoneListCommand.self), LoadCommand.helpMessage()] {
-            let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            #expect(words.contains("A user's session. The process list shows it"))
-            #expect(words.contains("ZONEKEEPER_WEB_AUTH_TOKEN_FILE") && words.contains("[ZONEKEEPER_WEB_AUTH_TOKEN]"))
+            let words = help.split(whereSeparator: \.isWhitespace)
+            #expect(words.contains("--api-token-file") && words.contains("--web-auth-token-file"))
+            #expect(!words.contains("--api-token") && !words.contains("--web-auth-token"))
+        }
+    }
+
+    @Test("An API token comes from its file, else from the variable, and is missed where neither has it")
+    func apiTokens() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder + "/api"
+            try PrivateFile.create(path, "from-file\n")
+            let variables = ["ZONEKEEPER_API_TOKEN": "from-variable"]
+            #expect(try settings([], variables).requiredAPIToken() == "from-variable")
+            #expect(try settings(["--api-token-file", path], variables).requiredAPIToken() == "from-file")
+            #expect(throws: ValidationError.self) { try settings([]).requiredAPIToken() }
+            // One that is gone fails what needs it, not what reads the options.
+            let gone = try settings(["--api-token-file", folder + "/none"], variables)
+            #expect(throws: CommandFailure.self) { try gone.requiredAPIToken() }
         }
     }
 
@@ -96,14 +121,12 @@ struct ConnectionTests {
             }
             #expect(try settings().serverKey?.id == "ab")
             #expect(try settings("--key-id", "cd").serverKey?.id == "cd")
-            #expect(try settings("--api-token", "t").serverKey == nil)
+            #expect(try settings("--api-token-file", "t").serverKey == nil)
             #expect(try settings().session?.token().current == "two")
-            #expect(try settings("--web-auth-token", "one").session?.token().current == "one")
+            try PrivateFile.create(folder + "/other", "one\n")
+            #expect(try settings("--web-auth-token-file", folder + "/other").session?.token().current == "one")
             #expect(try settings("--timeout", "1m").patienceSeconds == 60)
-            #expect(throws: ValidationError.self) { try settings("--key-file", path, "--api-token", "t") }
-            #expect(throws: ValidationError.self) {
-                try settings("--web-auth-token", "t", "--web-auth-token-file", "f")
-            }
+            #expect(throws: ValidationError.self) { try settings("--key-file", path, "--api-token-file", "t") }
             // A file that is gone fails what needs it, and nothing else.
             let gone = try settings("--key-file", folder + "/none")
             #expect(throws: ServiceClientError.self) { try gone.serverKey?.read() }

@@ -183,13 +183,18 @@ struct LoadFilesTests {
                 atPath: path, contents: Data("from-file\n".utf8), attributes: [.posixPermissions: 0o600]))
         defer { try? FileManager.default.removeItem(atPath: path) }
         func token(_ arguments: [String]) throws -> String? {
-            let command = try LoadCommand.parse(["--api-token", "a", "--container", "c"] + arguments)
-            var resolved = try command.connection.resolved([:])
+            let command = try LoadCommand.parse(["--container", "c"] + arguments)
+            var resolved = try command.connection.resolved(["ZONEKEEPER_API_TOKEN": "a"])
             resolved.administratorTokenFile = nil
             return try command.tokens(resolved, ["ZONEKEEPER_WEB_AUTH_TOKEN_FILE": path]).webAuthToken
         }
         #expect(try token([]) == "from-file")
-        #expect(try token(["--web-auth-token", "typed"]) == "typed")
+        let other = path + "-other"
+        #expect(
+            FileManager.default.createFile(
+                atPath: other, contents: Data("other\n".utf8), attributes: [.posixPermissions: 0o600]))
+        defer { try? FileManager.default.removeItem(atPath: other) }
+        #expect(try token(["--web-auth-token-file", other]) == "other")
     }
 
     @Test(

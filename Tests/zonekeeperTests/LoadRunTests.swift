@@ -1,7 +1,9 @@
 import ArgumentParser
 import NIOCore
 import RecordModel
+import ServiceClient
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import zonekeeper
@@ -38,11 +40,12 @@ struct LoadRunTests {
         }
     }
 
-    private static func command(_ server: NullServer, _ arguments: String) throws -> LoadCommand {
+    /// - Parameter token: a file with a token, which does for both.
+    private static func command(_ server: NullServer, token: String, _ arguments: String) throws -> LoadCommand {
         try LoadCommand.parse(
             [
-                "--url", server.url, "--ca", server.authority, "--container", "c", "--api-token", "a",
-                "--web-auth-token", "w",
+                "--url", server.url, "--ca", server.authority, "--container", "c", "--api-token-file", token,
+                "--web-auth-token-file", token,
             ]
                 + ["--quiet"] + arguments.split(separator: " ").map(String.init))
     }
@@ -60,16 +63,23 @@ struct LoadRunTests {
     @Test("what a limited server accepted is limit x time, and --expect-limit's exit code says so, both ways")
     func expectLimit() async throws {
         let limit = GCRALimit(perSecond: 50, burst: 20)
-        try await Self.withServer(limit, announcing: 50) { server in
-            // The burst makes up for what a busy machine misses.
-            try await Self.command(
-                server, "--operation kv-set --rate 400 --duration 2 --expect-limit 50 --tolerance 60%"
-            ).run()
-            let wrong = try Self.command(
-                server, "--operation kv-set --rate 400 --duration 1 --expect-limit 25 --tolerance 10%")
-            await #expect(throws: ExitCode(1)) { try await wrong.run() }
-            let low = try Self.command(server, "--operation kv-set --rate 5 --duration 1.5 --expect-limit 50")
-            await #expect(throws: ExitCode(3)) { try await low.run() }
+        try await TemporaryFolder.with { folder in
+            let token = folder + "/token"
+            try PrivateFile.create(token, "t\n")
+            try await Self.withServer(limit, announcing: 50) { server in
+                // The burst makes up for what a busy machine misses.
+                try await Self.command(
+                    server, token: token,
+                    "--operation kv-set --rate 400 --duration 2 --expect-limit 50 --tolerance 60%"
+                ).run()
+                let wrong = try Self.command(
+                    server, token: token,
+                    "--operation kv-set --rate 400 --duration 1 --expect-limit 25 --tolerance 10%")
+                await #expect(throws: ExitCode(1)) { try await wrong.run() }
+                let low = try Self.command(
+                    server, token: token, "--operation kv-set --rate 5 --duration 1.5 --expect-limit 50")
+                await #expect(throws: ExitCode(3)) { try await low.run() }
+            }
         }
     }
 

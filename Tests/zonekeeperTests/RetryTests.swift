@@ -168,6 +168,7 @@ struct RetryTests {
         try await TemporaryFolder.with { folder in
             let path = folder + "/session"
             try PrivateFile.create(path, "one\n")
+            try PrivateFile.create(folder + "/api", "api\n")
             // The second answer is a refusal that brings a token as well; the fourth brings none.
             let answers: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer = { _, earlier in
                 var answer = earlier == 1 ? Self.refusal(429, "0") : ScriptedAnswer()
@@ -176,7 +177,8 @@ struct RetryTests {
             }
             try await ScriptedServer.running(answers) { server in
                 let options = try ClientOptions.parse([
-                    "--url", server.url, "--container", "c", "--api-token", "api", "--web-auth-token-file", path,
+                    "--url", server.url, "--container", "c", "--api-token-file", folder + "/api",
+                    "--web-auth-token-file", path,
                 ])
                 try await options.withConnection { connection in
                     for _ in 0..<4 {

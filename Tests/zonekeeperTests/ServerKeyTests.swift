@@ -39,7 +39,7 @@ struct ServerKeyTests {
             let named = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
             #expect(named["X-Apple-CloudKit-Request-KeyID"] == "0123")
             let date = try #require(named["X-Apple-CloudKit-Request-ISO8601Date"])
-            #expect(date == "2016-01-25T22:15:43Z")
+            #expect(date == "2016-01-25T22:15:43.999Z")
             let signature = try #require(
                 Data(base64Encoded: named["X-Apple-CloudKit-Request-SignatureV1"] ?? ""))
             write(signature, folder + "/signature")
@@ -49,7 +49,7 @@ struct ServerKeyTests {
             let digest = try #require(FileManager.default.contents(atPath: folder + "/digest")).base64EncodedString()
             for (message, isRight) in [
                 ("\(date):\(digest):\(target)", true), ("\(date):\(digest):\(target)&y=1", false),
-                ("2016-01-25T22:15:44Z:\(digest):\(target)", false),
+                ("2016-01-25T22:15:43.998Z:\(digest):\(target)", false),
             ] {
                 write(message.utf8, folder + "/message")
                 let status = try OpenSSL.run(

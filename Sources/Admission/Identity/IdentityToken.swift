@@ -47,7 +47,7 @@ package enum IdentityToken {
         guard isAllowed(algorithm) else {
             throw refusal("its algorithm is '\(algorithm.prefix(16))': only RS, PS, ES and EdDSA are taken")
         }
-        // Whoever marks an extension as critical wants it understood (RFC 7515, 4.1.11); none is here.
+        // An extension that is marked as critical must be understood (RFC 7515, 4.1.11); this build knows none.
         guard json["crit"] == nil else { throw refusal("its header has critical extensions") }
         return Parts(
             header: Header(algorithm: algorithm, keyID: json["kid"]?.string), payload: payload,

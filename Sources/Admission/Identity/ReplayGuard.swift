@@ -57,7 +57,7 @@ package final class ReplayGuard: Sendable {
 
     /// Begins to answer for all: whatever is dated until `time` may have been let through by another, and is refused.
     ///
-    /// - Parameter time: milliseconds since 1970. Dates have whole seconds, so all of the second counts.
+    /// - Parameter time: milliseconds since 1970. A date of whole seconds counts as the second's beginning.
     package func begin(at time: Int64) {
         state.withLock { $0.begun = max($0.begun, time) }
     }

@@ -68,7 +68,7 @@ package final class RateLimiter: Sendable {
             if isMine {
                 if isAgain { acceptedLate.add(1, ordering: .relaxed) }
                 accepted.add(1, ordering: .relaxed)
-                // A whole burst was left: whoever was promised a token did not come for it.
+                // A whole burst was left: a client that was promised a token did not come for it.
                 if start == floor, promised.load(ordering: .relaxed) > now { promised.store(0, ordering: .relaxed) }
                 return accept(terms, left: paid - start - RateRules.micro)
             }

@@ -44,7 +44,7 @@ struct RateTerms: Hashable, Sendable {
     }
 
     /// How far promises are apart: a little more than tokens, for a share that changes by a few percent until then.
-    /// What that leaves goes to whoever comes.
+    /// What that leaves goes to any node that asks.
     var distanceMicroseconds: UInt64 {
         Self.microseconds(toPay: RateRules.micro + RateRules.micro / 64, by: max(microRate, fairMicroRate))
     }

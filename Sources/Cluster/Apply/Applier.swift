@@ -339,7 +339,7 @@ package final class Applier: Sendable {
 
     private func scrub(after cursor: [UInt8], at index: LogIndex, in db: Database) throws -> [UInt8] {
         var hasher = SHA256()
-        // A cursor that is none is the same on every replica, and so is the end that it comes to.
+        // Bytes that are no cursor are the same on every replica, and so is this outcome.
         let next: [UInt8]
         do {
             next = try TableWalk.fold(after: cursor, in: db) { hasher.update(bufferPointer: $0) }

@@ -44,7 +44,7 @@ extension Lane {
 
     /// The highest level that all nodes of a group can follow; nil where one cannot be asked now.
     ///
-    /// The directory goes first, which every node has a replica of. So whoever may be in the cluster by the directory's
+    /// The directory goes first, which every node has a replica of. So a node that is in the cluster by the directory's
     /// level, which each hello says, can follow every group.
     private func commonLevel(of group: GroupID, _ replica: Replica) -> FeatureLevel? {
         guard let map else { return nil }

@@ -102,6 +102,9 @@ extension Lane: PeerTransportDelegate {
             }
             switch request {
             case .propose(let group, let command):
+                if let refusal = refusal(of: command, for: group, from: node) {
+                    return answer(NodeReply(.failure(refusal)))
+                }
                 propose(command, to: group) { answer(NodeReply($0)) }
             case .read(let group, let request, let terms):
                 read(request, from: group, ticket(of: terms)) { answer(NodeReply($0)) }
@@ -133,6 +136,17 @@ extension Lane: PeerTransportDelegate {
         } catch {
             answer(.failed("unreadable request: \(error)"))
         }
+    }
+
+    /// Why a peer's command must not come into the log: its build is newer, and the command says what this one does not
+    /// know. Only builds of higher levels make such commands, so those of others are not looked into.
+    private func refusal(of command: [UInt8], for group: GroupID, from node: NodeID) -> ReplicaError? {
+        guard let most = peers[node]?.build.levels?.upperBound, most > settings.featureLevels.upperBound.rawValue,
+            let error = replicas[group]?.applier.machine.unknownPart(ofEntry: command)
+        else { return nil }
+        return .unavailable(
+            "node \(settings.nodeID) leads group \(group) and runs a build that does not know what node \(node) asks for "
+                + "(\(error)): upgrade it, or wait until another node leads")
     }
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {

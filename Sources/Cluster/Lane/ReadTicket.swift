@@ -18,6 +18,6 @@ final class ReadTicket: Sendable {
 
     var isWanted: Bool { !isCancelled.load(ordering: .relaxed) && now() < deadline }
 
-    /// Whoever asked has gone away.
+    /// The caller has gone away.
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 }

@@ -3,7 +3,7 @@ package import GRDB
 import RaftCore
 package import RecordModel
 import Synchronization
-import Wire
+package import Wire
 
 /// Group 0: applies directory commands and keeps the copy in memory that requests read.
 package final class DirectoryMachine: StateMachine {
@@ -43,10 +43,12 @@ package final class DirectoryMachine: StateMachine {
             return DirectoryOutcome.refused(ServiceError(.internalError, "unreadable directory command: \(error)"))
                 .encoded()
         }
-        let (outcome, changes) = try DirectoryTables.apply(decoded, in: db)
+        let (outcome, changes) = try StoredValues.read { try DirectoryTables.apply(decoded, in: db) }
         if !changes.isEmpty { state.withLock { $0.pending += changes } }
         return outcome.encoded()
     }
+
+    package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: DirectoryEntry.self) }
 
     package func didCommit() {
         // Only the apply thread changes the snapshot. The vault knows a key before any request sees that there is one.
@@ -62,7 +64,7 @@ package final class DirectoryMachine: StateMachine {
     package func didRollBack() { state.withLock { $0.pending = [] } }
 
     package func didReplace(_ db: Database) throws {
-        let snapshot = try DirectoryTables.snapshot(of: db)
+        let snapshot = try StoredValues.read { try DirectoryTables.snapshot(of: db) }
         vault.update(snapshot)
         state.withLock { $0 = State(snapshot: snapshot) }
         changed()
@@ -74,11 +76,17 @@ package final class DirectoryMachine: StateMachine {
         switch try DirectoryRead(decoding: request) {
         case .position: try AppliedRow.position(of: db).encoded()
         case .audit(let log, let after, let limit):
-            try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db).encoded()
+            try StoredValues.read { try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db) }
+                .encoded()
         }
     }
 
-    package func maintenance(now: Int64) -> [UInt8]? {
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
+        let snapshot = snapshot
+        if snapshot.secret == nil, level >= .containerDeletion {
+            let key = (0..<ClusterSecret.keyBytes / 8).flatMap { _ in withUnsafeBytes(of: random()) { Array($0) } }
+            return DirectoryEntry(.makeSecret(key: key, time: now)).encoded()
+        }
         guard snapshot.needsPurge(now: now) else { return nil }
         return DirectoryEntry(.purge(time: now)).encoded()
     }

@@ -1,3 +1,4 @@
+import Directory
 import GRDB
 import KeyValueStore
 import RecordModel
@@ -16,12 +17,15 @@ enum KeyValueReader {
         .badRequest, "the values asked for are too large for one answer; ask for fewer keys, or list the store by pages"
     )
 
-    static func answer(_ read: ShardRead.KeyValueRead, of store: StoreKey, in db: Database) throws -> ReadAnswer {
+    /// - Parameter secret: seals the feed's tokens; nil while the cluster has none.
+    static func answer(
+        _ read: ShardRead.KeyValueRead, of store: StoreKey, _ secret: ClusterSecret?, in db: Database
+    ) throws -> ReadAnswer {
         switch read {
         case .get(let keys): try get(keys, of: store, in: db)
         case .list(let after): try list(store, after: after, in: db)
         case .usage: try usage(of: store, in: db)
-        case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, in: db)
+        case .changes(let since, let limit): try changes(of: store, since: since, limit: limit, secret, in: db)
         }
     }
 
@@ -62,7 +66,7 @@ enum KeyValueReader {
     }
 
     private static func changes(
-        of store: StoreKey, since: String?, limit: Int, in db: Database
+        of store: StoreKey, since: String?, limit: Int, _ secret: ClusterSecret?, in db: Database
     ) throws -> ReadAnswer {
         var rendered = JSONPage(bytesMax: pageBytesMax)
         let feed = try KeyValueTables.changes(of: store, since: since, limit: limit, in: db) { change in
@@ -76,16 +80,25 @@ enum KeyValueReader {
             answer.expiry = reason
             return .found(answer)
         case .page(let page):
+            let token = sealed(page.token, secret)
             var writer = JSONWriter()
             writer.object { writer in
                 rendered.write("changes", to: &writer)
-                writer.member("syncToken", page.token)
+                writer.member("syncToken", token)
                 writer.member("moreComing", page.isMoreComing)
             }
-            var answer = ShardAnswer(writer.bytes, cursor: Array(page.token.utf8), hasMore: page.isMoreComing)
+            var answer = ShardAnswer(writer.bytes, cursor: Array(token.utf8), hasMore: page.isMoreComing)
             answer.changes = page.changes.count
             return .found(answer)
         }
+    }
+
+    /// What the token is sealed for; the edge opens it.
+    private static let tokenPurpose = "preferences token"
+
+    private static func sealed(_ token: String, _ secret: ClusterSecret?) -> String {
+        guard let secret, let bytes = Base64.decode(token) else { return token }
+        return Base64.encode(secret.seal(bytes, purpose: tokenPurpose))
     }
 
     /// By the names that refusals have.

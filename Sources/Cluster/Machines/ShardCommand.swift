@@ -9,6 +9,9 @@ package enum ShardCommand: Sendable {
     /// After a restore: every zone and store begins a new life under this number, so that tokens and tags of a future
     /// that was lost are known as such. A number that is not above what a zone has changes nothing.
     case startIncarnation(UInt64)
+    /// Removes a part of what is left of a container that is purged (`ContainerEnd.purge`). The outcome says whether
+    /// nothing is left: `ContainerRemoval`.
+    case removeContainer(String)
 }
 
 extension ShardCommand {
@@ -20,6 +23,7 @@ extension ShardCommand {
         case .record(.modifyZone(let command)): command.kind == .delete
         case .record(.maintain), .record(.quota): true
         case .keyValue(let command): command.writes.allSatisfy { $0.value == nil }
+        case .removeContainer: true
         case .record(.installSchema), .startIncarnation: false
         }
     }
@@ -31,6 +35,7 @@ extension ShardCommand: WireCodable {
         case .record(let command): writer.field(1) { command.encode(to: &$0) }
         case .keyValue(let command): writer.field(2) { command.encode(to: &$0) }
         case .startIncarnation(let incarnation): writer.field(3, incarnation)
+        case .removeContainer(let name): writer.field(4, name)
         }
     }
 
@@ -41,10 +46,29 @@ extension ShardCommand: WireCodable {
             case 1: command = .record(try reader.message())
             case 2: command = .keyValue(try reader.message())
             case 3: command = .startIncarnation(try reader.unsigned())
+            case 4: command = .removeContainer(try reader.string())
             default: try reader.skip()
             }
         }
         guard let command else { throw .missingField(1) }
         self = command
+    }
+}
+
+/// What became of `ShardCommand.removeContainer`.
+struct ContainerRemoval: Hashable, Sendable, WireCodable {
+    /// Whether nothing of the container is left on the shard.
+    var isDone: Bool
+
+    init(isDone: Bool) { self.isDone = isDone }
+
+    /// 1 whether it is done.
+    func encode(to writer: inout WireWriter) { writer.field(1, isDone) }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        isDone = false
+        while let field = try reader.nextField() {
+            if field == 1 { isDone = try reader.bool() } else { try reader.skip() }
+        }
     }
 }

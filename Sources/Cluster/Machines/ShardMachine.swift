@@ -4,7 +4,7 @@ package import KeyValueStore
 package import RecordModel
 import RecordStore
 import Synchronization
-import Wire
+package import Wire
 
 /// A shard: the records and preferences of the zones and stores in its slots, in one database.
 package final class ShardMachine: StateMachine {
@@ -105,8 +105,14 @@ package final class ShardMachine: StateMachine {
             _ = try KeyValueTables.startNewIncarnation(incarnation, in: db)
             state.withLock { $0.pendingAll = true }
             return []
+        case .removeContainer(let name):
+            let isWithoutRecords = try transaction.removeContainer(name)
+            let isWithoutStores = try KeyValueTables.removeContainer(name, in: db)
+            return ContainerRemoval(isDone: isWithoutRecords && isWithoutStores).encoded()
         }
     }
+
+    package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: ShardCommand.self) }
 
     package func didCommit() {
         let (stores, isAll) = state.withLock { state in
@@ -139,7 +145,7 @@ package final class ShardMachine: StateMachine {
         storesChanged(.all)
     }
 
-    package func maintenance(now: Int64) -> [UInt8]? {
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
         guard state.withLock({ $0.hasJobs || $0.isDue }) else { return nil }
         return ShardCommand.record(.maintain(Maintain(time: now))).encoded()
     }

@@ -40,7 +40,7 @@ struct ShardReader {
         case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
-        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, in: db)
+        case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
         }
     }
 
@@ -138,7 +138,7 @@ struct ShardReader {
     }
 
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
-    /// record's error, and keeps nobody from the others.
+    /// record's error; the other records are not affected.
     /// - Throws: where a value was sealed by a key that this node has not heard of yet.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,

@@ -1,5 +1,6 @@
 package import GRDB
 package import RecordModel
+package import Wire
 
 /// What a group replicates. Apply is a pure function of the database and the command: the same on every replica.
 package protocol StateMachine: Sendable {
@@ -14,6 +15,8 @@ package protocol StateMachine: Sendable {
     /// - Throws: what this replica's disk does wrong, and `UnknownCommand` for a command that only a newer build can
     ///   know whole; a bad command has an outcome that says so.
     func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]]
+    /// What of a command only a newer build can know; nil where this one knows all of it, or where it is no command.
+    func unknownPart(of command: [UInt8]) -> WireError?
     /// The transaction of the last applied commands is in the database.
     func didCommit()
     /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was
@@ -30,7 +33,10 @@ package protocol StateMachine: Sendable {
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
     /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if
     /// none waits. Cheap: the group's leader asks all the time.
-    func maintenance(now: Int64) -> [UInt8]?
+    /// - Parameters:
+    ///   - level: in force for it.
+    ///   - random: what of it has to be random; the replicas must agree, so it goes into the command.
+    func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws
 }
@@ -43,6 +49,28 @@ package struct DirectoryBehind: Error {
 
 extension StateMachine {
     package func upgradeTables(in db: Database) throws {}
-    package func maintenance(now: Int64) -> [UInt8]? { nil }
+
+    /// The same of what a log entry would hold. Such an entry would stop this replica.
+    func unknownPart(ofEntry encoded: [UInt8]) -> WireError? {
+        do throws(WireError) {
+            switch try GroupCommand(decodingStrictly: encoded) {
+            case .machine(let command), .freeing(let command): return unknownPart(of: command)
+            case .hashState, .scrub, .raise: return nil
+            }
+        } catch {
+            return error.isOfNewerBuild ? error : nil
+        }
+    }
+
+    /// What decoding strictly comes to.
+    func unknownPart<Command: WireDecodable>(of bytes: [UInt8], as _: Command.Type) -> WireError? {
+        do throws(WireError) {
+            _ = try Command(decodingStrictly: bytes)
+            return nil
+        } catch {
+            return error.isOfNewerBuild ? error : nil
+        }
+    }
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? { nil }
     package func findWork(now: Int64, in db: Database) throws {}
 }

@@ -1,7 +1,7 @@
 package import RaftCore
 
 /// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again
-/// and again, by whoever leads, from what is in force then; so it does not matter where an earlier leader stopped.
+/// and again, by the present leader, from what is in force then; so it does not matter where an earlier leader stopped.
 package enum Reconciliation: Hashable, Sendable {
     /// The members are as they shall be.
     case settled

@@ -74,7 +74,7 @@ struct ReplicaKeeper: Sendable {
     }
 
     /// Gives a replica up that is not in force any more; if it is too early, nothing changes.
-    /// - Parameter damage: to its data. Its database is kept then, for whoever looks into it.
+    /// - Parameter damage: to its data. Its database is kept then, for diagnosis.
     func release(_ group: GroupID, damage: ReplicaDamage?) async throws {
         if holdings[group] == nil {
             try folder.update { $0.giveUp(group) }

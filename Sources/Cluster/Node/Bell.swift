@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells one listener of news, who may be there only after whoever rings; without one nobody is told.
+/// Tells one listener of news. The listener may come after the one who rings; until then news are dropped.
 package final class Bell<News>: Sendable {
     private let listener = Mutex<(@Sendable (News) -> Void)?>(nil)
 

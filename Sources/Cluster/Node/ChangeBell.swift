@@ -13,7 +13,7 @@ package enum ChangeNews: Hashable, Sendable {
 
 /// Tells the layers above what apply changed, once it is in the database.
 ///
-/// Every replica rings for what it applies, leader or not, so that whoever waits on a node with a replica needs no
+/// Every replica rings for what it applies, leader or not, so that a watch on a node with a replica needs no
 /// leader to be woken. News may come twice, and for commands that changed nothing; none is left out. The listener is
 /// called on the apply threads.
 package typealias ChangeBell = Bell<ChangeNews>

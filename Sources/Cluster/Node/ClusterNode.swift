@@ -121,6 +121,7 @@ package final class ClusterNode: Sendable {
         let tasks = [
             platform.startTask { [weak self] in await self?.keepLease() },
             platform.startTask { [weak self] in await self?.keepMembership() },
+            platform.startTask { [weak self] in await self?.keepPurging() },
         ]
         running.withLock { $0 = Running(tasks: tasks, checkpoints: checkpoints) }
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Threads for work that blocks, with a bounded line before them: more is refused at once, so that whoever asks can be
+/// Threads for work that blocks, with a bounded line before them: more is refused at once, so that the caller can be
 /// told to come again.
 ///
 /// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more

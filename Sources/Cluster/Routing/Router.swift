@@ -159,7 +159,7 @@ package final class Router: Sendable {
         return false
     }
 
-    /// Nobody waits for what a node that ends cannot find out any more.
+    /// What a node answers that is stopping, so that its callers do not wait.
     private static var stopping: ReplicaError { .unavailable("the node is stopping") }
 
     /// What one try came to.

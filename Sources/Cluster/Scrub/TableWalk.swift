@@ -16,7 +16,7 @@ struct TableWalk {
     /// Folds the rows after the cursor into a hash.
     /// - Parameter cursor: where the last part ended; empty at the beginning.
     /// - Returns: where this part ended; empty at the end of the last table.
-    /// - Throws: `DatabaseError`; `WireError` where the cursor is none.
+    /// - Throws: `DatabaseError`; `WireError` where the bytes are no cursor.
     static func fold(
         after cursor: [UInt8], in db: Database, into fold: (UnsafeRawBufferPointer) -> Void
     ) throws -> [UInt8] {

@@ -29,6 +29,8 @@ extension DirectoryCommand {
             )
         case .removeIdentityProvider(let name): ("provider.remove", "provider \(name)")
         case .setSignUp(let isOpen): (isOpen ? "sign-up.open" : "sign-up.close", "cluster")
+        case .endContainer(let name, let step): ("container.\(step.auditName)", "container \(name)")
+        case .makeSecret: ("secret.make", "cluster")
         case .purge: ("directory.purge", "expired tokens, old audit records")
         case .createAccount, .updateAccount, .deleteAccount, .setPassword, .createToken, .beginSession, .revokeToken,
             .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember, .removeRoleMember:

@@ -93,7 +93,7 @@ extension FieldValue: WireCodable {
                 members.append(member)
             } else {
                 // A member of a type from the future cannot be left out silently.
-                throw .invalidValue(field: field)
+                throw .unknownField(field)
             }
         }
         return .list(try required(element, Tag.element), members)

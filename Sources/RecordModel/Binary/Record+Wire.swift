@@ -52,7 +52,7 @@ extension Fields: WireCodable {
         }
         guard name == nil else { throw .missingField(Self.valueBase) }
         guard try required(version, Self.versionTag) == Self.version else {
-            throw .invalidValue(field: Self.versionTag)
+            throw .unknownValue(field: Self.versionTag)
         }
         self.init(sorted: fields)
     }

@@ -64,7 +64,7 @@ extension FieldDefinition: WireCodable {
             switch field {
             case 1: name = try reader.string()
             case 2: type = try reader.message()
-            case 3: indexes = IndexOptions(rawValue: try reader.octet(field))
+            case 3: indexes = IndexOptions(rawValue: UInt8(try reader.options(UInt64(IndexOptions.all.rawValue))))
             default: try reader.skip()
             }
         }
@@ -116,19 +116,11 @@ extension Grant: WireCodable {
         while let field = try reader.nextField() {
             switch field {
             case 1: role = try reader.string()
-            case 2: permissions = Permissions(rawValue: try reader.octet(field))
+            case 2: permissions = Permissions(rawValue: UInt8(try reader.options(UInt64(Permissions.all.rawValue))))
             default: try reader.skip()
             }
         }
         self.init(role: try required(role, 1), permissions: try required(permissions, 2))
-    }
-}
-
-extension WireReader {
-    /// The current field as a set of at most eight flags.
-    fileprivate mutating func octet(_ field: Int) throws(WireError) -> UInt8 {
-        guard let octet = UInt8(exactly: try unsigned()) else { throw .invalidValue(field: field) }
-        return octet
     }
 }
 

@@ -58,6 +58,8 @@ package struct IndexOptions: OptionSet, Hashable, Sendable {
     package static let sortable = IndexOptions(rawValue: 2)
     /// Full text.
     package static let searchable = IndexOptions(rawValue: 4)
+    /// Those that this build knows.
+    static let all: IndexOptions = [.queryable, .sortable, .searchable]
 }
 
 /// What a role may do with records of a type in the public database.
@@ -78,6 +80,8 @@ package struct Permissions: OptionSet, Hashable, Sendable {
     package static let create = Permissions(rawValue: 1)
     package static let read = Permissions(rawValue: 2)
     package static let write = Permissions(rawValue: 4)
+    /// Those that this build knows.
+    static let all: Permissions = [.create, .read, .write]
 }
 
 /// The fields that every record type has without stating them. `parent` is the one that clients set; it is kept among a

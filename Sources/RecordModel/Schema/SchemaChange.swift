@@ -43,7 +43,7 @@ package enum SchemaChange: Hashable, Sendable {
 }
 
 extension SchemaChange {
-    /// What the step does beyond the schema, in words for whoever is asked to confirm it; nil where there is nothing.
+    /// What the step does beyond the schema, in words for the user who confirms it; nil where there is nothing.
     package var consequence: String? {
         switch self {
         case .addIndex: "it is built in the background; queries use it once it is ready"

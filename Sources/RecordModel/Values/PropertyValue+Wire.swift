@@ -57,7 +57,7 @@ extension PropertyValue: WireCodable {
         guard depth <= depthMax else { throw .invalidValue(field: 7) }
         var members: [PropertyValue] = []
         while let field = try reader.nextField() {
-            guard field == 1 else { throw .invalidValue(field: 7) }
+            guard field == 1 else { throw .unknownField(field) }
             var nested = try reader.nested()
             members.append(try PropertyValue(from: &nested, depth: depth))
         }
@@ -68,7 +68,7 @@ extension PropertyValue: WireCodable {
         guard depth <= depthMax else { throw .invalidValue(field: 8) }
         var entries: [Entry] = []
         while let field = try reader.nextField() {
-            guard field == 1 else { throw .invalidValue(field: 8) }
+            guard field == 1 else { throw field > 2 ? .unknownField(field) : .invalidValue(field: 8) }
             let key = try reader.string()
             if let last = entries.last, !last.key.utf8.lexicographicallyPrecedes(key.utf8) {
                 throw .invalidValue(field: 8)

@@ -95,21 +95,3 @@ extension RecordChangesRequest {
         }
     }
 }
-
-/// The sync tokens that clients hand back.
-package enum SyncToken {
-    /// The bytes of a token; nil for none.
-    /// - Throws: `BAD_REQUEST` with CloudKit's words if the text is not of a form that this server gives; a retry does
-    ///   not help, starting without a token does.
-    package static func bytes(_ text: String?) throws(ServiceError) -> [UInt8]? {
-        guard let text, !text.isEmpty else { return nil }
-        guard let bytes = Base64.decode(text) else {
-            throw ServiceError(
-                .badRequest,
-                "Unknown sync continuation type: the token is not padded base64, so it is not one that this server "
-                    + "gave; "
-                    + "start again without a token")
-        }
-        return bytes
-    }
-}

@@ -26,7 +26,7 @@ final class OpenZone {
     var isChanged = false
     /// The command of this transaction that last moved the zone in its database's feed.
     var lastCommand = 0
-    /// Whether records of the zone refer to others with an action; nil where nobody asked yet.
+    /// Whether records of the zone refer to others with an action; nil until that is asked for the first time.
     var hasEdges: Bool?
 
     init(key: ZoneKey, database: OpenDatabase, row: ZoneRow) {

@@ -53,7 +53,7 @@ extension RecordTransaction {
 
     private static let findRow = "SELECT \(RecordRow.columns) FROM record r WHERE r.id = ?"
 
-    /// The first other record, by row, that refers to one with VALIDATE and is none of `members`; what the schema lost
+    /// The first other record, by row, that refers to one with VALIDATE and is not in `members`; what the schema lost
     /// holds nothing. Without its body.
     func holder(of row: RecordRow, outside members: Set<Int64>, _ writer: CascadeWriter) throws -> RecordRow? {
         var found: RecordRow?

@@ -117,7 +117,7 @@ extension RecordTransaction {
 
     private func purge(_ tombstones: [(id: Int64, sequence: Int64)], zoneID: Int64) throws {
         for (id, _) in tombstones { try deleteRow(id) }
-        // Nobody reads a retired zone's feed.
+        // A retired zone's feed is not read any more.
         guard let zone = try openZone(id: zoneID), let last = tombstones.map(\.sequence).max() else { return }
         try Invariant.check(
             last <= zone.row.sequence, "zone \(zoneID) is at \(zone.row.sequence), and a tombstone at \(last)")

@@ -33,7 +33,7 @@ struct QueryReader {
         if mayRead(isCreator: false) {
             onlyCreatedBy = nil
         } else {
-            // Nobody's number: a caller who never wrote here has no records.
+            // A number that no caller has: one that never wrote here has no records.
             onlyCreatedBy = try caller.user.flatMap { try Rows(db: db).userID($0) } ?? -1
         }
         self.db = db
@@ -44,7 +44,7 @@ struct QueryReader {
         plan = try Self.plan(query, container: database.container, type: type)
     }
 
-    /// The query's plan in a zone; nil is none in particular.
+    /// The query's plan in a zone; nil stands for no particular zone.
     /// - Throws: `BAD_REQUEST` where the query asks for what the schema does not have.
     func plan(in zone: ZoneRow?) throws(ServiceError) -> QueryPlan {
         guard let zone, namesTags else { return plan }

@@ -7,7 +7,7 @@ package struct QueryTuning: Sendable {
     package var triedEntries = 256
     /// Rows of a filter that are always fewer than any other way would read.
     package var fewRows = 500
-    /// Rows that a filter may have for its matches to be sorted where the order is by distance, or is none.
+    /// Rows that a filter may have for its matches to be sorted where the order is by distance, or there is no order.
     package var gatheredRows = 2_000
     /// Entries that share a sort key and are sorted in memory; a greater group is read through the next sort key.
     package var groupMax = 1_000

@@ -50,6 +50,8 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
 
     package static let bytes = QuotaParts(rawValue: 1)
     package static let records = QuotaParts(rawValue: 2)
+    /// Those that this build knows.
+    static let all: QuotaParts = [.bytes, .records]
 
     package init(rawValue: Int64) { self.rawValue = rawValue }
 

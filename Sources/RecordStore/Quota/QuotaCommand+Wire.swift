@@ -88,14 +88,14 @@ extension QuotaCredit: WireCodable {
             case 1: database = try reader.message()
             case 2: cumulative = try reader.message()
             case 3: epoch = try reader.unsigned()
-            case 4: overdrawn = try reader.unsigned()
+            case 4: overdrawn = try reader.options(UInt64(bitPattern: QuotaParts.all.rawValue))
             default: try reader.skip()
             }
         }
         guard let database else { throw .missingField(1) }
         self.init(
             database: database, cumulative: cumulative, epoch: epoch,
-            overdrawn: QuotaParts(rawValue: Int64(bitPattern: overdrawn)).intersection([.bytes, .records]))
+            overdrawn: QuotaParts(rawValue: Int64(bitPattern: overdrawn)))
     }
 }
 

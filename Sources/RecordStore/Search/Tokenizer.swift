@@ -49,7 +49,7 @@ private struct Splitter {
     private var token: [UInt8] = []
     /// Whether the word is cut, because its next character would not fit.
     private var isFull = false
-    /// A word of marks alone is none.
+    /// Marks alone are no word.
     private var hasBase = false
 
     init(emit: @escaping (Tokenizer.Word) -> Void) { self.emit = emit }
@@ -84,7 +84,7 @@ private struct Splitter {
             if Self.standsAlone(scalar) {
                 end(isPrefix: false)
                 append(String(scalar).utf8)
-                // A mark that follows would begin a word; it has no base, so it is none.
+                // A mark that follows would begin a word; without a base it is not one.
                 standing = true
                 return
             }

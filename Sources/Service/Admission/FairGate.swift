@@ -82,7 +82,7 @@ package final class FairGate: Sendable {
     package func leave(container: String) {
         release(container)
         let before = inside.subtract(1, ordering: .sequentiallyConsistent).oldValue
-        // Whoever joined the line before these loads is seen here; whoever joins later sees the room itself.
+        // A request that joined the line before these loads is seen here; one that joins later sees the room.
         guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
         if before >= ample || stripe(of: container).waiting.load(ordering: .sequentiallyConsistent) > 0 {
             admitWaiting()

@@ -57,6 +57,8 @@ extension RecordService {
     private func refusal(
         _ error: ServiceError, _ credentials: Credentials, to target: Target, address: String?
     ) -> RequestFailure {
+        // What it sent was right while its container lived.
+        if error.code == .notFound { return RequestFailure(error) }
         let hasSent = credentials.webAuthToken != nil || credentials.signed != nil
         if error.code != .authenticationRequired || hasSent {
             do throws(RequestFailure) { try countFailure(of: address) } catch { return error }
@@ -225,13 +227,14 @@ extension RecordService {
         }
     }
 
-    /// - Throws: `NOT_FOUND` where there is no such container.
+    /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
     package func requireContainer(_ container: String) async throws(RequestFailure) {
         if node.directory.snapshot.containers[container] != nil { return }
         try await refreshDirectory()
-        guard node.directory.snapshot.containers[container] != nil else {
-            throw RequestFailure(
-                .notFound, "no container '\(container)': create it with `zonekeeper container create \(container)`")
+        do throws(ServiceError) {
+            try node.directory.snapshot.requireContainer(container)
+        } catch {
+            throw RequestFailure(error)
         }
     }
 }

@@ -4,7 +4,7 @@ import RecordStore
 import Synchronization
 
 /// Where requests of this node stand in line that lack some of a database's quota: one at a time asks for each shard of
-/// a database, and whoever comes meanwhile is asked for together.
+/// a database, and requests that come meanwhile share the next.
 final class EscrowRequests: Sendable {
     /// Who asks for what.
     struct Place: Hashable {

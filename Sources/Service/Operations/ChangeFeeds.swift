@@ -3,6 +3,7 @@ import Directory
 import RaftCore
 package import RecordModel
 package import RecordStore
+import Wire
 
 /// What became of the records and zones of one database since a token.
 package struct ChangeFeeds: Sendable {
@@ -33,12 +34,7 @@ package struct ChangeFeeds: Sendable {
     /// What became of the records of one zone.
     package func zone(_ item: RecordChangesRequest) async throws(RequestFailure) -> ZonePage {
         let zone = try request.zone(item.zoneID)
-        let token: [UInt8]?
-        do throws(ServiceError) {
-            token = try SyncToken.bytes(item.syncToken)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let token = try await SealedPosition.zone.open(item.syncToken, in: service)
         let page = try await service.readUnderSchema(
             request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
@@ -48,7 +44,9 @@ package struct ChangeFeeds: Sendable {
                     limit: item.resultsLimit, isReverse: item.isReverse, recordTypes: item.desiredRecordTypes),
                 ShardRead.Rendering(desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings))
         }
-        return ZonePage(records: page.bytes, hasMore: page.hasMore, token: page.cursor ?? [])
+        return ZonePage(
+            records: page.bytes, hasMore: page.hasMore,
+            token: SealedPosition.zone.bytes(of: page.cursor ?? [], in: service))
     }
 
     /// The zones of a private database with changes. Asks all shards at once and takes their answers in order while
@@ -58,7 +56,8 @@ package struct ChangeFeeds: Sendable {
             throw RequestFailure(
                 .badRequest, "the public database has one zone, which has no change feed; query its records instead")
         }
-        var token = try DatabaseToken(text, of: request.key)
+        var token = try DatabaseToken(
+            await SealedPosition.database.open(text, in: service), of: request.key)
         let begin = token
         let answers = try await service.readAll(of: request.key, by: request.deadline) { [request] group, schema in
             let place = begin.places[group.rawValue] ?? DatabaseToken.Place()
@@ -82,7 +81,7 @@ package struct ChangeFeeds: Sendable {
         }
         if page.hasMore { token.turn = UInt64((first + 1) % answers.count) }
         page.zones.sort { $0.state.name < $1.state.name }
-        page.token = token.text
+        page.token = SealedPosition.database.text(of: token.encoded(), in: service)
         return page
     }
 }

@@ -5,7 +5,7 @@ import Crypto
 package import Directory
 import RaftCore
 package import RecordModel
-import RecordStore
+package import RecordStore
 
 /// A request for one database: who asks, by when, and what is remembered of it.
 package struct DatabaseRequest: Sendable {
@@ -72,7 +72,14 @@ package struct DatabaseRequest: Sendable {
         guard wantsSyncToken, zone.isAtomic, let state = try await service.zoneState(zone, by: deadline) else {
             return nil
         }
-        return Base64.encode(ZoneToken.current(zone, state))
+        return token(of: state, in: service)
+    }
+
+    /// The token of a zone of this database as it is now; nil where it has no feed.
+    package func token(of state: ZoneState, in service: RecordService) -> String? {
+        let zone = ZoneKey(database: key, name: state.name)
+        guard zone.isAtomic else { return nil }
+        return SealedPosition.zone.text(of: ZoneToken.current(zone, state), in: service)
     }
 }
 

@@ -17,17 +17,11 @@ struct DatabaseToken: Hashable, Sendable {
     /// others out.
     var turn: UInt64 = 0
 
-    /// - Parameter text: the token as a client sent it; nil is the beginning.
+    /// - Parameter bytes: the token as it was opened; nil is the beginning.
     /// - Throws: `BAD_REQUEST` for what is no token of this database.
-    init(_ text: String?, of key: DatabaseKey) throws(RequestFailure) {
+    init(_ bytes: [UInt8]?, of key: DatabaseKey) throws(RequestFailure) {
         database = Self.hash(key)
-        let bytes: [UInt8]
-        do throws(ServiceError) {
-            guard let given = try SyncToken.bytes(text) else { return }
-            bytes = given
-        } catch {
-            throw RequestFailure(error)
-        }
+        guard let bytes else { return }
         guard let known = try? DatabaseToken(decoding: bytes), known.database == database else {
             throw RequestFailure(
                 .badRequest,
@@ -35,9 +29,6 @@ struct DatabaseToken: Hashable, Sendable {
         }
         self = known
     }
-
-    /// What clients get: padded base64.
-    var text: String { Base64.encode(encoded()) }
 
     /// FNV-1a: the same on every node.
     private static func hash(_ key: DatabaseKey) -> UInt64 {

@@ -19,7 +19,7 @@ struct DatabaseWideQuery {
                 .badRequest, "explain: a query over one zone can be explained; name one in zoneID")
         }
         let (query, _) = try await service.resolve(form, for: request, schema: service.schema(request.schemaKey))
-        let marker = try marker(for: query)
+        let marker = try await marker(for: query)
         let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
         let answers = try await service.readAll(of: request.key, by: request.deadline) {
             [service, request, form] _, schema throws(RequestFailure) in
@@ -37,7 +37,7 @@ struct DatabaseWideQuery {
             records: records.bytes,
             continuationMarker: page.next.map { next in
                 let marker = Marker(query: Marker.hash(query, of: request.key), position: next)
-                return ContinuationMarker.text(of: marker.encoded(), service.signer)
+                return SealedPosition.marker.text(of: marker.encoded(), in: service)
             })
     }
 
@@ -54,8 +54,8 @@ struct DatabaseWideQuery {
         return (records, records.last?.position)
     }
 
-    private func marker(for query: Query) throws(RequestFailure) -> Marker? {
-        guard let bytes = try ContinuationMarker.position(form.continuationMarker, service.signer) else {
+    private func marker(for query: Query) async throws(RequestFailure) -> Marker? {
+        guard let bytes = try await SealedPosition.marker.open(form.continuationMarker, in: service) else {
             return nil
         }
         guard let marker = try? Marker(decoding: bytes), marker.query == Marker.hash(query, of: request.key) else {

@@ -34,7 +34,15 @@ package struct Preferences: Sendable {
     package func changes(
         since token: String?, limit: Int, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        let answer = try await answer(to: .changes(since: token, limit: limit), by: deadline)
+        var since: String?
+        do throws(RequestFailure) {
+            since = try await SealedPosition.preferences.open(token, in: service).map { Base64.encode($0) }
+        } catch {
+            // The caller is to begin again, not to give up.
+            if let token, KeyValueTables.isToken(token, of: store) { throw RequestFailure(KeyValueTokenExpiry.tooOld) }
+            throw error
+        }
+        let answer = try await answer(to: .changes(since: since, limit: limit), by: deadline)
         if let expiry = answer.expiry { throw RequestFailure(expiry) }
         return answer
     }

@@ -58,7 +58,7 @@ package struct RecordQueries: Sendable {
             return try await DatabaseWideQuery(service: service, request: request, form: form).page()
         }
         let zone = try request.zone(form.zoneID)
-        let cursor = try ContinuationMarker.position(form.continuationMarker, service.signer)
+        let cursor = try await SealedPosition.marker.open(form.continuationMarker, in: service)
         let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
         let page = try await service.readUnderSchema(
             request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
@@ -72,7 +72,7 @@ package struct RecordQueries: Sendable {
         }
         return Page(
             records: page.bytes,
-            continuationMarker: page.cursor.map { ContinuationMarker.text(of: $0, service.signer) },
+            continuationMarker: page.cursor.map { SealedPosition.marker.text(of: $0, in: service) },
             explanation: page.explanation, syncToken: try await request.currentToken(of: zone, in: service))
     }
 }

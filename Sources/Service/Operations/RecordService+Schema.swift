@@ -98,7 +98,9 @@ extension RecordService {
         else { return }
         // A reset of the environment takes the record along.
         let generation = schema(request.schemaKey).generation
-        let id = "\(request.key.container)/\(request.key.environment.rawValue)/\(generation)/\(user)"
+        // And so does the container's purge, after which another may have its name.
+        let created = node.directory.snapshot.containers[request.key.container] ?? 0
+        let id = "\(request.key.container)/\(created)/\(request.key.environment.rawValue)/\(generation)/\(user)"
         guard !userRecords.contains(id) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
         let outcome = try await submitGrowing(

@@ -161,7 +161,7 @@ package final class WatchHub: Sendable {
                 let (wake, earlier) = state.withLock { state -> (WatchWake?, CheckedContinuation<WatchWake, Never>?) in
                     if Task.isCancelled { return (.closing, nil) }
                     if let wake = state.room.wait(ticket.id, until: end) {
-                        // Where the watch was given up, whoever waited on it is not left behind.
+                        // Where the watch was given up, a task that waits on it is woken too.
                         return (wake, state.waiting.removeValue(forKey: ticket.id))
                     }
                     state.waiting[ticket.id] = continuation

@@ -178,13 +178,21 @@ extension ServerKeyFile {
     ///   - target: as it is on the wire.
     ///   - time: milliseconds since 1970.
     package func headers(target: String, body: [UInt8], time: Int64) throws -> [(name: String, value: String)] {
-        let date = Date(timeIntervalSince1970: Double(time) / 1_000).formatted(.iso8601)
+        let date = Self.date(time)
         let message = Self.message(date: date, target: target, body: body)
         let signature = try key.signature(for: message)
         return [
             ("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
             ("X-Apple-CloudKit-Request-SignatureV1", signature.derRepresentation.base64EncodedString()),
         ]
+    }
+
+    /// A time as it is signed, to the millisecond: a leader that begins to remember signatures refuses those that are
+    /// dated before, which with whole seconds would be all of its first second.
+    private static func date(_ time: Int64) -> String {
+        let (seconds, milliseconds) = time.quotientAndRemainder(dividingBy: 1_000)
+        let text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+        return "\(text.dropLast()).\(String(1_000 + milliseconds).dropFirst())Z"
     }
 
     /// The bytes that are signed.

@@ -5,7 +5,7 @@ import RecordModel
 extension PropertyValue {
     /// The value that a property list's object is: text, data, date, number, Boolean, or an array or dictionary of
     /// such.
-    /// - Throws: `NotAPropertyList` that names the place of what is none, or of what is too much: an array may contain
+    /// - Throws: `NotAPropertyList` that names the place of what does not belong, or is too much: an array may contain
     ///   itself.
     init(plist object: Any) throws(NotAPropertyList) {
         var membersLeft = Limits.listCountMax

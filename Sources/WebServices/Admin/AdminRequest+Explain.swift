@@ -24,10 +24,7 @@ extension AdminRequest {
     func explainLimits() async throws(RequestFailure) -> Reply {
         let key = try schemaKey()
         let directory = try await directory()
-        guard directory.containers[key.container] != nil else {
-            throw RequestFailure(
-                .notFound, "no container '\(key.container)': `zonekeeper container list` shows those that exist")
-        }
+        try Self.requireContainer(key.container, in: directory)
         let action = try explainedAction()
         let isKeyValue = action.hasPrefix("kv/")
         var rules = [rate(RateKey(container: key.container, kind: isKeyValue ? .keyValues : .requests), directory)]

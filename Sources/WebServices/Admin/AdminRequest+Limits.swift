@@ -26,7 +26,7 @@ extension AdminRequest {
     /// The container that the parameter names; nil where it is missing, for the cluster's own values.
     private func limitedContainer(in directory: DirectorySnapshot) throws(RequestFailure) -> String? {
         guard let container = url["container"], !container.isEmpty else { return nil }
-        guard directory.containers[container] != nil else { throw Self.unknownContainer(container) }
+        try Self.requireContainer(container, in: directory)
         return container
     }
 

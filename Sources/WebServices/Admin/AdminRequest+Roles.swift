@@ -50,7 +50,7 @@ extension AdminRequest {
 
     private func member(_ key: SchemaKey, _ role: String, _ user: String) async throws(RequestFailure) -> RoleMember {
         let directory = try await directory()
-        guard directory.containers[key.container] != nil else { throw Self.unknownContainer(key.container) }
+        try Self.requireContainer(key.container, in: directory)
         guard let account = directory.account(named: user) else { throw Self.unknownUser(user) }
         return RoleMember(container: key.container, environment: key.environment, role: role, accountID: account.id)
     }

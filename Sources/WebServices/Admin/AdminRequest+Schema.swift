@@ -134,7 +134,7 @@ extension AdminRequest {
     /// The schema as it is now; the container must be there.
     func currentSchema(_ key: SchemaKey) async throws(RequestFailure) -> VersionedSchema {
         let directory = try await directory()
-        guard directory.containers[key.container] != nil else { throw Self.unknownContainer(key.container) }
+        try Self.requireContainer(key.container, in: directory)
         return directory.schemas[key] ?? VersionedSchema(version: 0, schema: Schema())
     }
 

@@ -12,10 +12,7 @@ extension AdminRequest {
     func usage() async throws(RequestFailure) -> Reply {
         let container = try parameter("container")
         let directory = try await directory()
-        guard directory.containers[container] != nil else {
-            throw RequestFailure(
-                .notFound, "no container '\(container)': `zonekeeper container list` shows those that exist")
-        }
+        try Self.requireContainer(container, in: directory)
         let key = try schemaKey()
         let request = try usageRequest(key, directory)
         let isRecounted = request.detail == .recount

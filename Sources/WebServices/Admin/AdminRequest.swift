@@ -127,6 +127,8 @@ struct AdminRoute: Sendable {
     static let all: [AdminRoute] = [
         .init("GET", "containers", AdminRequest.containers),
         .init("POST", "containers", AdminRequest.createContainer),
+        .init("DELETE", "containers", AdminRequest.deleteContainer),
+        .init("POST", "containers/restore", AdminRequest.restoreContainer),
         .init("POST", "containers/keys", AdminRequest.rotateKey),
         .init("GET", "schema", AdminRequest.exportSchema),
         .init("POST", "schema", AdminRequest.importSchema),

@@ -75,7 +75,7 @@ struct ChangeRoutes {
                     if zone.isDeleted {
                         writer.deletedZone(call.request.zoneID(named: zone.state.name))
                     } else {
-                        writer.zone(zone.state, of: call.request)
+                        writer.zone(zone.state, of: call.request, in: service)
                     }
                 }
             }

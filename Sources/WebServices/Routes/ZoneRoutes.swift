@@ -14,7 +14,7 @@ struct ZoneRoutes {
         let states = try await zones.list()
         return Reply { writer in
             writer.key("zones")
-            writer.array { writer in for state in states { writer.zone(state, of: call.request) } }
+            writer.array { writer in for state in states { writer.zone(state, of: call.request, in: service) } }
         }
     }
 
@@ -25,7 +25,7 @@ struct ZoneRoutes {
         writer.beginArray()
         for id in form.zones {
             do throws(RequestFailure) {
-                writer.zone(try await zones.lookUp(id), of: call.request)
+                writer.zone(try await zones.lookUp(id), of: call.request, in: service)
             } catch {
                 if error.error.code == .tryAgainLater { throw error }
                 writer.zoneError(id, error.error)
@@ -46,7 +46,7 @@ struct ZoneRoutes {
         for (number, operation) in form.operations.enumerated() {
             do throws(RequestFailure) {
                 if let state = try await zones.modify(operation, number: number) {
-                    writer.zone(state, of: call.request)
+                    writer.zone(state, of: call.request, in: service)
                 } else {
                     writer.deletedZone(call.request.zoneID(named: operation.zoneID.name))
                 }
@@ -63,10 +63,9 @@ struct ZoneRoutes {
 
 extension JSONWriter {
     /// A zone dictionary; zones with a change feed have a token.
-    mutating func zone(_ state: ZoneState, of request: DatabaseRequest) {
-        let zone = ZoneKey(database: request.key, name: state.name)
-        self.zone(
-            request.zoneID(named: state.name),
-            syncToken: zone.isAtomic ? Base64.encode(ZoneToken.current(zone, state)) : nil, isAtomic: zone.isAtomic)
+    mutating func zone(_ state: ZoneState, of request: DatabaseRequest, in service: RecordService) {
+        zone(
+            request.zoneID(named: state.name), syncToken: request.token(of: state, in: service),
+            isAtomic: ZoneKey(database: request.key, name: state.name).isAtomic)
     }
 }

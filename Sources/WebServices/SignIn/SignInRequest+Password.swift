@@ -116,7 +116,7 @@ extension SignInRequest {
     ///   name.
     func account(withName name: String, password: String) async throws(RequestFailure) -> Account {
         try countAttempt()
-        // Whoever changed a password or was locked out elsewhere must not find the old state here.
+        // A password that was changed, or a lock-out, at another node must not be unknown here.
         try await context.service.refreshDirectory()
         let account = context.service.node.directory.snapshot.account(named: name)
         let hash = account?.password

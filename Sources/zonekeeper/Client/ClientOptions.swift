@@ -24,15 +24,20 @@ struct ConnectionOptions: ParsableArguments {
             "development (the default) or production. [ZONEKEEPER_ENVIRONMENT]", valueName: "environment"))
     var environment: String?
 
-    @Option(help: ArgumentHelp("Names the container to the server. [ZONEKEEPER_API_TOKEN]", valueName: "token"))
-    var apiToken: String?
+    @Option(
+        help: ArgumentHelp(
+            "A file with the token that names the container to the server. [ZONEKEEPER_API_TOKEN: the token itself]",
+            valueName: "file"))
+    var apiTokenFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "A user's session. The process list shows it: rather name a file in ZONEKEEPER_WEB_AUTH_TOKEN_FILE, "
-                + "or set the "
-                + "variable. [ZONEKEEPER_WEB_AUTH_TOKEN]", valueName: "token"))
-    var webAuthToken: String?
+            "A file with a user's session, as `user sign-in --token-file` makes it; kept up to date. "
+                + "[ZONEKEEPER_WEB_AUTH_TOKEN_FILE, or ZONEKEEPER_WEB_AUTH_TOKEN: the token itself]",
+            valueName: "file"))
+    var webAuthTokenFile: String?
+
+    @OptionGroup var former: FormerSecretOptions
 
     @Option(help: ArgumentHelp("The administrator's token. [ZONEKEEPER_ADMIN_TOKEN_FILE]", valueName: "file"))
     var adminTokenFile: String?
@@ -62,8 +67,8 @@ struct ConnectionOptions: ParsableArguments {
         return ConnectionSettings(
             urls: urls.isEmpty ? ["https://127.0.0.1:24000"] : urls,
             authority: file(ca, "CA", default: Self.defaultFolder + "/certs/client-ca.pem"),
-            container: value(container, "CONTAINER"), environment: environment, apiToken: value(apiToken, "API_TOKEN"),
-            webAuthToken: value(webAuthToken, "WEB_AUTH_TOKEN"),
+            container: value(container, "CONTAINER"), environment: environment, apiToken: value(nil, "API_TOKEN"),
+            apiTokenFile: apiTokenFile, webAuthToken: value(nil, "WEB_AUTH_TOKEN"),
             environmentNamed: value(self.environment, "ENVIRONMENT"),
             administratorTokenFile: file(
                 adminTokenFile, "ADMIN_TOKEN_FILE", default: Self.defaultFolder + "/admin.token"))
@@ -76,7 +81,11 @@ struct ConnectionSettings: Sendable {
     var authority: String?
     var container: String?
     var environment: String
+    /// As a variable has it.
     var apiToken: String?
+    /// Counts more than `apiToken`.
+    var apiTokenFile: String?
+    /// As a variable has it.
     var webAuthToken: String?
     /// The environment, where one was named.
     var environmentNamed: String?
@@ -87,18 +96,42 @@ struct ConnectionSettings: Sendable {
     var session: WebAuthTokenSource?
     /// How long to go on while the cluster says to come back later; nil where nobody said.
     var patienceSeconds: Double?
+
+    /// The API token, from its file where one was named.
+    /// - Throws: where there is none, or the file cannot be read or is not its owner's alone.
+    func requiredAPIToken() throws -> String {
+        if let apiTokenFile {
+            let token = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(apiTokenFile) }
+            guard !token.isEmpty else { throw CommandFailure("\(apiTokenFile) holds no token") }
+            return token
+        }
+        guard let apiToken else {
+            throw ValidationError(
+                "the API token is missing; make one with `zonekeeper token create --api`, and set ZONEKEEPER_API_TOKEN "
+                    + "or name a file that has it with --api-token-file")
+        }
+        return apiToken
+    }
+}
+
+/// Options that took secrets, which everybody on the machine could read in the list of processes.
+struct FormerSecretOptions: ParsableArguments {
+    @Option(help: .hidden) var apiToken: String?
+    @Option(help: .hidden) var webAuthToken: String?
+
+    func validate() throws {
+        let former = [("--api-token", "API_TOKEN", apiToken), ("--web-auth-token", "WEB_AUTH_TOKEN", webAuthToken)]
+        for (option, variable, value) in former where value != nil {
+            throw ValidationError(
+                "\(option) is not taken any more, as the list of processes shows it to everybody. Put the token into a "
+                    + "file and name it with \(option)-file, or set ZONEKEEPER_\(variable)")
+        }
+    }
 }
 
 /// How commands reach a cluster, who speaks, and how long they go on.
 struct ClientOptions: ParsableArguments {
     @OptionGroup var connection: ConnectionOptions
-
-    @Option(
-        help: ArgumentHelp(
-            "A file with a user's session, as `user sign-in --token-file` makes it; kept up to date. "
-                + "[ZONEKEEPER_WEB_AUTH_TOKEN_FILE]",
-            valueName: "file"))
-    var webAuthTokenFile: String?
 
     @Option(
         help: ArgumentHelp(
@@ -124,21 +157,18 @@ struct ClientOptions: ParsableArguments {
     /// - Throws: `ValidationError` that says which option is at fault.
     func resolved(_ variables: [String: String] = ProcessInfo.processInfo.environment) throws -> ConnectionSettings {
         func variable(_ name: String) -> String? { variables["ZONEKEEPER_" + name].flatMap { $0.isEmpty ? nil : $0 } }
-        if keyFile != nil, connection.apiToken != nil || connection.webAuthToken != nil || webAuthTokenFile != nil {
+        // A token in an option counts more than a key in a variable.
+        let namesTokens = connection.apiTokenFile != nil || connection.webAuthTokenFile != nil
+        if keyFile != nil, namesTokens {
             throw ValidationError(
                 "either --key-file or tokens are expected, not both: a request is signed or carries tokens")
         }
-        if connection.webAuthToken != nil, webAuthTokenFile != nil {
-            throw ValidationError("either --web-auth-token or --web-auth-token-file is expected, not both")
-        }
         var settings = try connection.resolved(variables)
         settings.patienceSeconds = timeout?.seconds
-        // A token in an option counts more than a key in a variable.
-        let namesTokens = connection.apiToken != nil || connection.webAuthToken != nil || webAuthTokenFile != nil
         if let path = keyFile ?? (namesTokens ? nil : variable("KEY_FILE")) {
             settings.serverKey = ServerKeySource(path: path, id: keyID ?? variable("KEY_ID"))
         }
-        if connection.webAuthToken == nil, let path = webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
+        if let path = connection.webAuthTokenFile ?? variable("WEB_AUTH_TOKEN_FILE") {
             settings.webAuthToken = nil
             settings.session = WebAuthTokenSource(path: path) {
                 Console.note("warning: the session's new token is not kept: \($0.message)")

@@ -142,13 +142,7 @@ struct Connection: Sendable {
     }
 
     /// The API token that the options or the environment name.
-    func apiToken() throws -> String {
-        guard let token = settings.apiToken else {
-            throw ValidationError(
-                "--api-token is missing; make one with `zonekeeper token create --api`, or set ZONEKEEPER_API_TOKEN")
-        }
-        return token
-    }
+    func apiToken() throws -> String { try settings.requiredAPIToken() }
 
     /// What requests for public data show: the server key where there is one, else the tokens.
     private func publicCredentials() throws -> CallerCredentials {
@@ -162,9 +156,9 @@ struct Connection: Sendable {
             let instead =
                 settings.serverKey == nil ? "" : " A server key reaches public data only, and this is a user's."
             throw ValidationError(
-                "--web-auth-token is missing, and private data is a user's; make one with `zonekeeper user sign-in "
-                    + "NAME` or "
-                    + "`zonekeeper token create --session --user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN.\(instead)")
+                "a user's session is missing, and private data is a user's; make one with `zonekeeper user sign-in "
+                    + "NAME --token-file FILE` and name it with --web-auth-token-file FILE, or with `zonekeeper token "
+                    + "create --session --user NAME` and set ZONEKEEPER_WEB_AUTH_TOKEN.\(instead)")
         }
         return .tokens(api: try apiToken(), user: session)
     }

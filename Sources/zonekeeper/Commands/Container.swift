@@ -5,8 +5,11 @@ import ServiceClient
 /// `zonekeeper container`
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "container", abstract: "Create and list containers, and rotate their keys.",
-        subcommands: [ContainerCreateCommand.self, ContainerListCommand.self, ContainerRotateKeyCommand.self])
+        commandName: "container", abstract: "Create, list, delete and restore containers, and rotate their keys.",
+        subcommands: [
+            ContainerCreateCommand.self, ContainerListCommand.self, ContainerDeleteCommand.self,
+            ContainerRestoreCommand.self, ContainerRotateKeyCommand.self,
+        ])
 }
 
 /// `zonekeeper container create`
@@ -35,8 +38,65 @@ struct ContainerListCommand: ClientCommand {
         let response = try await connection.administer("GET", "containers")
         let columns: [Table.Column] = [
             ("CONTAINER", { $0.text("name") }), ("CREATED", { $0.time("created") }), ("KEYS", { $0.text("keys") }),
+            ("STATE", { Self.state(of: $0) }),
         ]
         try show(response, Table(response.entries("containers"), columns).text)
+    }
+
+    private static func state(of container: JSONValue) -> String {
+        if container["deleted"] == nil { return "live" }
+        if container["restorableUntil"] == nil { return "deleted, being removed" }
+        return "deleted, to be restored until \(container.time("restorableUntil"))"
+    }
+}
+
+/// `zonekeeper container delete`
+struct ContainerDeleteCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete a container; for a week it can be restored.",
+        discussion: """
+            Every request of its clients is refused at once, on all nodes. Nothing of its data is touched for seven \
+            days, in which `container restore` brings all of it back; then its records, preferences, schemas, tokens \
+            and keys are removed for good, and its name is free.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The container.")
+    var name: String
+
+    @Option(help: ArgumentHelp("The container's name once more.", valueName: "name"))
+    var confirm: String
+
+    func validate() throws {
+        guard confirm == name else {
+            throw ValidationError("--confirm: the container's name is expected once more, '\(name)', not '\(confirm)'")
+        }
+    }
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "DELETE", "containers", parameters: ["name": name, "confirm": confirm])
+        try show(
+            response,
+            "deleted container \(name); until \(try response.json().time("restorableUntil")) "
+                + "`zonekeeper container restore \(name)` brings it back")
+    }
+}
+
+/// `zonekeeper container restore`
+struct ContainerRestoreCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Bring a deleted container back, with all that it had.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The container.")
+    var name: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer("POST", "containers/restore", parameters: ["name": name])
+        try show(response, "restored container \(name)")
     }
 }
 

@@ -249,7 +249,7 @@ struct UserSignInCommand: ClientCommand {
 /// `zonekeeper user sign-out`
 struct UserSignOutCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sign-out", abstract: "End the session that --web-auth-token or --web-auth-token-file names.")
+        commandName: "sign-out", abstract: "End the session that --web-auth-token-file or the environment names.")
 
     @OptionGroup var options: ClientOptions
 

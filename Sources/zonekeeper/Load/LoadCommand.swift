@@ -167,20 +167,17 @@ struct LoadCommand: AsyncParsableCommand {
         _ resolved: ConnectionSettings, _ variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> LoadTokens {
         var session = resolved.webAuthToken
-        let file = variables["ZONEKEEPER_WEB_AUTH_TOKEN_FILE"] ?? ""
-        if (connection.webAuthToken ?? "").isEmpty, !file.isEmpty {
+        let file = connection.webAuthTokenFile ?? variables["ZONEKEEPER_WEB_AUTH_TOKEN_FILE"] ?? ""
+        if !file.isEmpty {
             session = try SecretFile.read(file)
             guard session != "" else { throw CommandFailure("\(file) holds no token") }
         }
-        guard let apiToken = resolved.apiToken else {
-            throw ValidationError(
-                "--api-token is missing; make one with `zonekeeper token create --api`, or set ZONEKEEPER_API_TOKEN")
-        }
+        let apiToken = try resolved.requiredAPIToken()
         guard session != nil || users > 1 else {
             throw ValidationError(
-                "--web-auth-token is missing, and a load writes as a user; make one with `zonekeeper token create "
-                    + "--session "
-                    + "--user NAME`, or set ZONEKEEPER_WEB_AUTH_TOKEN or ZONEKEEPER_WEB_AUTH_TOKEN_FILE")
+                "a user's session is missing, and a load writes as a user; make one with `zonekeeper token create "
+                    + "--session --user NAME`, and set ZONEKEEPER_WEB_AUTH_TOKEN or name its file with "
+                    + "--web-auth-token-file")
         }
         let secret = try resolved.administratorTokenFile.map { path throws(ServiceClientError) in
             try SecretFile.read(path)

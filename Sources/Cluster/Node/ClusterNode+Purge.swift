@@ -1,0 +1,75 @@
+import Directory
+import Logging
+import RaftCore
+import RecordModel
+import Wire
+
+// The end of deleted containers whose time is over. The node that leads the directory has every shard remove its rows,
+// and then the directory. Each step may be done again, by this node or the next leader: how far it came is in the
+// tables.
+extension ClusterNode {
+    /// How often the leader looks for containers whose time is over.
+    private static let purgeIntervalMilliseconds: UInt64 = 60_000
+    /// Between two parts of a shard's rows, so that requests get their turn.
+    private static let purgePauseMilliseconds: UInt64 = 200
+    /// Tokens and keys that one command revokes.
+    private static let revokedMax = 500
+
+    /// Purges until the task is cancelled.
+    func keepPurging() async {
+        while !Task.isCancelled {
+            try? await platform.clock.sleep(milliseconds: Self.purgeIntervalMilliseconds)
+            await purgeContainers()
+        }
+    }
+
+    /// Purges the containers whose time is over, where this node leads the directory.
+    package func purgeContainers() async {
+        for name in directory.snapshot.deletions.keys.sorted() {
+            guard leader(of: .directory) == settings.nodeID, clockProblem == nil,
+                let deletion = directory.snapshot.deletions[name]
+            else { continue }
+            do {
+                try await purge(deletion)
+            } catch {
+                logger.notice("container \(name): its purge waits: \(error)")
+            }
+        }
+    }
+
+    private func purge(_ deletion: ContainerDeletion) async throws {
+        let name = deletion.name
+        let now = platform.clock.wallMilliseconds
+        guard deletion.isPurging || now >= deletion.restorableUntil else { return }
+        if !deletion.isPurging {
+            logger.notice("container \(name): deleted a week ago, its data are removed now")
+            try await end(name, .purge(time: now), isAudited: true)
+        }
+        let command = GroupCommand(ShardCommand.removeContainer(name))
+        for group in map.groups where group != .directory {
+            while true {
+                let answer = try await router.submit(command, to: group, by: deadline())
+                if try ContainerRemoval(decoding: answer).isDone { break }
+                try await platform.clock.sleep(milliseconds: Self.purgePauseMilliseconds)
+            }
+        }
+        // None is made since the container was deleted.
+        let snapshot = directory.snapshot
+        var ids = snapshot.tokensByHash.values.filter { $0.belongs(to: name) }.map(\.id).sorted()
+        ids += snapshot.serverKeys.filter { $0.container == name }.map(\.id)
+        while !ids.isEmpty {
+            try await end(name, .revoke(ids: Array(ids.prefix(Self.revokedMax))), isAudited: false)
+            ids.removeFirst(min(ids.count, Self.revokedMax))
+        }
+        try await end(name, .remove, isAudited: true)
+        logger.notice("container \(name): nothing is left of it")
+    }
+
+    private func end(_ name: String, _ step: ContainerEnd, isAudited: Bool) async throws {
+        let origin = AuditOrigin(
+            actor: "node \(settings.nodeID)", requestID: "", address: "", time: platform.clock.wallMilliseconds)
+        let entry = DirectoryEntry(.endContainer(name, step), origin: isAudited ? origin : nil)
+        let answer = try await changeDirectory(entry, by: deadline())
+        if case .refused(let error) = try DirectoryOutcome(decoding: answer) { throw error }
+    }
+}

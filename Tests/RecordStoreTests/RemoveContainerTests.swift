@@ -1,0 +1,86 @@
+import GRDB
+import RecordModel
+import RecordStore
+import Testing
+
+@Suite("Removing what is left of a container")
+struct RemoveContainerTests {
+
+    private func remove(_ fixture: Fixture, rowsMax: Int = 500) throws -> Bool {
+        try fixture.queue.write { db in
+            let transaction = try fixture.tables.begin(in: db)
+            let isDone = try transaction.removeContainer("app", rowsMax: rowsMax)
+            try transaction.finish()
+            return isDone
+        }
+    }
+
+    private func counts(_ fixture: Fixture) throws -> [String: Int] {
+        try fixture.queue.read { db in
+            try Dictionary(
+                uniqueKeysWithValues: [
+                    "record", "zone", "database", "edge", "idempotency", "record_type", "field_index", "index_number",
+                    "index_bytes", "index_missing", "job", "ledger", "ledger_share", "stray",
+                ].map { ($0, try Int.fetchOne(db, sql: "SELECT count(*) FROM \($0)") ?? -1) })
+        }
+    }
+
+    private func save(_ name: String, in zone: ZoneKey, _ fixture: Fixture) throws {
+        let change = RecordChange(
+            .create, name, type: "Note", fields: [.init(name: "text", value: .string("x"))])
+        guard case .saved? = try fixture.one(zone, change) else {
+            Issue.record("\(name) was not saved")
+            return
+        }
+    }
+
+    @Test("every row goes in bounded parts, those of other containers stay", arguments: [1, 2, 500])
+    func removed(rowsMax: Int) throws {
+        let fixture = try Fixture()
+        let empty = try counts(Fixture(installs: false))
+        try fixture.zone(.create, Fixture.work)
+        for number in 0..<20 { try save("n\(number)", in: Fixture.work, fixture) }
+        try save("p", in: Fixture.publicZone, fixture)
+        try fixture.zone(.delete, Fixture.work)
+        try fixture.zone(.create, Fixture.work)
+        try save("again", in: Fixture.work, fixture)
+        var parts = 0
+        while try !remove(fixture, rowsMax: rowsMax) {
+            parts += 1
+            try fixture.maintain(rows: 10)
+            try #require(parts < 100)
+        }
+        #expect(parts > 0)
+        #expect(try counts(fixture) == empty)
+        // Once more changes nothing.
+        let before = try fixture.queue.read { try Row.fetchAll($0, sql: "SELECT * FROM schema") }
+        #expect(try remove(fixture))
+        #expect(try fixture.queue.read { try Row.fetchAll($0, sql: "SELECT * FROM schema") } == before)
+    }
+
+    @Test("a container that gets the name later begins anew: no token, tag or schema of the old life fits")
+    func again() throws {
+        let fixture = try Fixture()
+        _ = try fixture.apply(Fixture.install(7, Fixture.schema, generation: 3))
+        try fixture.zone(.create, Fixture.work)
+        try save("a", in: Fixture.work, fixture)
+        let old = try #require(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) })
+        while try !remove(fixture) { try fixture.maintain() }
+        #expect(try fixture.apply(Fixture.install(1)) == .schemaInstalled)
+        #expect(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) } == nil)
+        try fixture.zone(.create, Fixture.work)
+        #expect(try fixture.lookup("a", in: Fixture.work) == nil)
+        let new = try #require(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) })
+        #expect(new.incarnation > old.incarnation && new.sequence == 0)
+        try save("a", in: Fixture.work, fixture)
+        // A reset of the new life counts, though the old one had more of them.
+        #expect(try fixture.apply(Fixture.install(2, Fixture.schema, generation: 1)) == .schemaInstalled)
+        #expect(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) } == nil)
+    }
+
+    @Test("a container that the shard never saw is removed at once")
+    func unknown() throws {
+        let fixture = try Fixture(installs: false)
+        #expect(try remove(fixture))
+    }
+}
