@@ -200,8 +200,9 @@ extension CKSyncEngine {
             guard let next = running.schedule.next else { return running.timer = nil }
             let wait = next > now ? next - now : .zero
             running.timer = Task { [weak self, clock] in
-                guard (try? await clock.sleep(wait)) != nil else { return }
-                await self?.performDue()
+                guard (try? await clock.sleep(wait)) != nil, let self else { return }
+                // In a task of its own: the next change of the schedule cancels this one.
+                Task { await self.performDue() }
             }
         }
     }

@@ -1,7 +1,7 @@
 /// One fetch or send of an engine.
 ///
-/// The state is told before each event and each request if it changed, so that what an event brought is always stored
-/// before the place behind it.
+/// Where the state changed it is told before the next event and the next request. It changes by what an event tells only
+/// after the event: an app that ends in between gets the event again, or sends the change again, and loses nothing.
 struct SyncSession {
     let engine: CKSyncEngine
     /// Nil when the app has let go of it: nothing is done then.
@@ -80,14 +80,19 @@ struct SyncSession {
             if previous == user { return }
             change = .switchAccounts(previousUser: previous, currentUser: user)
         case (nil, let user?):
-            // What the app added before the first start is the new user's.
-            state.update { $0.user = user.recordName }
-            return await tell(.accountChange(CKSyncEngine.Event.AccountChange(changeType: .signIn(currentUser: user))))
+            change = .signIn(currentUser: user)
         case (let previous?, nil): change = .signOut(previousUser: previous)
         case (nil, nil): return
         }
-        state.update { $0.begin(with: user?.recordName) }
-        await tell(.accountChange(CKSyncEngine.Event.AccountChange(changeType: change)))
+        state.update { state in
+            // What the app added before the first start is the first user's.
+            if previous == nil { state.user = user?.recordName } else { state.begin(with: user?.recordName) }
+        }
+        // The state of the new user is told after the event: the app has to learn that the data is another user's.
+        guard let delegate else { return }
+        let event = CKSyncEngine.Event.accountChange(CKSyncEngine.Event.AccountChange(changeType: change))
+        await asking { await delegate.handleEvent(event, syncEngine: engine) }
+        await tellState()
     }
 
     // MARK: Fetching
@@ -312,15 +317,15 @@ struct SyncSession {
                 if note(error, zone: id, &sending, &whole) { ended.append(.deleteZone(id)) }
             }
         }
-        state.update { state in
-            for change in ended { state.databaseChanges.remove(change, for: change.zoneID, sentAt: additions) }
-            for id in deleted { state.zoneTokens[id] = nil }
-        }
         await tell(
             .sentDatabaseChanges(
                 CKSyncEngine.Event.SentDatabaseChanges(
                     savedZones: saved, failedZoneSaves: failedSaves, deletedZoneIDs: deleted,
                     failedZoneDeletes: failedDeletes)))
+        state.update { state in
+            for change in ended { state.databaseChanges.remove(change, for: change.zoneID, sentAt: additions) }
+            for id in deleted { state.zoneTokens[id] = nil }
+        }
         if let whole { throw whole }
     }
 
@@ -398,16 +403,14 @@ struct SyncSession {
                 note(error, .deleteRecord(id))
             }
         }
-        state.update { state in
-            for change in ended {
-                state.recordChanges.remove(change, for: change.recordID, sentAt: additions)
-            }
-        }
         await tell(
             .sentRecordZoneChanges(
                 CKSyncEngine.Event.SentRecordZoneChanges(
                     savedRecords: saved, failedRecordSaves: failedSaves, deletedRecordIDs: deleted,
                     failedRecordDeletes: failedDeletes)))
+        state.update { state in
+            for change in ended { state.recordChanges.remove(change, for: change.recordID, sentAt: additions) }
+        }
         if let whole { throw whole }
     }
 }

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("State of a sync engine")
 struct SyncEngineStateTests {
-    private let (a, b) = (CKRecord.ID(recordName: "a"), CKRecord.ID(recordName: "b"))
+    private let a = CKRecord.ID(recordName: "a")
+    private let b = CKRecord.ID(recordName: "b")
 
     @Test("A change is there once and keeps its place; its opposite takes a new one")
     func pending() {
