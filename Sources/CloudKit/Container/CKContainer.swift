@@ -228,6 +228,10 @@ public let CKCurrentUserDefaultName = "__defaultOwner__"
 public let CKOwnerDefaultName = "__defaultOwner__"
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
+/// The name of the zone that every database has.
+public let CKRecordZoneDefaultName = "_defaultZone"
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The record name of a share that covers a whole zone.
 public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 

@@ -8,7 +8,7 @@ import Synchronization
 /// Its blocks are called on threads of the SDK, one at a time, and may be set until it starts. A cancelled operation
 /// ends with `operationCancelled`, even if it never began; requests already sent may have been done. All properties can
 /// be read and set from any thread.
-public class CKOperation: Operation, @unchecked Sendable {
+open class CKOperation: Operation, @unchecked Sendable {
     /// An operation's name in logs.
     public typealias ID = String
 
@@ -108,6 +108,44 @@ public class CKOperation: Operation, @unchecked Sendable {
     final var startTime: ContinuousClock.Instant { progress.withLock { $0.start } ?? .now }
 }
 
+// The older names of what is in the configuration.
+extension CKOperation {
+    /// See `Configuration.container`.
+    @available(*, deprecated, message: "use configuration.container")
+    public var container: CKContainer? {
+        get { configuration.container }
+        set { configuration.container = newValue }
+    }
+
+    /// See `Configuration.allowsCellularAccess`.
+    @available(*, deprecated, message: "use configuration.allowsCellularAccess")
+    public var allowsCellularAccess: Bool {
+        get { configuration.allowsCellularAccess }
+        set { configuration.allowsCellularAccess = newValue }
+    }
+
+    /// See `Configuration.isLongLived`.
+    @available(*, deprecated, message: "use configuration.isLongLived")
+    public var isLongLived: Bool {
+        get { configuration.isLongLived }
+        set { configuration.isLongLived = newValue }
+    }
+
+    /// See `Configuration.timeoutIntervalForRequest`.
+    @available(*, deprecated, message: "use configuration.timeoutIntervalForRequest")
+    public var timeoutIntervalForRequest: TimeInterval {
+        get { configuration.timeoutIntervalForRequest }
+        set { configuration.timeoutIntervalForRequest = newValue }
+    }
+
+    /// See `Configuration.timeoutIntervalForResource`.
+    @available(*, deprecated, message: "use configuration.timeoutIntervalForResource")
+    public var timeoutIntervalForResource: TimeInterval {
+        get { configuration.timeoutIntervalForResource }
+        set { configuration.timeoutIntervalForResource = newValue }
+    }
+}
+
 extension CKOperation {
     // @unchecked: its parts lie behind locks; not final, as Apple's is not.
     /// How operations are run.
@@ -158,7 +196,7 @@ extension CKOperation {
 }
 
 /// An operation on a database.
-public class CKDatabaseOperation: CKOperation, @unchecked Sendable {
+open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
     @CKGuarded public var database: CKDatabase? = nil
 

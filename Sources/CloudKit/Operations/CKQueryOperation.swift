@@ -2,7 +2,7 @@ public import Foundation
 import RecordModel
 
 /// Finds records by a query, page by page.
-public class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// A place in the results of a query.
     public typealias Cursor = CKQueryCursor
 

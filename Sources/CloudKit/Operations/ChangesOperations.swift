@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Fetches which custom zones of a database changed or went since a token.
-public class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// What is known; nil for the beginning.
     @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// The most zones of one page; 0 for the server's number.
@@ -74,7 +74,7 @@ public class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Se
 ///
 /// Each page is handed over before the next one is asked for, so a zone of any size takes the memory of one page. What
 /// is known up to a token of `recordZoneChangeTokensUpdatedBlock` need not be fetched again.
-public class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The zones to look at.
     @CKGuarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
     /// From where on, and how, for each zone.

@@ -2,7 +2,7 @@ public import Foundation
 import Synchronization
 
 /// Fetches records by their IDs, of any number of zones.
-public class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The records to fetch.
     @CKGuarded public var recordIDs: [CKRecord.ID]? = nil
     /// The fields to fetch; nil for all.
@@ -94,7 +94,7 @@ public class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 ///
 /// What is saved are the records as they are when the operation starts; each instance takes the server's state over
 /// when its save succeeded, and keeps edits made meanwhile.
-public class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// What to do where the server's version of a record is not the one that the record was fetched as.
     public enum RecordSavePolicy: Int, Hashable, Sendable {
         /// Fail with `serverRecordChanged`.

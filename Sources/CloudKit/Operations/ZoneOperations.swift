@@ -1,7 +1,7 @@
 import Foundation
 
 /// Fetches zones by their IDs, or all of a database.
-public class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The zones to fetch; nil for all.
     @CKGuarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
     /// Called for each zone.
@@ -60,7 +60,7 @@ public class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendab
 }
 
 /// Makes and deletes zones of the private database. A zone goes with all that is in it.
-public class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The zones to make; one that is there stays as it is.
     @CKGuarded public var recordZonesToSave: [CKRecordZone]? = nil
     /// The zones to delete.

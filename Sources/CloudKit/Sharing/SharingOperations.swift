@@ -126,7 +126,7 @@ extension CKContainer {
 }
 
 /// Fetches what a share's URL leads to. The server does not have sharing yet: it ends with `serverRejectedRequest`.
-public class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
+open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// The shares' URLs.
     @CKGuarded public var shareURLs: [URL]? = nil
     /// Whether the shared record comes with it.
@@ -155,7 +155,7 @@ public class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
 }
 
 /// Accepts shares. The server does not have sharing yet: it ends with `serverRejectedRequest`.
-public class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
+open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     /// The shares.
     @CKGuarded public var shareMetadatas: [CKShare.Metadata]? = nil
     /// Called for each share.
@@ -179,7 +179,7 @@ public class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
 }
 
 /// Fetches users as participants of shares. The server does not have sharing yet: it ends with `serverRejectedRequest`.
-public class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
+open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Who is looked for.
     @CKGuarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]? = nil
     /// Called for each.

@@ -10,6 +10,8 @@ public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendab
 
     /// What a notification tells of.
     public enum NotificationType: Int, Hashable, Sendable {
+        /// What was cut off to make the message short enough: fetch changes.
+        case unknown = 0
         /// Records that match a query.
         case query = 1
         /// The records of a zone.
@@ -77,6 +79,7 @@ public class CKNotification: NSObject, _CKNotificationFactory, @unchecked Sendab
         case .query: CKQueryNotification(content)
         case .recordZone: CKRecordZoneNotification(content)
         case .database: CKDatabaseNotification(content)
+        case .unknown: CKNotification(content)
         case .readNotification: nil
         }
     }
@@ -199,33 +202,42 @@ struct NotificationContent: Sendable {
         var category: String?
     }
 
-    /// Nil if the dictionary is not a CloudKit notification, or one of an unknown kind.
+    /// Nil if the dictionary is not a CloudKit notification.
     init?(_ dictionary: [AnyHashable: Any]) {
         guard let cloudKit = Self.dictionary(dictionary["ck"]) else { return nil }
         let kinds: [(String, CKNotification.NotificationType)] = [
             ("fet", .recordZone), ("qry", .query), ("met", .database),
         ]
         let found = kinds.lazy.compactMap { key, type in Self.dictionary(cloudKit[key]).map { (type, $0) } }.first
-        guard let (type, change) = found else { return nil }
+        // A message that was cut to its names still says that something changed.
+        if found == nil, cloudKit["nid"] == nil { return nil }
+        let (type, change) = found ?? (.unknown, [:])
         self.type = type
         notificationID = Self.text(cloudKit["nid"])
         containerIdentifier = Self.text(cloudKit["cid"])
         isPruned = Self.integer(cloudKit["p"]) ?? 0 != 0
         subscriptionOwner = Self.text(cloudKit["ckuserid"]).map { CKRecordID(recordName: $0) }
         subscriptionID = Self.text(change["sid"])
+        // Not the numbers of `CKDatabaseScope`.
         scope =
             switch Self.integer(change["dbs"]) {
-            case 0, 1: .public
+            case 2: .public
             case 3: .shared
             default: .private
             }
         zoneID = Self.text(change["zid"]).map {
             CKRecordZoneID(zoneName: $0, ownerName: Self.text(change["zoid"]) ?? CKCurrentUserDefaultName)
         }
-        let zone = zoneID ?? .default
-        recordID = Self.text(change["rid"]).map { CKRecordID(recordName: $0, zoneID: zone) }
-        let number = Self.integer(change["fo"]).flatMap { Int(exactly: $0) }
-        reason = number.flatMap { CKQueryNotification.Reason(rawValue: $0) } ?? .recordUpdated
+        recordID =
+            if let name = Self.text(change["rid"]), let zoneID, Self.text(change["zoid"]) != nil {
+                CKRecordID(recordName: name, zoneID: zoneID)
+            } else { nil }
+        reason =
+            switch Self.integer(change["fo"]) {
+            case 2: .recordUpdated
+            case 3: .recordDeleted
+            default: .recordCreated
+            }
         fields = Self.dictionary(change["af"]).map { fields in
             var values: [String: RecordValue] = [:]
             for (key, value) in fields where !(value is NSNull) {

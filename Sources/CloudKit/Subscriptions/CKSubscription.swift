@@ -1,4 +1,5 @@
 public import Foundation
+import RecordModel
 import Synchronization
 
 // @unchecked: what changes is `state`, behind its lock, and subclasses add what is immutable.
@@ -28,7 +29,7 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     public let subscriptionType: CKSubscription.SubscriptionType
     private let state: Mutex<Content>
 
-    struct Content: Sendable {
+    struct Content: Sendable, Equatable {
         var notificationInfo: CKNotificationInfo?
         var zoneID: CKRecordZoneID?
         var recordType: String?
@@ -58,6 +59,16 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         content.notificationInfo = content.notificationInfo?.copy() as? CKNotificationInfo
         return content
     }
+
+    /// Whether the other object is a subscription of the same name that looks at the same.
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKSubscription else { return false }
+        return subscriptionID == other.subscriptionID && subscriptionType == other.subscriptionType
+            && content == other.content
+    }
+
+    /// Equal for equal objects.
+    public override var hash: Int { subscriptionID.hashValue }
 
     /// The text for logs.
     public override var description: String { "<\(Self.self): \(subscriptionID)>" }
@@ -158,6 +169,16 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         get { content.zoneID }
         set { update { $0.zoneID = newValue } }
     }
+
+    /// Whether the other object is a subscription of the same name that looks at the same.
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard super.isEqual(object), let other = object as? CKQuerySubscription else { return false }
+        return querySubscriptionOptions == other.querySubscriptionOptions && form == other.form
+            && recordType == other.recordType
+    }
+
+    /// What the query asks for; nil where its predicate is wrong.
+    private var form: JSONValue? { try? query.webForm(zone: nil, distanceUnit: .kilometers) }
 
     /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any {

@@ -108,7 +108,7 @@ extension CKDatabase {
 }
 
 /// Saves and deletes subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
-public class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The subscriptions to save.
     @CKGuarded public var subscriptionsToSave: [CKSubscription]? = nil
     /// The subscriptions to delete.
@@ -149,7 +149,7 @@ public class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sen
 }
 
 /// Fetches subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
-public class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
+open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The subscriptions to fetch; nil for all.
     @CKGuarded public var subscriptionIDs: [CKSubscription.ID]? = nil
     /// Called for each subscription.

@@ -69,8 +69,6 @@ struct SurfaceComparison {
                 }
             lines.append("| \(row.member.mark) | `\(Self.cell(row.member.declaration))` | \(finding) |")
         }
-        lines += ["", "## Left out", "", "| | what | why |", "|---|---|---|"]
-        lines += SurfaceList.leftOut.map { "| \($0.mark) | \($0.what) | \($0.reason) |" }
         return lines.joined(separator: "\n") + "\n"
     }
 

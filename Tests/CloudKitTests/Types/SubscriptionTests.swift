@@ -103,7 +103,7 @@ struct SubscriptionTests {
             {"aps": {"alert": {"body": "hello", "loc-key": "k", "loc-args": ["a", 1], "title": "t"}, "badge": 2,
                      "sound": "default", "category": "c"},
              "ck": {"nid": "n1", "cid": "iCloud.com.example.app", "ckuserid": "_me", "p": 1,
-                    "qry": {"sid": "s1", "zid": "zone", "zoid": "_owner", "rid": "one", "fo": 3, "dbs": 1,
+                    "qry": {"sid": "s1", "zid": "zone", "zoid": "_owner", "rid": "one", "fo": 3, "dbs": 2,
                             "af": {"name": "Comet", "age": 3, "gone": null}}}}
             """
         let object = try JSONSerialization.jsonObject(with: Data(json.utf8))
@@ -127,7 +127,7 @@ struct SubscriptionTests {
     @Test("zone and database notifications come as their classes, from dictionaries of Swift's types too")
     func otherNotifications() throws {
         let fetch: [AnyHashable: Any] = [
-            "aps": ["content-available": 1], "ck": ["fet": ["sid": "z", "zid": "zone", "zoid": "_o", "dbs": 2]],
+            "aps": ["content-available": 1], "ck": ["fet": ["sid": "z", "zid": "zone", "zoid": "_o", "dbs": 1]],
         ]
         let zone = try #require(CKNotification(fromRemoteNotificationDictionary: fetch) as? CKRecordZoneNotification)
         #expect(zone.recordZoneID == CKRecordZone.ID(zoneName: "zone", ownerName: "_o"))
@@ -139,11 +139,39 @@ struct SubscriptionTests {
         #expect(CKQueryNotification(fromRemoteNotificationDictionary: met) == nil, "asked of the wrong class")
     }
 
+    @Test("a message that was cut to its names is a plain notification; one without fo tells of a creation")
+    func pruned() throws {
+        let cut = try #require(CKNotification(fromRemoteNotificationDictionary: ["ck": ["ce": 2, "nid": "n"]]))
+        #expect(cut.notificationType == .unknown && cut.notificationID == CKNotificationID("n"))
+        let dictionary: [AnyHashable: Any] = ["ck": ["qry": ["sid": "s", "rid": "one", "zid": "zone"]]]
+        let query = try #require(CKQueryNotification(fromRemoteNotificationDictionary: dictionary))
+        #expect(query.queryNotificationReason == .recordCreated && query.recordID == nil)
+    }
+
+    @Test("subscriptions are compared by what they look at")
+    func equality() {
+        func query(_ format: String, _ options: CKQuerySubscription.Options = .firesOnce) -> CKQuerySubscription {
+            CKQuerySubscription(
+                recordType: "Note", predicate: NSPredicate(format: format), subscriptionID: "s", options: options)
+        }
+        #expect(query("a = 1") == query("a = 1") && query("a = 1").hash == query("a = 1").hash)
+        #expect(query("a = 1") != query("a = 2"))
+        #expect(query("a = 1") != query("a = 1", .firesOnRecordCreation))
+        let zone = CKRecordZone.ID(zoneName: "z")
+        let subscription = CKRecordZoneSubscription(zoneID: zone, subscriptionID: "s")
+        #expect(subscription == CKRecordZoneSubscription(zoneID: zone, subscriptionID: "s"))
+        #expect(subscription != CKRecordZoneSubscription(zoneID: .default, subscriptionID: "s"))
+        #expect(subscription != CKDatabaseSubscription(subscriptionID: "s"))
+        let other = CKRecordZoneSubscription(zoneID: zone, subscriptionID: "s")
+        other.notificationInfo = CKSubscription.NotificationInfo()
+        #expect(subscription != other)
+    }
+
     @Test("a dictionary that is no notification of CloudKit's gives nil")
     func foreign() {
         #expect(CKNotification(fromRemoteNotificationDictionary: [:]) == nil)
         #expect(CKNotification(fromRemoteNotificationDictionary: ["aps": ["alert": "hello"]]) == nil)
-        #expect(CKNotification(fromRemoteNotificationDictionary: ["ck": ["nid": "n"]]) == nil)
+        #expect(CKNotification(fromRemoteNotificationDictionary: ["ck": ["ce": 2]]) == nil)
         #expect(CKNotification(fromRemoteNotificationDictionary: ["ck": 5]) == nil)
     }
 }

@@ -1,0 +1,312 @@
+import Foundation
+import Synchronization
+
+/// Keeps an app's own data and a private database in step.
+///
+/// The app adds what it changed to `state`, gives the records when the delegate is asked for a batch, and takes in what
+/// others changed as events. The engine fetches and sends in the right order, splits what is too long for a request,
+/// keeps the place in the change feeds, and repeats what failed for a while.
+///
+/// Events come one at a time: the next one waits until the delegate has returned. What an event told, and then the state
+/// of the next `stateUpdate`, are to be stored together. An engine that begins with an older state fetches some changes
+/// once more, and misses none.
+///
+/// Differences from Apple's: the server sends no notifications yet, so an engine that syncs by itself asks for changes
+/// every 30 seconds; a shared database is refused by the server, as sharing is not built.
+public final class CKSyncEngine: Sendable {
+    /// What an engine is made from.
+    public struct Configuration: Sendable {
+        /// The database, which is private or shared; the default zone takes no part.
+        public var database: CKDatabase
+        /// The state that the last `stateUpdate` brought; nil at the first start.
+        public var stateSerialization: CKSyncEngine.State.Serialization?
+        /// Whether the engine fetches and sends by itself; else only when it is told to.
+        public var automaticallySync: Bool
+        /// The name of the subscription to use. The server has no subscriptions yet: it is not used.
+        public var subscriptionID: CKSubscription.ID?
+        private var reference: WeakDelegate
+
+        /// The delegate; the engine does not keep it alive, and does nothing when it is gone.
+        public var delegate: (any CKSyncEngineDelegate)? {
+            get { reference.delegate }
+            set { reference = WeakDelegate(newValue) }
+        }
+
+        /// A configuration of an engine that syncs by itself.
+        public init(
+            database: CKDatabase, stateSerialization: CKSyncEngine.State.Serialization?,
+            delegate: any CKSyncEngineDelegate
+        ) {
+            self.database = database
+            self.stateSerialization = stateSerialization
+            reference = WeakDelegate(delegate)
+            automaticallySync = true
+        }
+    }
+
+    /// The database that is kept in step.
+    public var database: CKDatabase { configuration.database }
+    /// What is to be sent, and what is known of the server.
+    public let state: State
+
+    private let configuration: Configuration
+    private let turns = TurnQueue()
+    private let running = Mutex(Running())
+    private let clock: SyncClock
+    private let observer: AccountObserver
+
+    /// What is underway, and when something begins by itself.
+    private struct Running: Sendable {
+        var schedule = SyncSchedule()
+        var timer: Task<Void, Never>?
+        /// Fetches and sends by a number of their own.
+        var operations: [Int: Task<Void, any Error>] = [:]
+        var lastOperation = 0
+        /// A fetch of everything that has not begun, or runs: others that want the same join it.
+        var fetch: (number: Int, task: Task<Void, any Error>)?
+    }
+
+    /// Makes an engine. One that syncs by itself begins at once.
+    public convenience init(_ configuration: Configuration) { self.init(configuration, clock: .system) }
+
+    init(_ configuration: Configuration, clock: SyncClock) {
+        self.configuration = configuration
+        self.clock = clock
+        state = State(configuration.stateSerialization)
+        observer = AccountObserver()
+        state.observe { [weak self] in self?.stateChanged() }
+        guard configuration.automaticallySync else { return }
+        observer.begin { [weak self] in self?.schedule { $0.fetchWanted(at: $1) } }
+        schedule { $0.started(at: $1, hasPending: self.state.hasPending) }
+    }
+
+    deinit {
+        observer.end()
+        running.withLock { running in
+            running.timer?.cancel()
+            for task in running.operations.values { task.cancel() }
+        }
+    }
+
+    /// Fetches what others changed, and returns when the delegate has handled it. Fetches of everything at the same time
+    /// are one.
+    /// - Throws: `CKError`; `invalidArguments` where the delegate calls it while it handles an event.
+    public func fetchChanges(_ options: FetchChangesOptions = FetchChangesOptions()) async throws {
+        try refuseInDelegate("fetchChanges")
+        try await fetch(FetchChangesContext(reason: .manual, options: options))
+    }
+
+    /// Sends what is pending, and returns when the delegate has handled the outcome.
+    /// - Throws: `CKError`; `partialFailure` where something could not be sent: the events have said what.
+    ///   `invalidArguments` where the delegate calls it while it handles an event.
+    public func sendChanges(_ options: SendChangesOptions = SendChangesOptions()) async throws {
+        try refuseInDelegate("sendChanges")
+        try await send(SendChangesContext(reason: .manual, options: options))
+    }
+
+    /// Cancels what is underway, and returns when it has ended. An engine that syncs by itself goes on later.
+    public func cancelOperations() async {
+        let tasks = running.withLock { Array($0.operations.values) }
+        for task in tasks { task.cancel() }
+        // The delegate may call this: it would wait for itself.
+        if SyncSession.isInDelegate(of: self) { return }
+        for task in tasks { _ = await task.result }
+    }
+
+    private func refuseInDelegate(_ name: String) throws {
+        guard SyncSession.isInDelegate(of: self) else { return }
+        throw CKError(
+            .invalidArguments,
+            reason: "\(name) was called by the delegate while it handled an event, and would wait for itself: "
+                + "return from the event first, or call it in a task of its own")
+    }
+}
+
+// MARK: - Operations
+
+extension CKSyncEngine {
+    private func fetch(_ context: FetchChangesContext) async throws {
+        let isWhole = context.options.isWhole
+        if isWhole, let other = running.withLock({ $0.fetch?.task }) { return try await other.value }
+        try await run(isWhole: isWhole) { session in try await session.fetch(context) } ended: {
+            $0.fetchEnded($1, at: $2)
+        }
+    }
+
+    private func send(_ context: SendChangesContext) async throws {
+        try await run(isWhole: false) { session in try await session.send(context) } ended: {
+            [state] in $0.sendEnded($1, at: $2, hasPending: state.hasPending)
+        }
+    }
+
+    /// Runs one operation after those before it. It is cancelled with the task that asked for it.
+    private func run(
+        isWhole: Bool, _ body: @escaping @Sendable (SyncSession) async throws -> Void,
+        ended: @escaping @Sendable (inout SyncSchedule, CKError?, SyncClock.Instant) -> Void
+    ) async throws {
+        let task = running.withLock { running in
+            running.lastOperation += 1
+            let number = running.lastOperation
+            let task = Task { try await self.perform(number, body, ended) }
+            running.operations[number] = task
+            if isWhole { running.fetch = (number, task) }
+            return task
+        }
+        try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    private func perform(
+        _ number: Int, _ body: @Sendable (SyncSession) async throws -> Void,
+        _ ended: @Sendable (inout SyncSchedule, CKError?, SyncClock.Instant) -> Void
+    ) async throws {
+        var failure: CKError?
+        do {
+            try await turns.run { try await body(SyncSession(engine: self, delegate: configuration.delegate)) }
+        } catch {
+            failure = error as? CKError ?? ErrorMapping(container: nil).error(error)
+        }
+        running.withLock { running in
+            running.operations[number] = nil
+            if running.fetch?.number == number { running.fetch = nil }
+        }
+        schedule { ended(&$0, failure, $1) }
+        if let failure { throw failure }
+    }
+}
+
+// MARK: - Working by itself
+
+extension CKSyncEngine {
+    private func stateChanged() {
+        if configuration.automaticallySync {
+            schedule { $0.stateChanged(at: $1, hasPending: self.state.hasPending) }
+        } else {
+            // It still has to be told, though nothing is sent.
+            schedule { $0.stateChanged(at: $1, hasPending: false) }
+        }
+    }
+
+    /// Changes the schedule, and sets the timer for what is next.
+    private func schedule(_ change: (inout SyncSchedule, SyncClock.Instant) -> Void) {
+        running.withLock { running in
+            let now = clock.now()
+            change(&running.schedule, now)
+            if !configuration.automaticallySync { running.schedule.keepOnlyTelling() }
+            running.timer?.cancel()
+            guard let next = running.schedule.next else { return running.timer = nil }
+            let wait = next > now ? next - now : .zero
+            running.timer = Task { [weak self, clock] in
+                guard (try? await clock.sleep(wait)) != nil, let self else { return }
+                // In a task of its own: the next change of the schedule cancels this one.
+                Task { await self.performDue() }
+            }
+        }
+    }
+
+    private func performDue() async {
+        guard configuration.delegate != nil else { return }
+        let now = clock.now()
+        let due = running.withLock { $0.schedule.takeDue(at: now) }
+        // What fails is told by events, and tried again as the schedule says.
+        if due.contains(.fetch) {
+            try? await fetch(FetchChangesContext(reason: .scheduled, options: FetchChangesOptions()))
+        }
+        if due.contains(.send) {
+            try? await send(SendChangesContext(reason: .scheduled, options: SendChangesOptions()))
+        }
+        if due.contains(.tell) {
+            try? await run(isWhole: false) { await $0.tellState() } ended: { _, _, _ in }
+        }
+        schedule { _, _ in }
+    }
+}
+
+/// What an app does for its engine.
+///
+/// Neither method may call `fetchChanges` or `sendChanges` and wait for it: the engine waits for the method.
+public protocol CKSyncEngineDelegate: AnyObject, Sendable {
+    /// Handles what happened.
+    func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
+    /// The next changes to send, of those that are pending and in the context's scope; nil if there are no more.
+    func nextRecordZoneChangeBatch(
+        _ context: CKSyncEngine.SendChangesContext, syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.RecordZoneChangeBatch?
+    /// How the next changes are fetched; asked before each request.
+    func nextFetchChangesOptions(
+        _ context: CKSyncEngine.FetchChangesContext, syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.FetchChangesOptions
+}
+
+extension CKSyncEngineDelegate {
+    /// The options of the context.
+    public func nextFetchChangesOptions(
+        _ context: CKSyncEngine.FetchChangesContext, syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.FetchChangesOptions { context.options }
+}
+
+/// A reference to a delegate that does not keep it alive.
+private final class WeakDelegate: Sendable {
+    private struct Reference: Sendable { weak var delegate: (any CKSyncEngineDelegate)? }
+    private let reference: Mutex<Reference>
+
+    init(_ delegate: (any CKSyncEngineDelegate)?) { reference = Mutex(Reference(delegate: delegate)) }
+
+    var delegate: (any CKSyncEngineDelegate)? { reference.withLock { $0.delegate } }
+}
+
+/// Calls back when another account is put in force.
+private final class AccountObserver: Sendable {
+    private struct Token: @unchecked Sendable { var value: (any NSObjectProtocol)? }
+    private let token = Mutex(Token())
+
+    func begin(_ body: @escaping @Sendable () -> Void) {
+        let value = NotificationCenter.default.addObserver(forName: .CKAccountChanged, object: nil, queue: nil) { _ in
+            body()
+        }
+        let token = Token(value: value)
+        self.token.withLock { $0 = token }
+    }
+
+    func end() {
+        if let value = token.withLock({ $0 }).value { NotificationCenter.default.removeObserver(value) }
+    }
+}
+
+/// Lets one piece of work run at a time, in the order in which they came.
+final class TurnQueue: Sendable {
+    private struct Line: Sendable {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let line = Mutex(Line())
+
+    func run<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+        await withCheckedContinuation { continuation in
+            let isFree = line.withLock { line in
+                if line.isTaken {
+                    line.waiting.append(continuation)
+                    return false
+                }
+                line.isTaken = true
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+        defer {
+            let next = line.withLock { line -> CheckedContinuation<Void, Never>? in
+                if line.waiting.isEmpty {
+                    line.isTaken = false
+                    return nil
+                }
+                return line.waiting.removeFirst()
+            }
+            next?.resume()
+        }
+        return try await body()
+    }
+}

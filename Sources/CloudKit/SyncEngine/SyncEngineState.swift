@@ -1,0 +1,294 @@
+import Foundation
+import Synchronization
+
+extension CKSyncEngine {
+    /// A change of the database that is to be sent. Two of one zone are the same change.
+    public enum PendingDatabaseChange: Hashable, Sendable {
+        /// The zone is to be made.
+        case saveZone(CKRecordZone)
+        /// The zone is to be deleted, with all that is in it.
+        case deleteZone(CKRecordZone.ID)
+
+        /// The zone.
+        var zoneID: CKRecordZone.ID {
+            switch self {
+            case .saveZone(let zone): zone.zoneID
+            case .deleteZone(let id): id
+            }
+        }
+
+        /// Whether both say the same of the same zone.
+        public static func == (left: Self, right: Self) -> Bool {
+            switch (left, right) {
+            case (.saveZone, .saveZone), (.deleteZone, .deleteZone): left.zoneID == right.zoneID
+            default: false
+            }
+        }
+
+        /// Equal for equal changes.
+        public func hash(into hasher: inout Hasher) { hasher.combine(zoneID) }
+    }
+
+    /// A change of a record that is to be sent. The record itself is asked for when it is sent.
+    public enum PendingRecordZoneChange: Hashable, Sendable {
+        /// The record is to be saved.
+        case saveRecord(CKRecord.ID)
+        /// The record is to be deleted.
+        case deleteRecord(CKRecord.ID)
+
+        /// The record.
+        var recordID: CKRecord.ID {
+            switch self {
+            case .saveRecord(let id), .deleteRecord(let id): id
+            }
+        }
+    }
+
+    /// What is to be sent, and what is known of the server. It may be read and changed from any thread.
+    ///
+    /// Each change is told in a `stateUpdate`, after a moment, and before the engine does anything else.
+    public final class State: Sendable {
+        private let content: Mutex<SyncState>
+        private let onChange = Mutex<(@Sendable () -> Void)?>(nil)
+
+        init(_ serialization: Serialization?) { content = Mutex(serialization?.content ?? SyncState()) }
+
+        /// The changes of zones that are to be sent, in order.
+        public var pendingDatabaseChanges: [PendingDatabaseChange] { content.withLock { $0.databaseChanges.list } }
+        /// The changes of records that are to be sent, in order.
+        public var pendingRecordZoneChanges: [PendingRecordZoneChange] { content.withLock { $0.recordChanges.list } }
+        /// Zones of which the server has changes that were not fetched, for example as they were not in a fetch's scope.
+        public var zoneIDsWithUnfetchedServerChanges: [CKRecordZone.ID] { content.withLock { $0.unfetchedZones } }
+
+        /// Whether the app has changes to send that it does not list here: the delegate is then asked for a batch too.
+        public var hasPendingUntrackedChanges: Bool {
+            get { content.withLock { $0.hasUntrackedChanges } }
+            set { change { $0.hasUntrackedChanges = newValue } }
+        }
+
+        /// Adds changes of zones. A change that is there keeps its place; its opposite is replaced.
+        public func add(pendingDatabaseChanges changes: [PendingDatabaseChange]) {
+            change { for change in changes { $0.databaseChanges.add(change, for: change.zoneID) } }
+        }
+
+        /// Adds changes of records. A change that is there keeps its place; its opposite is replaced.
+        public func add(pendingRecordZoneChanges changes: [PendingRecordZoneChange]) {
+            change { for change in changes { $0.recordChanges.add(change, for: change.recordID) } }
+        }
+
+        /// Removes changes of zones that are no longer to be sent.
+        public func remove(pendingDatabaseChanges changes: [PendingDatabaseChange]) {
+            change { for change in changes { $0.databaseChanges.remove(change, for: change.zoneID) } }
+        }
+
+        /// Removes changes of records that are no longer to be sent.
+        public func remove(pendingRecordZoneChanges changes: [PendingRecordZoneChange]) {
+            change { for change in changes { $0.recordChanges.remove(change, for: change.recordID) } }
+        }
+
+        /// Whether there is something to send.
+        var hasPending: Bool {
+            content.withLock { $0.hasUntrackedChanges || !$0.databaseChanges.isEmpty || !$0.recordChanges.isEmpty }
+        }
+
+        /// What the state is made of.
+        var current: SyncState { content.withLock { $0 } }
+
+        /// What is not told yet, which then counts as told; nil if all is.
+        func takeUntold() -> Serialization? {
+            content.withLock { content in
+                guard content.isUntold else { return nil }
+                content.isUntold = false
+                return Serialization(content: content)
+            }
+        }
+
+        /// Calls back after each change that the app makes.
+        func observe(_ body: @escaping @Sendable () -> Void) { onChange.withLock { $0 = body } }
+
+        /// Changes it for the engine.
+        func update<Value>(_ body: (inout SyncState) -> Value) -> Value {
+            content.withLock { content in
+                let before = content
+                let value = body(&content)
+                if content != before { content.isUntold = true }
+                return value
+            }
+        }
+
+        private func change(_ body: (inout SyncState) -> Void) {
+            update(body)
+            onChange.withLock { $0 }?()
+        }
+
+        /// The state in a form to be stored: what an engine begins with at the next start.
+        public struct Serialization: Codable, Hashable, Sendable {
+            fileprivate var content: SyncState
+
+            fileprivate init(content: SyncState) { self.content = content }
+
+            /// Reads it from what `encode(to:)` wrote.
+            /// - Throws: where it was not written by an engine, or by one of a later version.
+            public init(from decoder: any Decoder) throws {
+                content = try SyncState(form: StoredSyncState(from: decoder))
+            }
+
+            /// Writes it.
+            public func encode(to encoder: any Encoder) throws { try StoredSyncState(content).encode(to: encoder) }
+        }
+    }
+}
+
+/// The state of an engine.
+struct SyncState: Hashable, Sendable {
+    /// The user whose state it is; nil before the first.
+    var user: String?
+    var databaseToken: CKServerChangeToken?
+    var zoneTokens: [CKRecordZone.ID: CKServerChangeToken] = [:]
+    /// In the order in which they became known.
+    var unfetchedZones: [CKRecordZone.ID] = []
+    var databaseChanges = PendingChanges<CKRecordZone.ID, CKSyncEngine.PendingDatabaseChange>()
+    var recordChanges = PendingChanges<CKRecord.ID, CKSyncEngine.PendingRecordZoneChange>()
+    var hasUntrackedChanges = false
+    /// Whether it changed since it was told last.
+    var isUntold = false
+
+    /// Another user begins with nothing.
+    mutating func begin(with user: String?) {
+        self = SyncState()
+        self.user = user
+    }
+
+    /// A page of the database's changes came.
+    mutating func received(_ page: DatabaseChangesPage) {
+        databaseToken = page.token
+        for (id, isDeleted) in page.zones where !id.isDefaultZone {
+            unfetchedZones.removeAll { $0 == id }
+            if isDeleted { zoneTokens[id] = nil } else { unfetchedZones.append(id) }
+        }
+    }
+
+    /// A zone was fetched to its end, or cannot be fetched.
+    mutating func finished(_ zone: CKRecordZone.ID) { unfetchedZones.removeAll { $0 == zone } }
+}
+
+extension CKRecordZoneID {
+    /// Whether it is the zone that every database has, which takes no part in what engines do.
+    var isDefaultZone: Bool { zoneName == Self.defaultZoneName }
+}
+
+/// Changes that are to be sent, at most one for each item, in the order in which they were added.
+struct PendingChanges<Item: Hashable & Sendable, Change: Hashable & Sendable>: Hashable, Sendable {
+    private struct Entry: Sendable {
+        var change: Change
+        var place: Int
+        /// When it was added last.
+        var addition: Int
+    }
+
+    private var entries: [Item: Entry] = [:]
+    /// How many changes were added so far.
+    private(set) var additions = 0
+
+    var isEmpty: Bool { entries.isEmpty }
+    var list: [Change] { entries.values.sorted { $0.place < $1.place }.map(\.change) }
+
+    /// Adds a change. The same one keeps its place; another one of the same item takes a new place.
+    mutating func add(_ change: Change, for item: Item) {
+        additions += 1
+        let place = entries[item].flatMap { $0.change == change ? $0.place : nil } ?? additions
+        entries[item] = Entry(change: change, place: place, addition: additions)
+    }
+
+    /// Removes exactly this change, if it is there.
+    /// - Parameter additions: how many changes had been added when it was sent. One that was added again since then
+    ///   stays: the item may have changed once more.
+    mutating func remove(_ change: Change, for item: Item, sentAt additions: Int = .max) {
+        if let entry = entries[item], entry.change == change, entry.addition <= additions { entries[item] = nil }
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.list == right.list }
+    func hash(into hasher: inout Hasher) { hasher.combine(list) }
+}
+
+/// The form in which a state is stored.
+private struct StoredSyncState: Codable {
+    struct Zone: Codable {
+        var name: String
+        var owner: String
+    }
+    struct Token: Codable {
+        var zone: Zone
+        var token: String
+    }
+    struct ZoneChange: Codable {
+        var zone: Zone
+        var isDeletion: Bool
+    }
+    struct RecordChange: Codable {
+        var record: String
+        var zone: Zone
+        var isDeletion: Bool
+    }
+
+    static let currentVersion = 1
+
+    var version: Int
+    var user: String?
+    var databaseToken: String?
+    var zoneTokens: [Token]
+    var unfetchedZones: [Zone]
+    var databaseChanges: [ZoneChange]
+    var recordChanges: [RecordChange]
+    var hasUntrackedChanges: Bool
+
+    init(_ state: SyncState) {
+        version = Self.currentVersion
+        user = state.user
+        databaseToken = state.databaseToken?.value
+        zoneTokens = state.zoneTokens.map { Token(zone: Zone($0), token: $1.value) }
+            .sorted { ($0.zone.name, $0.zone.owner) < ($1.zone.name, $1.zone.owner) }
+        unfetchedZones = state.unfetchedZones.map(Zone.init)
+        databaseChanges = state.databaseChanges.list.map { change in
+            if case .deleteZone(let id) = change { return ZoneChange(zone: Zone(id), isDeletion: true) }
+            return ZoneChange(zone: Zone(change.zoneID), isDeletion: false)
+        }
+        recordChanges = state.recordChanges.list.map { change in
+            let id = change.recordID
+            var isDeletion = false
+            if case .deleteRecord = change { isDeletion = true }
+            return RecordChange(record: id.recordName, zone: Zone(id.zoneID), isDeletion: isDeletion)
+        }
+        hasUntrackedChanges = state.hasUntrackedChanges
+    }
+}
+
+extension StoredSyncState.Zone {
+    init(_ id: CKRecordZone.ID) { (name, owner) = (id.zoneName, id.ownerName) }
+
+    var id: CKRecordZone.ID { CKRecordZone.ID(zoneName: name, ownerName: owner) }
+}
+
+extension SyncState {
+    fileprivate init(form: StoredSyncState) throws {
+        guard form.version == StoredSyncState.currentVersion else {
+            throw CKError(
+                .incompatibleVersion,
+                reason: "the stored state of a sync engine has version \(form.version), this build knows "
+                    + "\(StoredSyncState.currentVersion): use a newer build, or begin without a state")
+        }
+        user = form.user
+        databaseToken = form.databaseToken.map { CKServerChangeToken($0) }
+        for token in form.zoneTokens { zoneTokens[token.zone.id] = CKServerChangeToken(token.token) }
+        unfetchedZones = form.unfetchedZones.map(\.id)
+        for change in form.databaseChanges {
+            let id = change.zone.id
+            databaseChanges.add(change.isDeletion ? .deleteZone(id) : .saveZone(CKRecordZone(zoneID: id)), for: id)
+        }
+        for change in form.recordChanges {
+            let id = CKRecord.ID(recordName: change.record, zoneID: change.zone.id)
+            recordChanges.add(change.isDeletion ? .deleteRecord(id) : .saveRecord(id), for: id)
+        }
+        hasUntrackedChanges = form.hasUntrackedChanges
+    }
+}

@@ -1,0 +1,90 @@
+/// When an engine fetches, sends and tells its state by itself: a value that knows neither clocks nor tasks.
+struct SyncSchedule: Sendable, Hashable {
+    /// Something that an engine does by itself.
+    enum Work: Sendable { case fetch, send, tell }
+
+    /// How long changes are collected before they are sent.
+    static let sendDelay: Duration = .milliseconds(500)
+    /// How long changes of the state are collected before they are told.
+    static let tellDelay: Duration = .milliseconds(100)
+    /// How often changes of others are asked for, as long as the server sends no notifications.
+    static let fetchInterval: Duration = .seconds(30)
+    /// The first wait after a failure; each further one doubles it.
+    static let firstRetry: Duration = .seconds(1)
+    /// The longest wait after failures, unless the server asks for a longer one.
+    static let retryMax: Duration = .seconds(300)
+
+    private var fetchAt: SyncClock.Instant?
+    private var sendAt: SyncClock.Instant?
+    private var tellAt: SyncClock.Instant?
+    private var fetchFailures = 0
+    private var sendFailures = 0
+    /// Before this, nothing is sent by itself.
+    private var sendNotBefore: SyncClock.Instant?
+
+    /// When something is next to be done.
+    var next: SyncClock.Instant? { [fetchAt, sendAt, tellAt].compactMap(\.self).min() }
+
+    /// The engine begins.
+    mutating func started(at now: SyncClock.Instant, hasPending: Bool) {
+        fetchAt = now
+        if hasPending { sendAt = now + Self.sendDelay }
+    }
+
+    /// Another account may be in force, or something else asks for a look at the server.
+    mutating func fetchWanted(at now: SyncClock.Instant) { fetchAt = min(fetchAt ?? now, now) }
+
+    /// The app changed the state.
+    mutating func stateChanged(at now: SyncClock.Instant, hasPending: Bool) {
+        tellAt = tellAt ?? now + Self.tellDelay
+        if hasPending, sendAt == nil { sendAt = max(now + Self.sendDelay, sendNotBefore ?? now) }
+    }
+
+    /// A fetch ended, with an error or without.
+    mutating func fetchEnded(_ error: CKError?, at now: SyncClock.Instant) {
+        fetchFailures = error == nil ? 0 : fetchFailures + 1
+        fetchAt = now + (error.map { Self.wait(after: $0, failures: fetchFailures) } ?? Self.fetchInterval)
+    }
+
+    /// A send ended, with an error or without.
+    mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {
+        sendFailures = error == nil ? 0 : sendFailures + 1
+        sendNotBefore = error.map { now + Self.wait(after: $0, failures: sendFailures) }
+        sendAt = hasPending ? max(now + Self.sendDelay, sendNotBefore ?? now) : nil
+    }
+
+    /// Takes out what is due.
+    mutating func takeDue(at now: SyncClock.Instant) -> [Work] {
+        var due: [Work] = []
+        if let at = fetchAt, at <= now { due.append(.fetch); fetchAt = nil }
+        if let at = sendAt, at <= now { due.append(.send); sendAt = nil }
+        if let at = tellAt, at <= now { due.append(.tell); tellAt = nil }
+        return due
+    }
+
+    /// Forgets everything that asks the server.
+    mutating func keepOnlyTelling() {
+        fetchAt = nil
+        sendAt = nil
+    }
+
+    private static func wait(after error: CKError, failures: Int) -> Duration {
+        let backOff = min(firstRetry * (1 << min(failures - 1, 20)), retryMax)
+        return max(backOff, .seconds(error.retryAfterSeconds ?? 0))
+    }
+}
+
+/// The time of an engine.
+struct SyncClock: Sendable {
+    /// Since some beginning.
+    typealias Instant = Duration
+
+    var now: @Sendable () -> Instant
+    var sleep: @Sendable (Duration) async throws -> Void
+
+    /// The machine's.
+    static let system: SyncClock = {
+        let start = ContinuousClock.now
+        return SyncClock(now: { start.duration(to: .now) }, sleep: { try await Task.sleep(for: $0) })
+    }()
+}

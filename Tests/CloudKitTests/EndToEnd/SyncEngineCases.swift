@@ -1,0 +1,453 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CloudKit
+
+extension EndToEnd {
+    @Suite("Sync engine", .timeLimit(.minutes(5)))
+    struct SyncEngineCases {
+        private static let zone = CKRecordZone.ID(zoneName: "Notes")
+
+        @Test("The first start tells the user, then zones go before records, and the state follows what was told")
+        func firstSend() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            device.engine.state.add(pendingRecordZoneChanges: [.saveRecord(device.write("a", "1"))])
+            try await device.engine.sendChanges()
+            #expect(
+                device.told == [
+                    "signIn", "state", "willSend", "zones +1 -0 !0", "state", "records +1 -0 !0", "state", "didSend",
+                ])
+            #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
+            #expect(device.engine.state.pendingDatabaseChanges.isEmpty)
+        }
+
+        @Test("444 records go in one send, in three batches, and another device gets them all")
+        func manyRecords() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            ada.engine.state.add(
+                pendingRecordZoneChanges: (0..<444).map { .saveRecord(ada.write("note-\($0)", "\($0)")) })
+            try await ada.engine.sendChanges()
+            #expect(
+                ada.told.filter { $0.hasPrefix("records") } == [
+                    "records +200 -0 !0", "records +200 -0 !0", "records +44 -0 !0",
+                ])
+            try await bob.engine.fetchChanges()
+            #expect(bob.texts == ada.texts && bob.texts.count == 444)
+        }
+
+        @Test("A conflict brings the server's record, throws, and the change that was mended goes with the next send")
+        func conflict() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            try await ada.save("a", "first")
+            try await bob.engine.fetchChanges()
+            try await ada.save("a", "ada's")
+            #expect(await failure { try await bob.save("a", "bob's") }?.code == .partialFailure)
+            #expect(bob.engine.state.pendingRecordZoneChanges.count == 1)
+            try await bob.engine.sendChanges()
+            try await ada.engine.fetchChanges()
+            #expect(ada.texts == ["a": "bob's"] && bob.texts == ada.texts)
+        }
+
+        @Test("A record in a zone that is gone fails; zone and record go with the next send")
+        func zoneGone() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            try await device.save("a", "1")
+            try await device.engine.database.deleteRecordZone(withID: Self.zone)
+            #expect(await failure { try await device.save("a", "2") }?.code == .partialFailure)
+            try await device.engine.sendChanges()
+            let record = try await device.engine.database.record(
+                for: CKRecord.ID(recordName: "a", zoneID: Self.zone))
+            #expect(record["text"] as? String == "2")
+        }
+
+        @Test("Without network a change stays pending, and an engine that begins with the state sends it")
+        func networkLoss() async throws {
+            let configuration = try await Cloud.shared.node().user()
+            let ada = Device(CKContainer(configuration: configuration).privateCloudDatabase)
+            try await ada.save("a", "1")
+            var broken = configuration
+            broken.urls = ["https://127.0.0.1:9"]
+            broken.patience = .zero
+            let offline = Device(CKContainer(configuration: broken).privateCloudDatabase, like: ada)
+            #expect(await failure { try await offline.save("a", "2") }?.code == .networkUnavailable)
+            #expect(offline.engine.state.pendingRecordZoneChanges.count == 1)
+            await offline.storeState()
+            let online = Device(CKContainer(configuration: configuration).privateCloudDatabase, like: offline)
+            try await online.engine.sendChanges()
+            #expect(online.told.contains("records +1 -0 !0"))
+        }
+
+        @Test("What a stored state knows is not fetched again, and pending changes are still there")
+        func restart() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            try await ada.save("a", "1")
+            try await bob.engine.fetchChanges()
+            bob.engine.state.add(pendingRecordZoneChanges: [.saveRecord(bob.write("b", "2"))])
+            await bob.storeState()
+            let again = Device(container.privateCloudDatabase, like: bob)
+            try await again.engine.fetchChanges()
+            #expect(again.told == ["willFetch", "didFetch"])
+            try await again.engine.sendChanges()
+            try await ada.engine.fetchChanges()
+            #expect(ada.texts == ["a": "1", "b": "2"])
+        }
+
+        @Test("A fetch of some zones leaves the others for later; a deleted zone and record are told")
+        func scopes() async throws {
+            let container = try await Cloud.container()
+            let database = container.privateCloudDatabase
+            let device = Device(database)
+            let other = CKRecordZone.ID(zoneName: "Other")
+            try await database.modifyRecordZones(
+                saving: [CKRecordZone(zoneID: Self.zone), CKRecordZone(zoneID: other)], deleting: [])
+            try await database.save(note(1, in: Self.zone))
+            try await database.save(note(2, in: other))
+            try await device.engine.fetchChanges(.init(scope: .zoneIDs([other])))
+            #expect(device.texts.keys.sorted() == ["note-2"])
+            #expect(device.engine.state.zoneIDsWithUnfetchedServerChanges == [Self.zone])
+            try await device.engine.fetchChanges()
+            #expect(device.texts.keys.sorted() == ["note-1", "note-2"])
+            try await database.deleteRecord(withID: note(2, in: other).recordID)
+            try await database.deleteRecordZone(withID: Self.zone)
+            try await device.engine.fetchChanges()
+            #expect(device.texts.isEmpty)
+            #expect(device.told.contains("database +1 -1"))
+            // A zone that is gone can be deleted once more.
+            device.engine.state.add(pendingDatabaseChanges: [.deleteZone(Self.zone)])
+            try await device.engine.sendChanges()
+            #expect(device.told.contains("zones +0 -1 !0"))
+        }
+
+        @Test("Another user's state is given up with one event, and nothing of it is sent")
+        func otherUser() async throws {
+            let node = try await Cloud.shared.node()
+            let ada = Device(CKContainer(configuration: try await node.user()).privateCloudDatabase)
+            try await ada.save("a", "1")
+            ada.engine.state.add(pendingRecordZoneChanges: [.saveRecord(ada.write("b", "2"))])
+            await ada.storeState()
+            let bob = Device(CKContainer(configuration: try await node.user()).privateCloudDatabase, like: ada)
+            try await bob.engine.sendChanges()
+            #expect(bob.told == ["switchAccounts", "state"])
+            #expect(!bob.engine.state.hasPending)
+        }
+
+        @Test("In a batch that is atomic by zone, one failure fails the others")
+        func atomic() async throws {
+            let container = try await Cloud.container()
+            let (ada, bob) = (Device(container.privateCloudDatabase), Device(container.privateCloudDatabase))
+            try await ada.save("a", "1")
+            bob.isAtomic = true
+            let changes: [CKSyncEngine.PendingRecordZoneChange] = ["a", "b"].map { .saveRecord(bob.write($0, "x")) }
+            bob.engine.state.add(pendingRecordZoneChanges: changes)
+            #expect(await failure { try await bob.engine.sendChanges() }?.code == .partialFailure)
+            #expect(bob.errors == ["a": .serverRecordChanged, "b": .batchRequestFailed])
+        }
+
+        @Test("A record that is not there is skipped and stays pending; a change outside of the scope is refused")
+        func batches() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            let id = CKRecord.ID(recordName: "absent", zoneID: Self.zone)
+            device.engine.state.add(pendingRecordZoneChanges: [.saveRecord(id)])
+            try await device.engine.sendChanges()
+            #expect(device.engine.state.pendingRecordZoneChanges == [.saveRecord(id)])
+            device.engine.state.add(pendingRecordZoneChanges: [.saveRecord(device.write("a", "1"))])
+            device.minds = { _ in true }
+            let other = CKSyncEngine.SendChangesOptions(scope: .recordIDs([id]))
+            #expect(await failure { try await device.engine.sendChanges(other) }?.code == .invalidArguments)
+            #expect(await failure { try await device.engine.sendChanges() } == nil)
+        }
+
+        @Test("A record that is changed while it is sent is sent once more")
+        func changedMeanwhile() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            device.whenSent = { [weak device] in
+                guard let device, device.texts["a"] == "1" else { return }
+                device.engine.state.add(pendingRecordZoneChanges: [.saveRecord(device.write("a", "2"))])
+            }
+            try await device.save("a", "1")
+            #expect(device.told.filter { $0 == "records +1 -0 !0" }.count == 2)
+            #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
+            let record = try await device.engine.database.record(for: CKRecord.ID(recordName: "a", zoneID: Self.zone))
+            #expect(record["text"] as? String == "2")
+        }
+
+        @Test("Events come one at a time, and the delegate cannot wait for its own engine")
+        func oneAtATime() async throws {
+            let device = Device(try await Cloud.container().privateCloudDatabase)
+            let refusals = Log<CKError.Code?>()
+            device.whileHandling = { engine in refusals.add(await failure { try await engine.fetchChanges() }?.code) }
+            device.engine.state.add(pendingRecordZoneChanges: [.saveRecord(device.write("a", "1"))])
+            async let sent: Void = device.engine.sendChanges()
+            async let fetched: Void = device.engine.fetchChanges()
+            async let again: Void = device.engine.fetchChanges()
+            _ = try await (sent, fetched, again)
+            #expect(!device.didOverlap)
+            #expect(!refusals.all.isEmpty && refusals.all.allSatisfy { $0 == .invalidArguments })
+        }
+
+        @Test("Engines that sync by themselves send after half a second and fetch every 30")
+        func automatic() async throws {
+            let container = try await Cloud.container()
+            let time = ManualTime()
+            let ada = Device(container.privateCloudDatabase, clock: time.clock)
+            let bob = Device(container.privateCloudDatabase, clock: time.clock)
+            await ada.waitFor("didFetch")
+            await bob.waitFor("didFetch")
+            ada.engine.state.add(pendingRecordZoneChanges: [.saveRecord(ada.write("a", "1"))])
+            time.advance(by: SyncSchedule.sendDelay)
+            await ada.waitFor("didSend")
+            time.advance(by: SyncSchedule.fetchInterval)
+            await bob.waitFor("fetched +1 -0")
+            #expect(bob.texts == ["a": "1"])
+        }
+    }
+}
+
+/// An app on one device: texts by name, in one zone.
+private final class Device: CKSyncEngineDelegate {
+    private struct Store: Sendable {
+        var texts: [String: String] = [:]
+        var known: [String: CKRecord] = [:]
+        var state: CKSyncEngine.State.Serialization?
+        var told: [String] = []
+        var errors: [String: CKError.Code] = [:]
+        var isHandling = false
+        var didOverlap = false
+        var isAtomic = false
+        var minds: @Sendable (CKRecord.ID) -> Bool = { _ in false }
+        var whenSent: @Sendable () -> Void = {}
+        var whileHandling: (@Sendable (CKSyncEngine) async -> Void)?
+        var waiting: [(event: String, continuation: CheckedContinuation<Void, Never>)] = []
+
+        mutating func take(_ record: CKRecord) {
+            known[record.recordID.recordName] = record
+            texts[record.recordID.recordName] = record["text"] ?? ""
+        }
+    }
+
+    private let store: Mutex<Store>
+    private let running = Mutex<CKSyncEngine?>(nil)
+    private static let zone = CKRecordZone.ID(zoneName: "Notes")
+
+    var engine: CKSyncEngine { running.withLock { $0 }! }
+    var texts: [String: String] { store.withLock { $0.texts } }
+    var told: [String] { store.withLock { $0.told } }
+    var errors: [String: CKError.Code] { store.withLock { $0.errors } }
+    var didOverlap: Bool { store.withLock { $0.didOverlap } }
+    var isAtomic: Bool {
+        get { store.withLock { $0.isAtomic } }
+        set { store.withLock { $0.isAtomic = newValue } }
+    }
+    /// Whether a change outside of the scope is put in a batch.
+    var minds: @Sendable (CKRecord.ID) -> Bool {
+        get { store.withLock { $0.minds } }
+        set { store.withLock { $0.minds = newValue } }
+    }
+    /// Called when a record was given to be sent.
+    var whenSent: @Sendable () -> Void {
+        get { store.withLock { $0.whenSent } }
+        set { store.withLock { $0.whenSent = newValue } }
+    }
+    var whileHandling: (@Sendable (CKSyncEngine) async -> Void)? {
+        get { store.withLock { $0.whileHandling } }
+        set { store.withLock { $0.whileHandling = newValue } }
+    }
+
+    /// - Parameters:
+    ///   - other: whose texts and state it begins with.
+    ///   - clock: with one, the engine syncs by itself.
+    init(_ database: CKDatabase, like other: Device? = nil, clock: SyncClock? = nil) {
+        var first = Store()
+        if let other { (first.texts, first.known, first.state) = other.store.withLock { ($0.texts, $0.known, $0.state) } }
+        let state = first.state
+        store = Mutex(first)
+        var configuration = CKSyncEngine.Configuration(database: database, stateSerialization: state, delegate: self)
+        configuration.automaticallySync = clock != nil
+        let engine = CKSyncEngine(configuration, clock: clock ?? .system)
+        running.withLock { $0 = engine }
+    }
+
+    func write(_ name: String, _ text: String) -> CKRecord.ID {
+        store.withLock { $0.texts[name] = text }
+        return CKRecord.ID(recordName: name, zoneID: Self.zone)
+    }
+
+    func save(_ name: String, _ text: String) async throws {
+        engine.state.add(pendingRecordZoneChanges: [.saveRecord(write(name, text))])
+        try await engine.sendChanges()
+    }
+
+    /// Has the engine tell its state.
+    func storeState() async {
+        let session = SyncSession(engine: engine, delegate: self)
+        await session.tellState()
+    }
+
+    func waitFor(_ event: String) async {
+        await withCheckedContinuation { continuation in
+            let isThere = store.withLock { store in
+                if store.told.contains(event) { return true }
+                store.waiting.append((event, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+        let body = store.withLock { store in
+            if store.isHandling { store.didOverlap = true }
+            store.isHandling = true
+            return store.whileHandling
+        }
+        await body?(syncEngine)
+        await Task.yield()
+        let (name, zones, records) = store.withLock { Self.take(event, &$0) }
+        syncEngine.state.add(pendingDatabaseChanges: zones)
+        syncEngine.state.add(pendingRecordZoneChanges: records)
+        let waiting = store.withLock { store in
+            store.isHandling = false
+            store.told.append(name)
+            let waiting = store.waiting.filter { $0.event == name }
+            store.waiting.removeAll { $0.event == name }
+            return waiting
+        }
+        for other in waiting { other.continuation.resume() }
+    }
+
+    func nextRecordZoneChangeBatch(
+        _ context: CKSyncEngine.SendChangesContext, syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.RecordZoneChangeBatch? {
+        let (minds, isAtomic) = (minds, isAtomic)
+        let changes = syncEngine.state.pendingRecordZoneChanges
+            .filter { context.options.scope.contains($0) || minds($0.recordID) }
+        var batch = await CKSyncEngine.RecordZoneChangeBatch(pendingChanges: changes) { id in
+            let (record, whenSent) = self.store.withLock { store -> (CKRecord?, @Sendable () -> Void) in
+                guard let text = store.texts[id.recordName] else { return (nil, store.whenSent) }
+                let record = store.known[id.recordName] ?? CKRecord(recordType: "Note", recordID: id)
+                record["text"] = text
+                return (record, store.whenSent)
+            }
+            if record != nil { whenSent() }
+            return record
+        }
+        batch?.atomicByZone = isAtomic
+        return batch
+    }
+
+    private static func take(
+        _ event: CKSyncEngine.Event, _ store: inout Store
+    ) -> (String, [CKSyncEngine.PendingDatabaseChange], [CKSyncEngine.PendingRecordZoneChange]) {
+        switch event {
+        case .stateUpdate(let event):
+            store.state = event.stateSerialization
+            return ("state", [], [])
+        case .accountChange(let event):
+            switch event.changeType {
+            case .signIn: return ("signIn", [.saveZone(CKRecordZone(zoneID: zone))], [])
+            case .signOut: return ("signOut", [], [])
+            case .switchAccounts: return ("switchAccounts", [], [])
+            }
+        case .fetchedDatabaseChanges(let event):
+            if event.deletions.contains(where: { $0.zoneID == zone }) {
+                store.texts = store.texts.filter { store.known[$0.key]?.recordID.zoneID != zone }
+            }
+            return ("database +\(event.modifications.count) -\(event.deletions.count)", [], [])
+        case .fetchedRecordZoneChanges(let event):
+            for change in event.modifications { store.take(change.record) }
+            for change in event.deletions { store.texts[change.recordID.recordName] = nil }
+            return ("fetched +\(event.modifications.count) -\(event.deletions.count)", [], [])
+        case .sentDatabaseChanges(let event):
+            let failed = event.failedZoneSaves.count + event.failedZoneDeletes.count
+            return ("zones +\(event.savedZones.count) -\(event.deletedZoneIDs.count) !\(failed)", [], [])
+        case .sentRecordZoneChanges(let event):
+            for record in event.savedRecords { store.known[record.recordID.recordName] = record }
+            var zones: [CKSyncEngine.PendingDatabaseChange] = []
+            var records: [CKSyncEngine.PendingRecordZoneChange] = []
+            for failed in event.failedRecordSaves {
+                let id = failed.record.recordID
+                store.errors[id.recordName] = failed.error.code
+                switch failed.error.code {
+                case .serverRecordChanged:
+                    store.known[id.recordName] = failed.error.serverRecord
+                    records.append(.saveRecord(id))
+                case .zoneNotFound:
+                    store.known[id.recordName] = nil
+                    zones.append(.saveZone(CKRecordZone(zoneID: id.zoneID)))
+                    records.append(.saveRecord(id))
+                default: break
+                }
+            }
+            let count = event.failedRecordSaves.count + event.failedRecordDeletes.count
+            return ("records +\(event.savedRecords.count) -\(event.deletedRecordIDs.count) !\(count)", zones, records)
+        case .willFetchChanges: return ("willFetch", [], [])
+        case .willFetchRecordZoneChanges: return ("willFetchZone", [], [])
+        case .didFetchRecordZoneChanges(let event): return ("didFetchZone" + (event.error == nil ? "" : " !"), [], [])
+        case .didFetchChanges: return ("didFetch", [], [])
+        case .willSendChanges: return ("willSend", [], [])
+        case .didSendChanges: return ("didSend", [], [])
+        }
+    }
+}
+
+/// A time that goes on when the test says so.
+private final class ManualTime: Sendable {
+    private struct Sleeper: Sendable {
+        var id: Int
+        var end: Duration
+        var continuation: CheckedContinuation<Void, any Error>
+    }
+    private struct State: Sendable {
+        var now: Duration = .zero
+        var lastID = 0
+        var sleepers: [Sleeper] = []
+        var cancelled: Set<Int> = []
+    }
+    private let state = Mutex(State())
+
+    var clock: SyncClock {
+        SyncClock(now: { [self] in state.withLock { $0.now } }, sleep: { [self] in try await sleep($0) })
+    }
+
+    func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.now += duration
+            let due = state.sleepers.filter { $0.end <= state.now }
+            state.sleepers.removeAll { $0.end <= state.now }
+            return due
+        }
+        for sleeper in due { sleeper.continuation.resume() }
+    }
+
+    private func sleep(_ duration: Duration) async throws {
+        if duration == .zero { return }
+        let (id, end) = state.withLock { state in
+            state.lastID += 1
+            return (state.lastID, state.now + duration)
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if end <= state.now { return .success(()) }
+                    state.sleepers.append(Sleeper(id: id, end: end, continuation: continuation))
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state -> Sleeper? in
+                guard let place = state.sleepers.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil
+                }
+                return state.sleepers.remove(at: place)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

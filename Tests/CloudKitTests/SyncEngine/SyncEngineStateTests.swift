@@ -1,0 +1,134 @@
+import Foundation
+import Testing
+
+@testable import CloudKit
+
+@Suite("State of a sync engine")
+struct SyncEngineStateTests {
+    private let a = CKRecord.ID(recordName: "a")
+    private let b = CKRecord.ID(recordName: "b")
+
+    @Test("A change is there once and keeps its place; its opposite takes a new one")
+    func pending() {
+        let state = CKSyncEngine.State(nil)
+        state.add(pendingRecordZoneChanges: [.saveRecord(a), .saveRecord(b), .saveRecord(a)])
+        #expect(state.pendingRecordZoneChanges == [.saveRecord(a), .saveRecord(b)])
+        state.add(pendingRecordZoneChanges: [.deleteRecord(a)])
+        #expect(state.pendingRecordZoneChanges == [.saveRecord(b), .deleteRecord(a)])
+        state.remove(pendingRecordZoneChanges: [.saveRecord(a), .saveRecord(b)])
+        #expect(state.pendingRecordZoneChanges == [.deleteRecord(a)])
+        let zone = CKRecordZone(zoneName: "z")
+        state.add(pendingDatabaseChanges: [.saveZone(zone), .deleteZone(zone.zoneID), .saveZone(zone)])
+        #expect(state.pendingDatabaseChanges == [.saveZone(zone)])
+    }
+
+    @Test("What was added again after it was sent stays when the first one is done")
+    func addedAgain() {
+        var changes = PendingChanges<String, Int>()
+        changes.add(1, for: "a")
+        changes.add(1, for: "b")
+        let sent = changes.additions
+        changes.add(1, for: "a")
+        changes.remove(1, for: "a", sentAt: sent)
+        changes.remove(1, for: "b", sentAt: sent)
+        #expect(changes.list == [1] && !changes.isEmpty)
+    }
+
+    @Test("A stored state is read as it was, and one of a later version is refused with words")
+    func stored() throws {
+        let state = CKSyncEngine.State(nil)
+        let zones = ["y", "z"].map { CKRecordZone.ID(zoneName: $0) }
+        state.update { content in
+            content.user = "_ada"
+            content.received(
+                DatabaseChangesPage(
+                    zones: [(zones[0], false), (zones[1], false), (.default, false)],
+                    token: CKServerChangeToken("t"), hasMore: false))
+            content.zoneTokens[zones[0]] = CKServerChangeToken("u")
+        }
+        state.add(pendingDatabaseChanges: [.deleteZone(zones[0]), .saveZone(CKRecordZone(zoneID: zones[1]))])
+        state.add(pendingRecordZoneChanges: [.saveRecord(b), .deleteRecord(a)])
+        state.hasPendingUntrackedChanges = true
+        let serialization = try #require(state.takeUntold())
+        #expect(state.takeUntold() == nil)
+        let data = try JSONEncoder().encode(serialization)
+        let read = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: data)
+        #expect(read == serialization)
+        let again = CKSyncEngine.State(read)
+        #expect(again.current.user == "_ada" && again.current.databaseToken?.value == "t")
+        #expect(again.zoneIDsWithUnfetchedServerChanges == zones)
+        #expect(again.pendingRecordZoneChanges == [.saveRecord(b), .deleteRecord(a)])
+        #expect(again.takeUntold() == nil)
+
+        let text = String(decoding: data, as: UTF8.self).replacing(#""version":1"#, with: #""version":2"#)
+        let error = #expect(throws: CKError.self) {
+            try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data(text.utf8))
+        }
+        #expect(error?.code == .incompatibleVersion)
+    }
+
+    @Test("A change of the state is told once, and setting what was there tells nothing")
+    func untold() {
+        let state = CKSyncEngine.State(nil)
+        state.hasPendingUntrackedChanges = false
+        #expect(state.takeUntold() == nil)
+        state.hasPendingUntrackedChanges = true
+        #expect(state.takeUntold() != nil)
+        #expect(state.hasPending)
+    }
+}
+
+@Suite("Schedule of a sync engine")
+struct SyncScheduleTests {
+    private func error(_ code: CKError.Code, retryAfter: Double? = nil) -> CKError {
+        CKError(code, reason: "", details: CKErrorDetails(retryAfterSeconds: retryAfter))
+    }
+
+    @Test("It fetches at the start, and sends what is pending half a second later")
+    func start() {
+        var schedule = SyncSchedule()
+        schedule.started(at: .seconds(10), hasPending: true)
+        #expect(schedule.takeDue(at: .seconds(10)) == [.fetch])
+        #expect(schedule.next == .seconds(10.5))
+        #expect(schedule.takeDue(at: .seconds(10.5)) == [.send])
+        #expect(schedule.next == nil)
+    }
+
+    @Test("Changes are collected: the first one says when they are sent and told")
+    func collecting() {
+        var schedule = SyncSchedule()
+        schedule.stateChanged(at: .zero, hasPending: true)
+        schedule.stateChanged(at: .milliseconds(90), hasPending: true)
+        #expect(schedule.takeDue(at: .milliseconds(100)) == [.tell])
+        #expect(schedule.next == .milliseconds(500))
+    }
+
+    @Test("After failures the wait doubles up to five minutes, is never shorter than the server says, and success ends it")
+    func failures() {
+        var schedule = SyncSchedule()
+        for wait in [1, 2, 4, 8] {
+            schedule.fetchEnded(error(.networkFailure), at: .zero)
+            #expect(schedule.next == .seconds(wait))
+        }
+        for _ in 0..<100 { schedule.fetchEnded(error(.networkFailure), at: .zero) }
+        #expect(schedule.next == .seconds(300))
+        schedule.fetchEnded(error(.requestRateLimited, retryAfter: 1000), at: .zero)
+        #expect(schedule.next == .seconds(1000))
+        schedule.fetchEnded(nil, at: .zero)
+        #expect(schedule.next == SyncSchedule.fetchInterval)
+    }
+
+    @Test("An app that adds again whatever fails does not make the engine send without pause")
+    func hotLoop() {
+        var schedule = SyncSchedule()
+        for _ in 0..<5 { schedule.sendEnded(error(.partialFailure), at: .zero, hasPending: true) }
+        #expect(schedule.next == .seconds(16))
+        #expect(schedule.takeDue(at: .seconds(16)) == [.send])
+        schedule.sendEnded(error(.partialFailure), at: .seconds(16), hasPending: false)
+        #expect(schedule.next == nil)
+        // What is added then waits too.
+        schedule.stateChanged(at: .seconds(17), hasPending: true)
+        _ = schedule.takeDue(at: .seconds(17.1))
+        #expect(schedule.next == .seconds(48))
+    }
+}
