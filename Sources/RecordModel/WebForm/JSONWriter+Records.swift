@@ -80,6 +80,7 @@ extension JSONWriter {
         case .bytes(let bytes): base64(bytes)
         case .location(let location): self.location(location)
         case .reference(let reference): self.reference(reference)
+        case .asset(let asset): self.asset(asset)
         case .list(_, let members):
             beginArray()
             for member in members { self.value(member, numbersAsStrings: numbersAsStrings) }
@@ -99,6 +100,12 @@ extension JSONWriter {
         if let speed = location.speed { member("speed", number: speed) }
         if let degrees = location.course { member("course", number: degrees) }
         if let milliseconds = location.timestamp { member("timestamp", integer: milliseconds) }
+        endObject()
+    }
+
+    private mutating func asset(_ asset: AssetReference) {
+        beginObject()
+        member("size", integer: Int64(clamping: asset.size))
         endObject()
     }
 
