@@ -87,6 +87,7 @@ extension JSONWriter {
         case .bytes(let bytes): base64(bytes)
         case .location(let location): self.location(location)
         case .reference(let reference): self.reference(reference)
+        case .asset(let file): self.asset(asset(file) ?? AssetDictionary(size: file.size))
         case .list(_, let members):
             beginArray()
             for member in members { self.value(member, numbersAsStrings: numbersAsStrings, asset: asset) }

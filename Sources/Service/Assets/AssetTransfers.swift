@@ -50,7 +50,7 @@ package struct AssetTransfers: Sendable {
         try await service.spend(RateKey(container: database.container, kind: .requests), &notes)
         try await service.requireTransfer(for: database, by: service.node.deadline())
         let limit = service.node.directory.snapshot.limits(of: database.container)[.unsavedAssetBytes]
-        let owner = UnsavedUploads.Owner(ticket.zone, user: ticket.uploader)
+        let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
         try service.unsavedUploads.begin(owner, limit: limit, now: service.now)
         do throws(AssetError) {
             let upload = try await service.node.receiveAsset(limit: ticket.bytesMax)

@@ -12,11 +12,6 @@ package final class UnsavedUploads: Sendable {
     struct Owner: Hashable, Sendable {
         var container: String
         var user: String
-
-        init(_ zone: ZoneKey, user: String) {
-            container = zone.database.container
-            self.user = user
-        }
     }
 
     private struct Account {
@@ -102,10 +97,11 @@ package final class UnsavedUploads: Sendable {
     }
 
     /// Records have these files now.
-    func saved(_ assets: [AssetReference], of owner: Owner) {
+    func saved(_ saved: SavedAssets) {
+        let owner = Owner(container: saved.container, user: saved.user)
         accounts.withLock { accounts in
             guard var account = accounts[owner] else { return }
-            for asset in assets { account.remove(asset) }
+            for asset in saved.assets { account.remove(asset) }
             accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
         }
     }
