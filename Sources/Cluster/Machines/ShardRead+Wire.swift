@@ -99,6 +99,7 @@ extension ShardRead.Rendering: WireCodable {
         if numbersAsStrings { writer.field(1, true) }
         switch assets {
         case .sizes: break
+        case .checksums: writer.field(8, true)
         case .links(let origin, let expires):
             writer.field(4, signed: expires)
             writer.field(5, origin)
@@ -124,6 +125,7 @@ extension ShardRead.Rendering: WireCodable {
             case 4: expires = try reader.signed()
             case 5: assets = .links(origin: try reader.string(), expires: expires)
             case 6: user = try reader.string()
+            case 8: assets = try reader.bool() ? .checksums : .sizes
             case 7: assets = .receipts(zone: try reader.message(), user: user, expires: expires)
             default: try reader.skip()
             }

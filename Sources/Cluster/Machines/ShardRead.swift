@@ -66,6 +66,7 @@ package enum ShardRead: Sendable {
     package enum AssetRendering: Hashable, Sendable {
         /// Not even a checksum.
         case sizes
+        case checksums
         /// A URL that begins with `origin` and is good until a time in milliseconds since 1970.
         case links(origin: String, expires: Int64)
         /// A receipt by which a user may save the file in any field of a zone, until a time.

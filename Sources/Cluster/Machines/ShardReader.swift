@@ -178,6 +178,7 @@ extension ClusterSecret {
         let container = zone.database.container
         switch rendering {
         case .sizes: return nil
+        case .checksums: return AssetPresenter { asset, _ in dictionary(of: asset, in: container) }
         case .links(let origin, let expires):
             return AssetPresenter { asset, field in
                 let ticket = AssetDownloadTicket(asset: asset, zone: zone, expires: expires)

@@ -1,7 +1,8 @@
-import Authorization
+import Admission
 package import Cluster
 package import Directory
-package import RaftCore
+import PeerTransport
+import RaftCore
 package import RecordModel
 import Synchronization
 

@@ -198,6 +198,17 @@ struct PresentAssets: Sendable {
     }
 }
 
+extension RecordModification {
+    /// Makes the dictionaries of assets for the answer; without URLs for who may not read the record.
+    package func assetPresenter(in zone: ZoneID, isReadable: Bool) -> AssetPresenter? {
+        guard let secret = service.node.directory.snapshot.secret else { return nil }
+        let zone = ZoneKey(database: request.key, name: zone.name)
+        let expires = service.now + AssetDownloadTicket.lifeMilliseconds
+        return secret.presenter(
+            of: zone, as: isReadable ? .links(origin: request.origin, expires: expires) : .checksums)
+    }
+}
+
 extension Caller {
     /// The caller as the stamps of records name it.
     var stampName: String { user ?? Self.anonymousName }
