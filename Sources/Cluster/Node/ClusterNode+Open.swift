@@ -101,6 +101,7 @@ extension ClusterNode {
             lane.transport = transport
             lane.knownPeers = knownPeers
             lane.peerBook = peerBook
+            lane.assets = assets
             lane.isDirectoryCurrent = { [lease] in lease.isValid(at: $0) }
             lane.host = self
             lane.catchUp = { [weak self] completion in

@@ -96,7 +96,7 @@ package final class ClusterNode: Sendable {
         self.router = router
         assets = AssetExchange(
             settings: parts.settings, platform: parts.platform, files: parts.assets, pool: parts.pools.assets,
-            router: router)
+            router: router, transport: transport, logger: parts.logger)
     }
 
     /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all

@@ -121,6 +121,12 @@ package struct AssetSettings: Sendable {
     package var disk: any LogDisk = PosixDisk()
     /// Uploads that may be received at once.
     package var uploadsMax = 64
+    /// Files that are fetched from peers at once.
+    package var pullsMax = 4
+    /// How long a peer has for a piece of 256 KiB, in milliseconds.
+    package var pieceMilliseconds: UInt64 = 5_000
+    /// How long the nodes of a group have to fetch a file that they are to hold, in milliseconds.
+    package var holdMilliseconds: UInt64 = 60_000
     /// Room on the disk that files never take.
     package var spareBytes = 64 << 20
     /// How long a file is kept that no record names, in milliseconds: a receipt lives a day, a download's address an

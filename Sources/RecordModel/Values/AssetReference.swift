@@ -1,7 +1,7 @@
 package import Wire
 
 /// A file that a record names: by its bytes, so equal files are one.
-package struct AssetReference: Hashable, Sendable {
+package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
     /// The SHA-256 of the file's bytes; 32 bytes.
     package let sha256: [UInt8]
     /// The file's size in bytes.
@@ -15,6 +15,11 @@ package struct AssetReference: Hashable, Sendable {
         precondition(size <= Self.sizeMax, "an asset of \(size) bytes")
         self.sha256 = sha256
         self.size = size
+    }
+
+    /// The hash's digits and the size, for logs.
+    package var description: String {
+        sha256.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + " (\(size) bytes)"
     }
 
     /// Bytes of a SHA-256.
