@@ -36,6 +36,9 @@ struct AssetTests {
             #expect(try resolve(list, as: known) == .list(.asset, [.asset(Self.two), .asset(Self.one)]))
         }
         #expect(try resolve(#"{"value":[]}"#, as: FieldType(.asset, isList: true)) == .list(.asset, []))
+        #expect { try resolve(#"{"value":{"receipt":"b25l"},"isEncrypted":true}"#, as: nil) } throws: {
+            ($0 as? ServiceError)?.reason.contains("not marked as encrypted") == true
+        }
     }
 
     @Test(

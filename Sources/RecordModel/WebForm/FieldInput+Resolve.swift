@@ -33,6 +33,9 @@ extension FieldInput {
         guard value.type.scalar != .reference else {
             throw FormError("a REFERENCE cannot be encrypted: the server must be able to read it")
         }
+        guard value.type.scalar != .asset else {
+            throw FormError("an ASSETID is not marked as encrypted: leave isEncrypted out")
+        }
         return .encrypted(value)
     }
 

@@ -110,6 +110,7 @@ package final class UnsavedUploads: Sendable {
         RequestFailure(
             .quotaExceeded,
             "this user's uploads on this node that no record has would come to more than "
-                + "\(ContainerLimit.unsavedAssetBytes.rawValue), which is \(limit) bytes: save records with them, or wait a day")
+                + "\(ContainerLimit.unsavedAssetBytes.rawValue), which is \(limit) bytes: save records with them, or wait a day"
+        )
     }
 }

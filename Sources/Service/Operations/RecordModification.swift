@@ -94,7 +94,9 @@ package struct RecordModification: Sendable {
                 idempotency: request.idempotencyKey(), quota: terms, operations: plan.changes)
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
-            guard try await assets.hold(plan.changes.lazy.flatMap { $0.fields.lazy.compactMap(\.value) }) else { continue }
+            guard try await assets.hold(plan.changes.lazy.flatMap { $0.fields.lazy.compactMap(\.value) }) else {
+                continue
+            }
             let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
             case .needsSchema(let installed):

@@ -121,13 +121,12 @@ struct MultipartReader {
             if held.count > Self.headBytesMax { throw Fault("a part's head has more than \(Self.headBytesMax) bytes") }
             return false
         }
-        let head = String(decoding: held[..<start], as: UTF8.self)
+        let lines = String(decoding: held[..<start], as: UTF8.self).split(separator: "\r\n")
         try drop(start + end.count)
-        let disposition = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-disposition:") } ?? ""
+        let disposition = String(lines.first { $0.lowercased().hasPrefix("content-disposition:") } ?? "")
         let isFile =
-            Self.parameter("name", of: String(disposition)) == "files"
-            || Self.parameter("filename", of: String(disposition)) != nil
-            || Self.parameter("filename*", of: String(disposition)) != nil
+            Self.parameter("name", of: disposition) == "files"
+            || ["filename", "filename*"].contains { Self.parameter($0, of: disposition) != nil }
         if isFile, hasFile { throw Fault("the body has more than one file; each has an upload URL of its own") }
         hasFile = hasFile || isFile
         phase = isFile ? .file : .other

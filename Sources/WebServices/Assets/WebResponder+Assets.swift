@@ -175,7 +175,7 @@ extension WebResponder {
     }
 
     private static func unsatisfiable(_ size: UInt64, _ call: WebCall) -> Reply {
-        let error = ServiceError(.badRequest, "Range: the file has \(size) bytes, and none of those that were asked for")
+        let error = ServiceError(.badRequest, "Range: the file has \(size) bytes, none of them in what was asked for")
         var reply = Reply(error, status: 416, uuid: call.uuid)
         reply.headers.append(("content-range", "bytes */\(size)"))
         return reply
