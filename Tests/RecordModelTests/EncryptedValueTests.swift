@@ -49,7 +49,8 @@ struct EncryptedValueTests {
         #expect(try resolve(#"{"value":null}"#, as: FieldType(.string, isEncrypted: true)) == nil)
         let reference = #"{"value":{"recordName":"r"},"isEncrypted":true}"#
         #expect(reason(reference, as: nil)?.contains("REFERENCE cannot be encrypted") == true)
-        #expect(reason(#"{"value":{"receipt":"r"},"isEncrypted":true}"#, as: nil)?.contains("not built yet") == true)
+        let asset = #"{"value":{"receipt":"r"},"isEncrypted":true}"#
+        #expect(reason(asset, as: nil)?.contains("ASSETID has no place here") == true)
     }
 
     @Test(

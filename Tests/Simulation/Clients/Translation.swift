@@ -57,7 +57,7 @@ extension WriteOutcome {
     /// - Parameter showsRecords: whether the records that clashed are those of the moment of judgement.
     init(_ outcome: RecordModification.Outcome, showsRecords: Bool) throws(UnexpectedAnswer) {
         switch outcome {
-        case .saved(let record): self = .saved(Version(record.changeTag))
+        case .saved(let record, _): self = .saved(Version(record.changeTag))
         case .deleted: self = .deleted
         case .failed(let error, let record):
             let copy = showsRecords ? record.map(RecordCopy.init) : nil

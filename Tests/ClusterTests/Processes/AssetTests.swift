@@ -1,0 +1,105 @@
+import Foundation
+import NIOSSL
+import RecordModel
+import TestSupport
+import Testing
+
+extension ClusterSuites {
+    @Suite("Assets, with nodes and connections that go away")
+    struct AssetTests {
+        private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+        /// The path and query of a URL that an answer had.
+        private func target(_ url: String?) throws -> String {
+            let url = try #require(url)
+            return String(url[try #require(url.firstRange(of: "/assets/")).lowerBound...])
+        }
+
+        private func uploadTarget(_ cluster: ProcessCluster, node: Int) async throws -> String {
+            let asked = try await cluster.client.post(
+                cluster.path("assets/upload", database: "public"),
+                #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#, node: node)
+            return try target(asked.json["tokens"]?.array?.first?["url"]?.string)
+        }
+
+        private func download(_ cluster: ProcessCluster, node: Int) async throws -> [UInt8] {
+            let read = try await cluster.client.post(
+                cluster.path("records/lookup", database: "public"), #"{"records": [{"recordName": "a"}]}"#, node: node)
+            let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]?.string
+            let answer = try await cluster.client.exchange("GET", try target(url), body: nil, node: node)
+            #expect(answer.status == 200)
+            return answer.body
+        }
+
+        /// Whether a node leads the container's public database.
+        private func leads(_ cluster: ProcessCluster, _ node: Int) async throws -> Bool {
+            try await cluster.client.admin("GET", "leader?container=\(cluster.container)", node: node)["leader"]
+                == .bool(true)
+        }
+
+        @Test("the leader is killed between upload and save: the next one saves, and all nodes serve the bytes")
+        func leaderKilled() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            var leader: Int?
+            for node in 0..<3 where try await leads(cluster, node) { leader = node }
+            let killed = try #require(leader)
+            let others = (0..<3).filter { $0 != killed }
+            let uploaded = try await cluster.client.send(
+                "POST", try await uploadTarget(cluster, node: killed), body: Self.bytes, node: killed)
+            let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
+            cluster.kill(killed + 1)
+            let save =
+                #"{"operations": [{"operationType": "create", "record": {"recordName": "a", "recordType": "Note", "#
+                + #""fields": {"photo": {"value": \#(String(decoding: file.serialized(), as: UTF8.self))}}}}]}"#
+            try await awaitState("the record is saved") {
+                try await cluster.client.post(
+                    cluster.path("records/modify", database: "public"), save, node: others[0])
+            } until: {
+                $0.status == 200
+                    && ["EXISTS", nil].contains($0.json["records"]?.array?.first?["serverErrorCode"]?.string)
+            }
+            for node in others { #expect(try await download(cluster, node: node) == Self.bytes) }
+            try cluster.start(killed + 1)
+            try await cluster.awaitReady(killed + 1)
+            #expect(try await download(cluster, node: killed) == Self.bytes)
+            #expect(cluster.stop() == [])
+        }
+
+        @Test("an upload whose connection is cut leaves nothing, with a length and in chunks")
+        func cut() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let target = try await uploadTarget(cluster, node: 0)
+            let incoming = "\(cluster.folder)/data/node-1/assets/incoming"
+            func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: incoming) }
+            let size = String(Self.bytes.count, radix: 16)
+            let chunk = Array("\(size)\r\n".utf8) + Self.bytes + Array("\r\n".utf8)
+            for (header, body) in [
+                ("Content-Length: 1000000", Self.bytes), ("Transfer-Encoding: chunked", chunk),
+            ] {
+                var tls = TLSConfiguration.makeClientConfiguration()
+                tls.certificateVerification = .none
+                let head = "POST \(target) HTTP/1.1\r\nHost: a\r\n\(header)\r\n\r\n"
+                let client = try await RawClient(
+                    port: cluster.clientPorts[0], tls: tls, saying: Array(head.utf8) + body)
+                try await awaitState("the upload has begun") {
+                    try files()
+                } until: {
+                    $0.count == 1
+                }
+                client.close()
+                try await awaitState("the upload is gone") {
+                    try files()
+                } until: {
+                    $0.isEmpty
+                }
+            }
+            let again = try await cluster.client.send("POST", target, body: Self.bytes, node: 0)
+            #expect(again.json["singleFile"]?["size"] == .integer(Int64(Self.bytes.count)), "\(again)")
+            #expect(cluster.stop() == [])
+        }
+    }
+}
