@@ -7,6 +7,7 @@
 /// | --- | --- | --- |
 /// | 1 | 0.1.0 | levels themselves; apply is what it was when they came |
 /// | 2 | 0.1.0 | no command moves a shard's time by more than a minute; maintenance moved it by an hour |
+/// | 3 | 0.1.0 | quotas count index rows, tombstones, remembered requests and what deleted zones hold |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -21,7 +22,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let first = FeatureLevel(1)
     /// No command moves a shard's time by more than `ShardClock.stepMax`.
     package static let evenSteps = FeatureLevel(2)
+    /// Quotas count every row that a request leaves behind.
+    package static let countedRows = FeatureLevel(3)
 
     /// The levels that this build can follow.
-    package static let supported = first...evenSteps
+    package static let supported = first...countedRows
 }
