@@ -112,7 +112,7 @@ private struct DatabasePage {
             take(run)
             if let end = run.end, let stop = run.stop { parts.append(MergePart(zone: zone, end: end, stop: stop)) }
         }
-        let chunk = max(4, 2 * limit / max(parts.count, 1))
+        let chunk = max(2, 2 * limit / max(parts.count, 1))
         for place in parts.indices { parts[place].chunk = min(chunk, limit) }
         // The least is the last.
         parts.sort { $1.end.lexicographicallyPrecedes($0.end) }
