@@ -8,6 +8,9 @@ struct BlockingPoolTests {
     /// Threads whose work ends when the test says so.
     private final class HeldThreads: WorkPool {
         let works = Mutex<[@Sendable (Bool) -> Void]>([])
+        let parallelism: Int
+
+        init(parallelism: Int = .max) { self.parallelism = parallelism }
 
         func submit(_ work: @escaping @Sendable (Bool) -> Void) { works.withLock { $0.append(work) } }
         func stop() async {}
@@ -53,6 +56,29 @@ struct BlockingPoolTests {
         #expect(pool.load == (3, 8))
         while threads.endOne() {}
         #expect(done.all.count == 11 && done.all.firstIndex(of: "light") == 2 && pool.load == (0, 0))
+    }
+
+    @Test("beside another one an owner has half of the processors, until the other one asks for nothing any more")
+    func processors() throws {
+        let threads = HeldThreads(parallelism: 2)
+        let pool = BlockingPool(threads, BlockingPool.Bounds(threads: 4, waitingMax: 100, isShared: true))
+        for _ in 0..<20 { try submit("heavy", to: pool) }
+        #expect(pool.load == (2, 18), "alone it has half of the threads")
+        try submit("light", to: pool)
+        #expect(pool.load == (3, 18))
+        // Its next work begins only once it has no other.
+        threads.endOne()
+        #expect(pool.load == (2, 18))
+        threads.endOne()
+        #expect(pool.load == (2, 17))
+        threads.endOne()
+        #expect(pool.load == (1, 17), "the light one asks again in a moment")
+        try submit("light", to: pool)
+        #expect(pool.load == (2, 17))
+        for _ in 0..<10 { threads.endOne() }
+        #expect(pool.load.running == 2, "the light one has gone")
+        while threads.endOne() {}
+        #expect(pool.load == (0, 0))
     }
 
     @Test("owners take turns, whoever has more waiting")

@@ -50,6 +50,18 @@ extension Conformance {
             }
         }
 
+        @Test("a save that writes very many rows costs several requests: the next ones wait until they are paid for")
+        func manyRows() async throws {
+            let space = try await Self.space(.memory, requestsPerSecond: 1)
+            let counts = JSONValue.array((0..<9_500).map { .integer(Int64($0)) })
+            let saved = try await space.modify([Space.operation("create", "a", ["counts": ["value": counts]])])
+            #expect(try saved.item().code == nil)
+            // Ten at one a second, and three that were saved up.
+            let refused = try await space.get("zones/list")
+            #expect(refused.status == 429 && refused.code == "THROTTLED", "\(refused)")
+            #expect(try #require(refused.json["retryAfterMilliseconds"]?.integer) > 2_000, "\(refused)")
+        }
+
         @Test("preferences have a limit of their own", arguments: Door.allCases)
         func keyValues(door: Door) async throws {
             let space = try await Self.space(door, requestsPerSecond: 1, keyValues: 100_000)

@@ -16,7 +16,7 @@ struct EscrowWorld {
     let shards: [Fixture]
     let ledger: Fixture
     var random: Random
-    var cap = QuotaAmounts(bytes: 1500, records: 25)
+    var cap = QuotaAmounts(bytes: 9000, records: 25)
     var epoch: UInt64 = 1
     /// By epoch, where the limits changed.
     private var caps: [UInt64: QuotaAmounts] = [:]
@@ -52,7 +52,7 @@ struct EscrowWorld {
         if outcome.codes.contains(nil) { seen["saved", default: 0] += 1 }
         guard let need = outcome.need else { return }
         if need.holdsVoid { release(shard) }
-        let want = chance(2) ? need.need : need.need + QuotaAmounts(bytes: 300, records: 4)
+        let want = chance(2) ? need.need : need.need + QuotaAmounts(bytes: 1800, records: 4)
         messages.append(
             Message(
                 shard: nil,
@@ -109,7 +109,7 @@ struct EscrowWorld {
         epoch += 1
         let part: Int64 = chance(2) ? 10 : 1
         cap = QuotaAmounts(
-            bytes: Int64.random(in: 0...(4000 / part), using: &random),
+            bytes: Int64.random(in: 0...(24_000 / part), using: &random),
             records: Int64.random(in: 0...(80 / part), using: &random))
     }
 
@@ -168,7 +168,7 @@ struct EscrowWorld {
             (received, returned) = (all, back)
         }
         let grant = QuotaGrant(
-            ledger: key, shard: UInt64(shard), want: need.need + QuotaAmounts(bytes: 300, records: 3), need: need.need,
+            ledger: key, shard: UInt64(shard), want: need.need + QuotaAmounts(bytes: 1800, records: 3), need: need.need,
             received: received, returned: returned, cap: cap, epoch: epoch, time: 1)
         switch try ledger.apply(.quota(.grant(grant))).quota {
         case .granted(let cumulative, let free)?, .insufficient(let cumulative, let free)?:

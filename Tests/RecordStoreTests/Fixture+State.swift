@@ -51,6 +51,22 @@ extension Fixture {
         try maintain(rows: rows)
     }
 
+    /// What rows of `idempotency` take, from the rows alone.
+    func rememberedBytes() throws -> [DatabaseKey: Int64] {
+        var bytes: [DatabaseKey: Int64] = [:]
+        for key in [Self.publicData, Self.annsData] {
+            bytes[key] = try queue.read {
+                try Int64.fetchOne(
+                    $0,
+                    sql: """
+                        SELECT coalesce(sum(length(i.outcome) + length(CAST(i.caller AS BLOB)) + 128), 0)
+                        FROM idempotency i JOIN database d ON d.id = i.database WHERE d.scope = ? AND d.owner = ?
+                        """, arguments: [key.scope == .public ? 1 : 2, key.owner])
+            }
+        }
+        return bytes
+    }
+
     /// Checks that the edges are those that the bodies call for.
     func expectEdges() throws {
         let (bodies, edges) = try queue.read { db in

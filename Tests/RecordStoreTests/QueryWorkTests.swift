@@ -75,6 +75,67 @@ struct QueryWorkTests {
         return (work.spent, run.found.count)
     }
 
+    @Test("records that are decimetres from each other are read in parts, in the order of their distances")
+    func closePlaces() throws {
+        let world = try QueryWorld()
+        let members = (0..<2_000).map { FieldValue.int64(Int64($0)) }
+        for number in 0..<40 {
+            // About 11 cm each.
+            let place = Location(latitude: 48 + Double(number * 17 % 40) * 0.000_001, longitude: 2)
+            _ = try world.shard.one(
+                Fixture.annsDefault,
+                .make(.create, "r\(number)", [("nums", .list(.int64, members)), ("place", .location(place))]))
+        }
+        let sort = Sort(field: "place", relativeLocation: Location(latitude: 48, longitude: 2))
+        let query = Query(recordType: "Note", sorts: [sort])
+        let request = RecordQuery(
+            zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, query: query, limit: 200)
+        let all = try world.shard.queue.read { try spend(request, 10_000_000, of: world, in: $0) }
+        #expect(all.found == 40)
+        let part = try world.shard.queue.read { try spend(request, 10_000, of: world, in: $0) }
+        #expect(part.found > 0 && part.spent < all.spent / 2, "\(part) of \(all)")
+        var tuning = QueryTuning()
+        tuning.workMax = 10_000
+        let found = try world.found(query, zone: ZoneKey.defaultZoneName, limit: 200, tuning: tuning)
+        #expect(found.names == (0..<40).map { "\(ZoneKey.defaultZoneName)/r\(($0 * 33) % 40)" })
+    }
+
+    @Test("a page over many zones with heavy records is full: zones whose turn does not come are not read")
+    func manyZones() throws {
+        let world = try QueryWorld()
+        let members = (0..<2_000).map { FieldValue.int64(Int64($0)) }
+        for zone in 0..<40 {
+            let key = ZoneKey(database: Fixture.annsData, name: "z\(100 + zone)")
+            try world.shard.zone(.create, key)
+            for number in 0..<3 {
+                // The last zones come first.
+                let rank = FieldValue.int64(Int64(number * 100 - zone))
+                _ = try world.shard.one(
+                    key, .make(.create, "r\(number)", [("nums", .list(.int64, members)), ("rank", rank)]))
+            }
+        }
+        var tuning = QueryTuning()
+        tuning.workMax = 200_000
+        var request = DatabaseQuery(
+            database: Fixture.annsData, schemaVersion: 1, caller: Fixture.ann,
+            query: Query(recordType: "Note", sorts: [Sort(field: "rank")]), limit: 20)
+        var (ranks, sizes) = ([Int64](), [Int]())
+        repeat {
+            let outcome = try world.shard.queue.unsafeRead { db in
+                try QueryTuning.$current.withValue(tuning) { try world.shard.tables.query(request, in: db) }
+            }
+            guard case .found(let page) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            for item in page.items { if case .int64(let rank)? = item.record.fields["rank"] { ranks.append(rank) } }
+            sizes.append(page.items.count)
+            request.cursor = page.next
+        } while request.cursor != nil && sizes.count < 20
+        #expect(sizes.prefix(6) == [20, 20, 20, 20, 20, 20] && sizes.dropFirst(6).allSatisfy { $0 == 0 }, "\(sizes)")
+        #expect(ranks == ranks.sorted() && ranks.count == 120)
+    }
+
     @Test("keys are made once a record, however many filters ask for them")
     func keysOnce() throws {
         let index = try #require(

@@ -5,12 +5,16 @@ import RecordStore
 
 /// Short words for quotas.
 extension Fixture {
-    /// What a record of type Note with one text takes, its name included.
-    static func size(_ name: String, _ text: String) -> Int64 {
+    /// What a record of type Note with one text takes, its name and its index rows included.
+    static func size(_ name: String, _ text: String, by user: String = "_ann") -> Int64 {
         var fields = Fields()
         fields["plain"] = .string(text)
-        return Int64(name.utf8.count + encodeBody(fields).count)
+        return 64 + Int64(name.utf8.count + encodeBody(fields).count)
+            + IndexBytes(name: name, creator: user, modifier: user).of(fields, type: note)
     }
+
+    /// What is left of a deleted record takes.
+    static func tombstone(_ name: String) -> Int64 { 64 + Int64(name.utf8.count) }
 
     func usage(_ key: DatabaseKey = annsData) throws -> DatabaseUsage {
         try queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
@@ -45,6 +49,55 @@ extension Fixture {
 
     func ledger(_ key: DatabaseKey = annsData) throws -> LedgerState {
         try queue.read { try RecordTables.ledger(of: key, in: $0) }
+    }
+}
+
+/// What index rows count for, told naively: 16 bytes for each, and its key.
+struct IndexBytes {
+    var name: String
+    var creator: String
+    var modifier: String
+
+    func of(_ fields: Fields, type: RecordType) -> Int64 {
+        type.fields.reduce(0) { $0 + of($1, fields) }
+    }
+
+    /// The rows of one field.
+    func of(_ field: FieldDefinition, _ fields: Fields) -> Int64 {
+        if field.indexes.isEmpty || field.type.isEncrypted { return 0 }
+        switch field.name {
+        case "___recordID": return 16 + Int64(name.utf8.count)
+        case "___createTime", "___modTime", "___etag": return 16 + 8
+        case "___createdBy": return 16 + Int64(creator.utf8.count)
+        case "___modifiedBy": return 16 + Int64(modifier.utf8.count)
+        default: break
+        }
+        let values: [FieldValue] =
+            switch fields[field.name] {
+            case nil: []
+            case .list(_, let members)?: members
+            case let value?: [value]
+            }
+        let keys = Set(values.map(key))
+        return keys.isEmpty ? 16 : keys.reduce(0) { $0 + 16 + $1.size }
+    }
+
+    private struct Key: Hashable {
+        var text: [UInt8] = []
+        var number = 0.0
+        var size: Int64
+    }
+
+    private func key(_ value: FieldValue) -> Key {
+        switch value {
+        case .string(let text): Key(text: Array(text.utf8), size: Int64(text.utf8.count))
+        case .bytes(let bytes): Key(text: bytes, size: Int64(bytes.count))
+        case .reference(let reference):
+            Key(text: Array(reference.recordName.utf8), size: Int64(reference.recordName.utf8.count))
+        case .int64(let number), .timestamp(let number): Key(number: Double(number), size: 8)
+        case .double(let number): Key(number: number, size: 8)
+        default: Key(size: 0)
+        }
     }
 }
 

@@ -19,6 +19,7 @@ extension RecordTwin {
                 zones[place].changedAt = 0
             }
             remembered.removeAll()
+            incarnations = incarnations.mapValues { $0 + 1 }
         }
         var gone: [(String, String)] = []
         for type in schema.types {
@@ -38,6 +39,7 @@ extension RecordTwin {
             }
             jobs.append(.scrub(id: lastJob))
         }
+        dropIndexes(for: command.schema)
         version = command.version
         generation = max(generation, command.generation)
         schema = command.schema
@@ -63,6 +65,7 @@ extension RecordTwin {
             }
         }
         rows.removeAll { row in zones.contains { $0.id == row.zone && !$0.isLive } }
+        dropped.removeAll()
         purge(command.retention)
         remembered.removeAll { $0.expires <= time }
         return .maintained(hasMore: false)

@@ -13,24 +13,53 @@ struct Allotment {
 /// Quotas told naively: everything is counted anew whenever it is asked for, and what does not fit is taken back.
 extension RecordTwin {
     func used(zone id: Int) -> QuotaAmounts {
-        rows.filter { $0.zone == id && !$0.isDeleted }.reduce(.zero) {
-            $0 + QuotaAmounts(bytes: Int64($1.name.utf8.count + encodeBody($1.fields).count), records: 1)
+        let isLive = zones.contains { $0.id == id && $0.isLive }
+        return rows.filter { $0.zone == id }.reduce(QuotaAmounts(bytes: dropped[id] ?? 0)) { sum, row in
+            let bytes = 64 + Int64(row.name.utf8.count) + (row.isDeleted ? 0 : liveBytes(of: row))
+            return sum + QuotaAmounts(bytes: bytes, records: isLive && !row.isDeleted ? 1 : 0)
+        }
+    }
+
+    private func liveBytes(of row: Row) -> Int64 {
+        let index = type(of: row).map { indexBytes(of: row).of(visible(row), type: $0) } ?? 0
+        return Int64(encodeBody(row.fields).count) + index
+    }
+
+    private func indexBytes(of row: Row) -> IndexBytes {
+        IndexBytes(name: row.name, creator: row.created.user, modifier: row.modified.user)
+    }
+
+    /// Rows of indexes that the next schema does not call for stay until maintenance has removed them.
+    mutating func dropIndexes(for next: Schema) {
+        for row in rows where !row.isDeleted {
+            for field in type(of: row)?.fields ?? [] {
+                let kept = next.type(named: row.type)?.field(named: field.name)
+                if let kept, kept.type == field.type, !kept.indexes.isEmpty { continue }
+                dropped[row.zone, default: 0] += indexBytes(of: row).of(field, visible(row))
+            }
         }
     }
 
     func used(_ database: DatabaseKey) -> QuotaAmounts {
-        zones.filter { $0.isLive && $0.key.database == database }.reduce(.zero) { $0 + used(zone: $1.id) }
+        zones.filter { $0.key.database == database }.reduce(QuotaAmounts(bytes: rememberedBytes[database] ?? 0)) {
+            $0 + used(zone: $1.id)
+        }
     }
 
     func usage(of database: DatabaseKey) -> DatabaseUsage {
-        DatabaseUsage(
+        var usage = DatabaseUsage(
             key: database, used: used(database), allotted: allotments[database]?.allotted ?? .zero,
             zones: zones.filter { $0.isLive && $0.key.database == database }.sorted { $0.key.name < $1.key.name }
                 .map { ZoneUsage(name: $0.key.name, used: used(zone: $0.id), recount: used(zone: $0.id)) })
+        usage.others = usage.zones.reduce(usage.used) { $0 - $1.used }
+        return usage
     }
 
     mutating func know(_ database: DatabaseKey) {
-        if allotments[database] == nil { allotments[database] = Allotment() }
+        if allotments[database] == nil {
+            allotments[database] = Allotment()
+            incarnations[database] = floor
+        }
     }
 
     /// What a request's records may take; nil without terms.

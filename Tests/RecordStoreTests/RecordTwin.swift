@@ -50,6 +50,8 @@ struct RecordTwin {
     var time: Int64 = 0
     var stamp: Int64 = 0
     var floor: UInt64 = 1
+    /// Of databases that something was written to.
+    var incarnations: [DatabaseKey: UInt64] = [:]
     var version: UInt64 = 0
     var generation: UInt64 = 0
     var schema = Schema()
@@ -63,6 +65,10 @@ struct RecordTwin {
     /// Removed types (with an empty field) and fields, and the job that cleans records of them.
     var stray: [(type: String, field: String, job: Int)] = []
     var remembered: [Remembered] = []
+    /// What the rows of what is remembered take, which the twin has not.
+    var rememberedBytes: [DatabaseKey: Int64] = [:]
+    /// What rows of indexes take that the schema has lost, by zone.
+    var dropped: [Int: Int64] = [:]
     /// What databases were allotted; those that are not here were never written to.
     var allotments: [DatabaseKey: Allotment] = [:]
 
@@ -122,7 +128,8 @@ struct RecordTwin {
         let earlier = zones.filter { $0.key == key }.map(\.incarnation).max() ?? 0
         know(key.database)
         lastZone += 1
-        zones.append(Zone(id: lastZone, key: key, incarnation: max(floor, earlier + 1)))
+        let least = max(floor, incarnations[key.database] ?? 0)
+        zones.append(Zone(id: lastZone, key: key, incarnation: max(least, earlier + 1)))
         return zones.count - 1
     }
 
@@ -169,6 +176,7 @@ struct RecordTwin {
 
     mutating func restore(_ incarnation: UInt64) {
         floor = max(floor, incarnation)
+        incarnations = incarnations.mapValues { max($0, incarnation) }
         for place in zones.indices where zones[place].isLive {
             zones[place].incarnation = max(zones[place].incarnation, incarnation)
         }

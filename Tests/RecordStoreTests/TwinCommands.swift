@@ -41,7 +41,7 @@ struct TwinCommands {
         let allotment = twin.allotments[key] ?? Allotment()
         let lacking = (twin.used(key) - allotment.allotted).greater(.zero)
         let more = QuotaAmounts(
-            bytes: Int64.random(in: -20...120, using: &random), records: Int64.random(in: -1...4, using: &random))
+            bytes: Int64.random(in: -100...600, using: &random), records: Int64.random(in: -1...4, using: &random))
         return .credit(
             QuotaCredit(
                 database: key, cumulative: (allotment.received + lacking + more).greater(.zero), epoch: epoch,
@@ -113,7 +113,7 @@ struct TwinCommands {
 
     private mutating func terms(_ twin: RecordTwin, _ database: DatabaseKey) -> QuotaTerms {
         var terms = QuotaTerms(epoch: epoch, isFinal: Bool.random(using: &random))
-        if chance(4) { terms.limit = twin.used(database) + QuotaAmounts(bytes: 30, records: 1) }
+        if chance(4) { terms.limit = twin.used(database) + QuotaAmounts(bytes: 300, records: 1) }
         return terms
     }
 

@@ -32,6 +32,7 @@ struct TwinTests {
             let expected = twin.apply(command)
             let outcome = try shard.apply(command).withoutReasons
             counts.count(command, outcome)
+            twin.rememberedBytes = try shard.rememberedBytes()
             try expectSameUsage(shard, twin, step)
             guard outcome == expected.withoutReasons else {
                 Issue.record("step \(step): \(command)\n got \(outcome)\nwant \(expected)")
@@ -112,6 +113,7 @@ struct TwinTests {
             for key in [Fixture.publicData, Fixture.annsData] {
                 let usage = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
                 #expect(usage.zones.allSatisfy { $0.recount == $0.used } && usage.recount == usage.used)
+                #expect(usage.others.records == 0)
             }
         }
         try shard.expectEdges()

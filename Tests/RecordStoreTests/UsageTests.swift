@@ -30,7 +30,7 @@ struct UsageTests {
         }
         #expect(request.after == nil)
         #expect(found.map(\.key.owner) == [DatabaseKey.publicOwner, "_a", "_b", "_c"])
-        let size = Fixture.size("r", "a") + Fixture.size("s", "")
+        let size = Fixture.size("r", "a", by: "_a") + Fixture.size("s", "", by: "_a")
         #expect(found[1].used == QuotaAmounts(bytes: size, records: 2))
         #expect(found.allSatisfy { $0.recount == $0.used && $0.unattributed == .zero })
         let other = try shard.queue.read {

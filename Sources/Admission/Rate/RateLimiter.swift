@@ -6,8 +6,9 @@ import Synchronization
 /// the share pays tokens (`RateTerms.tokens`), each accepted request spends one, and what is paid but not spent is at
 /// most the burst. Refusals stand in a row, a little more than a token's time apart, so clients that come back when
 /// they were told find room. The row is kept in time, as clients keep it: what was promised before the share changed is
-/// past when its time is past. Invariant: accepted <= paid + one token for each request that was between reading the
-/// terms and spending when a share ended.
+/// past when its time is past. A request is accepted where one token is there; what it costs beyond that
+/// (`spend(more:)`) may be owed. Invariant: accepted <= paid + what the last requests owe + one token for each request
+/// that was between reading the terms and spending when a share ended.
 ///
 /// Time is the node's monotonic clock in nanoseconds, from the caller; it may stand still, and differ a little between
 /// threads.
@@ -74,6 +75,14 @@ package final class RateLimiter: Sendable {
             }
             before = current
         }
+    }
+
+    /// Spends more for a request that was accepted, and turns out to be worth several. What is not there is owed: it is
+    /// paid before another request is accepted.
+    package func spend(more tokens: UInt64) {
+        if tokens == 0 { return }
+        accepted.add(tokens, ordering: .relaxed)
+        spent.add(tokens * RateRules.micro, ordering: .relaxed)
     }
 
     private func accept(_ terms: RateTerms, left: UInt64) -> RateDecision {

@@ -318,6 +318,7 @@ package final class Applier: Sendable {
             guard next > level else { return [] }
             try levels.record(next)
             try AppliedRow.setLevel(next, in: db)
+            try machine.raise(from: level, to: next, in: db)
             level = next
             return []
         case .machine, .freeing, nil: return []

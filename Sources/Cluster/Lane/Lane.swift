@@ -171,7 +171,7 @@ package final class Lane: @unchecked Sendable {
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         let read = ReaderRead(
             request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
-        let run: @Sendable () -> Void = { [self] in perform(read, isAgain: false) }
+        let run: @Sendable () -> Void = { [self] in perform(read) }
         replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
@@ -188,7 +188,8 @@ package final class Lane: @unchecked Sendable {
     /// Runs a read in its container's turn. A record may be newer than what this node knows of the directory, as when
     /// its key was made by another node a moment ago: then the node learns what was acknowledged until now, and reads
     /// again.
-    private func perform(_ read: ReaderRead, isAgain: Bool) {
+    /// - Parameter hasLearned: whether the node learned it; nil before it tried.
+    private func perform(_ read: ReaderRead, hasLearned: Bool? = nil) {
         let pool = read.group == .directory ? pools.directory : pools.reads
         do throws(QueueFull) {
             try pool.submit(for: read.ticket.container) { [self] isActive in
@@ -196,8 +197,8 @@ package final class Lane: @unchecked Sendable {
                 do throws(DirectoryBehind) {
                     read.completion(try answer(read))
                 } catch {
-                    if isAgain { return read.completion(.success(error.answer)) }
-                    eventLoop.execute { [self] in catchUp { [self] _ in perform(read, isAgain: true) } }
+                    if let hasLearned { return read.completion(.success(hasLearned ? error.answer : error.refusal)) }
+                    eventLoop.execute { [self] in catchUp { [self] in perform(read, hasLearned: $0) } }
                 }
             }
         } catch {

@@ -114,6 +114,10 @@ package final class ShardMachine: StateMachine {
 
     package func unknownPart(of command: [UInt8]) -> WireError? { unknownPart(of: command, as: ShardCommand.self) }
 
+    package func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws {
+        if try RecordTables.raise(from: old, to: level, in: db) { state.withLock { $0.pendingJobs = true } }
+    }
+
     package func didCommit() {
         let (stores, isAll) = state.withLock { state in
             state.hasJobs = state.pendingJobs ?? state.hasJobs

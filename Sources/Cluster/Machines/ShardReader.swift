@@ -9,34 +9,59 @@ struct ShardReader {
     let tables: RecordTables
     let vault: FieldVault
     let db: Database
+    private let lacking = LackingKey()
+
+    /// The first key that a read met and this node has not heard of.
+    private final class LackingKey {
+        var error: ServiceError?
+    }
+
+    init(tables: RecordTables, vault: FieldVault, db: Database) {
+        self.tables = tables
+        self.vault = vault
+        self.db = db
+    }
 
     /// An answer has to fit a frame between nodes. A page ends before the record that would make it larger.
     private static let answerBytesMax = 6 << 20
+    private static let lostKey = ServiceError(
+        .internalError,
+        "an encrypted field of the record was sealed by a key that the cluster does not have: restore the record, or the "
+            + "directory, from a backup")
     private static let tooMuch = ServiceError(
         .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
 
+    /// - Throws: `DirectoryBehind` where a record was sealed by a key that this node has not heard of.
     func answer(to read: ShardRead) throws -> ReadAnswer {
+        let answer = try answer(read)
+        guard let error = lacking.error else { return answer }
+        throw DirectoryBehind(answer: answer.encoded(), refusal: ReadAnswer.refused(error).encoded())
+    }
+
+    private func answer(_ read: ShardRead) throws -> ReadAnswer {
         switch read {
         case .lookup(let lookup): try self.lookup(lookup)
         case .query(let query, let rendering): try self.query(query, rendering)
         case .databaseQuery(let query, let rendering): try databaseQuery(query, rendering)
         case .zoneChanges(let request, let rendering): try zoneChanges(request, rendering)
         case .databaseChanges(let request):
-            try found(tables.databaseChanges(request, in: db)) { ShardAnswer($0.encoded()) }
+            found(try tables.databaseChanges(request, in: db)) { ShardAnswer($0.encoded()) }
         case .zones(let database, let version):
-            try found(RecordTables.zones(of: database, schemaVersion: version, in: db)) {
+            found(try RecordTables.zones(of: database, schemaVersion: version, in: db)) {
                 ShardAnswer(ShardList($0).encoded())
             }
         case .zone(let zone, let version):
-            try found(RecordTables.zone(zone, schemaVersion: version, in: db)) {
+            found(try RecordTables.zone(zone, schemaVersion: version, in: db)) {
                 ShardAnswer(ShardList($0.map { [$0] } ?? []).encoded())
             }
         case .indexes(let key, let version):
-            try found(
-                tables.indexStates(
+            found(
+                try tables.indexStates(
                     container: key.container, environment: key.environment, schemaVersion: version, in: db)
             ) { ShardAnswer(ShardList($0).encoded()) }
-        case .usage(let request): .found(ShardAnswer(try RecordTables.usage(request, in: db).encoded()))
+        case .usage(let request):
+            .found(
+                ShardAnswer(try RecordTables.usage(request, level: AppliedRow.level(of: db), in: db).encoded()))
         case .ledger(let database): .found(ShardAnswer(try RecordTables.ledger(of: database, in: db).encoded()))
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
@@ -45,12 +70,12 @@ struct ShardReader {
     }
 
     private func found<Value>(
-        _ outcome: ReadOutcome<Value>, _ answer: (Value) throws(DirectoryBehind) -> ShardAnswer
-    ) throws(DirectoryBehind) -> ReadAnswer {
+        _ outcome: ReadOutcome<Value>, _ answer: (Value) -> ShardAnswer
+    ) -> ReadAnswer {
         switch outcome {
         case .needsSchema(let installed): .needsSchema(installed: installed)
         case .refused(let error): .refused(error)
-        case .found(let value): .found(try answer(value))
+        case .found(let value): .found(answer(value))
         }
     }
 
@@ -58,7 +83,7 @@ struct ShardReader {
         let names = lookup.items.map(\.name)
         let outcome = try tables.lookup(
             names, zone: lookup.zone, schemaVersion: lookup.schemaVersion, caller: lookup.caller, in: db)
-        return try found(outcome) { items throws(DirectoryBehind) in
+        return found(outcome) { items in
             var writer = JSONWriter()
             var denials = 0
             writer.beginArray()
@@ -69,7 +94,7 @@ struct ShardReader {
                         writer.recordError(recordName: wanted.name, Self.tooMuch)
                         continue
                     }
-                    try write(record, in: lookup.zone, wanted.rendering, to: &writer)
+                    write(record, in: lookup.zone, wanted.rendering, to: &writer)
                 case .failed(let error):
                     if error.code == .accessDenied { denials += 1 }
                     writer.recordError(recordName: wanted.name, error)
@@ -86,11 +111,11 @@ struct ShardReader {
         var writer = JSONWriter()
         writer.beginArray()
         let outcome = try tables.query(query, in: db) { record in
-            try writer.fits(Self.answerBytesMax) { writer throws(DirectoryBehind) in
-                try write(record, in: query.zone, rendering, to: &writer)
+            writer.fits(Self.answerBytesMax) { writer in
+                write(record, in: query.zone, rendering, to: &writer)
             }
         }
-        return try found(outcome) { page in
+        return found(outcome) { page in
             writer.endArray()
             var answer = ShardAnswer(writer.bytes, cursor: page.next)
             if let explanation = page.explanation {
@@ -103,13 +128,13 @@ struct ShardReader {
     }
 
     private func databaseQuery(_ query: DatabaseQuery, _ rendering: ShardRead.Rendering) throws -> ReadAnswer {
-        try found(try tables.query(query, in: db)) { page throws(DirectoryBehind) in
+        found(try tables.query(query, in: db)) { page in
             var ranked: [RankedRecord] = []
             var bytes = 0
             for item in page.items {
                 var writer = JSONWriter(capacity: 512)
                 let zone = ZoneKey(database: query.database, name: item.zone)
-                try write(item.record, in: zone, rendering, showsZone: true, to: &writer)
+                write(item.record, in: zone, rendering, showsZone: true, to: &writer)
                 bytes += writer.bytes.count + item.position.count
                 if bytes > Self.answerBytesMax, let last = ranked.last {
                     return ShardAnswer(ShardList(ranked).encoded(), cursor: last.position)
@@ -124,26 +149,25 @@ struct ShardReader {
         var writer = JSONWriter()
         writer.beginArray()
         let outcome = try tables.zoneChanges(request, in: db) { entry in
-            try writer.fits(Self.answerBytesMax) { writer throws(DirectoryBehind) in
+            writer.fits(Self.answerBytesMax) { writer in
                 switch entry {
-                case .record(let record): try write(record, in: request.zone, rendering, to: &writer)
+                case .record(let record): write(record, in: request.zone, rendering, to: &writer)
                 case .deleted(let name, _, let changeTag): writer.tombstone(recordName: name, changeTag: changeTag)
                 }
             }
         }
-        return try found(outcome) { page in
+        return found(outcome) { page in
             writer.endArray()
             return ShardAnswer(writer.bytes, cursor: page.token, hasMore: page.moreComing)
         }
     }
 
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
-    /// record's error; the other records are not affected.
-    /// - Throws: where a value was sealed by a key that this node has not heard of yet.
+    /// record's error, and keeps nobody from the others. Where its key is not here, that is noted: it may be on its way.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,
         to writer: inout JSONWriter
-    ) throws(DirectoryBehind) {
+    ) {
         let owner = zone.database.scope == .public ? nil : zone.database.owner
         do throws(ServiceError) {
             writer.record(
@@ -152,8 +176,9 @@ struct ShardReader {
                 zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil,
                 assets: vault.secret?.presenter(of: zone, as: rendering.assets))
         } catch {
-            if error.code == .tryAgainLater { throw DirectoryBehind(answer: ReadAnswer.refused(error).encoded()) }
-            writer.recordError(recordName: record.name, error)
+            guard error.code == .tryAgainLater else { return writer.recordError(recordName: record.name, error) }
+            if lacking.error == nil { lacking.error = error }
+            writer.recordError(recordName: record.name, Self.lostKey)
         }
     }
 }
@@ -162,10 +187,10 @@ extension JSONWriter {
     /// Writes an element of an array, and takes it back where all that is written has become too large with it; but
     /// never the first element. Returns whether it is there.
     fileprivate mutating func fits(
-        _ bytesMax: Int, _ element: (inout JSONWriter) throws(DirectoryBehind) -> Void
-    ) throws(DirectoryBehind) -> Bool {
+        _ bytesMax: Int, _ element: (inout JSONWriter) -> Void
+    ) -> Bool {
         let before = bytes.count
-        try element(&self)
+        element(&self)
         guard bytes.count > bytesMax, before > 1 else { return true }
         cut(to: before)
         return false

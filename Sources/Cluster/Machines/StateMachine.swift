@@ -17,6 +17,8 @@ package protocol StateMachine: Sendable {
     func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]]
     /// What of a command only a newer build can know; nil where this one knows all of it, or where it is no command.
     func unknownPart(of command: [UInt8]) -> WireError?
+    /// The feature level has risen, within the open transaction: commands that follow are applied at the new one.
+    func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws
     /// The transaction of the last applied commands is in the database.
     func didCommit()
     /// The transaction of the last applied commands failed. It was undone, and they will be applied again, or it was
@@ -43,8 +45,10 @@ package protocol StateMachine: Sendable {
 
 /// What a read needs of the directory has not reached this node yet: learn it, then read again.
 package struct DirectoryBehind: Error {
-    /// What is answered where the directory cannot be asked now.
+    /// What is answered where the node knows all that was acknowledged: what the answer lacks is lost.
     package var answer: [UInt8]
+    /// What is answered where the directory cannot be asked now.
+    package var refusal: [UInt8]
 }
 
 extension StateMachine {
@@ -72,5 +76,7 @@ extension StateMachine {
         }
     }
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? { nil }
+
+    package func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws {}
     package func findWork(now: Int64, in db: Database) throws {}
 }

@@ -4,7 +4,9 @@ import Synchronization
 /// told to come again.
 ///
 /// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more
-/// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting.
+/// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting. While there
+/// are others, or were a moment ago, it has no more than half of the processors either: else a thread would be found, and
+/// no processor for it.
 package final class BlockingPool: Sendable {
     /// What is to be done; with false it is not done, because the pool is stopped.
     package typealias Work = @Sendable (_ isActive: Bool) -> Void
@@ -41,11 +43,21 @@ package final class BlockingPool: Sendable {
         var running: [String: Int] = [:]
         var runningCount = 0
         var lastID: UInt64 = 0
+        /// Whose work ended last. An owner that asks for one thing after another is found here in between.
+        var recent: [String] = []
+        private static let recentMax = 8
 
         /// Takes the next work that there is a thread for.
-        mutating func next(_ bounds: Bounds) -> (owner: String, work: Work)? {
+        mutating func next(_ bounds: Bounds, parallelism: Int) -> (owner: String, work: Work)? {
             guard runningCount < bounds.threads else { return nil }
-            let waiter = queue.next { running[$0.container, default: 0] < $0.containerMax }
+            let othersWait = queue.containerCount > 1
+            let waiter = queue.next { waiter in
+                let own = running[waiter.container, default: 0]
+                guard own > 0, own < waiter.containerMax else { return own < waiter.containerMax }
+                let isAlone =
+                    !othersWait && running.count == 1 && recent.allSatisfy { $0 == waiter.container }
+                return isAlone || own < max(parallelism / 2, 1)
+            }
             guard let waiter, let work = waiting.removeValue(forKey: waiter.id) else { return nil }
             running[waiter.container, default: 0] += 1
             runningCount += 1
@@ -56,6 +68,8 @@ package final class BlockingPool: Sendable {
             let left = running[owner, default: 0] - 1
             running[owner] = left > 0 ? left : nil
             runningCount -= 1
+            if recent.count == Self.recentMax { recent.removeFirst() }
+            recent.append(owner)
         }
     }
 
@@ -117,7 +131,7 @@ package final class BlockingPool: Sendable {
     }
 
     private func startWaiting() {
-        while let (owner, work) = state.withLock({ $0.next(bounds) }) {
+        while let (owner, work) = state.withLock({ $0.next(bounds, parallelism: threads.parallelism) }) {
             threads.submit { [self] isActive in
                 work(isActive)
                 state.withLock { $0.end(owner) }

@@ -55,6 +55,9 @@ package struct FairQueue: Sendable {
     /// Who waits, of all containers.
     package var count: Int { present.count }
 
+    /// How many containers somebody waits of.
+    package var containerCount: Int { order.count }
+
     /// Joins a line, or says why there is no place.
     package mutating func join(_ waiter: Waiter) -> QueueFull? {
         let length = lines[waiter.container]?.count ?? 0

@@ -45,6 +45,8 @@ package protocol NodeClock: Sendable {
 /// Threads for work that blocks: reads of databases and of the log, copies of files. What waits for them, and in which
 /// order, is the matter of the `BlockingPool` before them.
 package protocol WorkPool: Sendable {
+    /// How many of the threads can work at the same time, as far as the machine's processors go.
+    var parallelism: Int { get }
     /// Calls back on one of the threads, with true; with false, anywhere, when the pool is stopped.
     func submit(_ work: @escaping @Sendable (_ isActive: Bool) -> Void)
     func stop() async
@@ -61,4 +63,9 @@ package protocol SerialQueue: Sendable {
 package protocol Rounds: Sendable {
     /// Ends them, and waits for the one that is underway.
     func stop()
+}
+
+extension WorkPool {
+    /// As many as there are.
+    package var parallelism: Int { .max }
 }

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOPosix
 
 /// The system's threads for work that blocks.
@@ -14,6 +15,9 @@ package struct SystemThreads: WorkPool {
 
     /// Those of the process, as many as it has cores, which nobody stops.
     package static let ofProcess = SystemThreads(.singleton)
+
+    /// The machine's processors.
+    package var parallelism: Int { System.coreCount }
 
     /// As `WorkPool` says.
     package func submit(_ work: @escaping @Sendable (Bool) -> Void) {

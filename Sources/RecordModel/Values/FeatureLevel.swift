@@ -9,6 +9,7 @@
 /// | 2 | 0.1.0 | no command moves a shard's time by more than a minute; maintenance moved it by an hour |
 /// | 3 | 0.1.0 | the cluster's secret, by which positions are sealed; containers are deleted, restored and purged |
 /// | 3 | 0.1.0 | fields that hold assets, and the counts of what names them |
+/// | 3 | 0.1.0 | quotas count index rows, tombstones, remembered requests and what deleted zones hold |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -25,11 +26,12 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let evenSteps = FeatureLevel(2)
     /// Fields hold assets, and shards count what names them.
     package static let assets = FeatureLevel(3)
-
     /// The directory makes `ClusterSecret`, and deletes, restores and purges containers; shards remove a container's
     /// rows.
     package static let containerDeletion = FeatureLevel(3)
+    /// Quotas count every row that a request leaves behind.
+    package static let countedRows = FeatureLevel(3)
 
     /// The levels that this build can follow.
-    package static let supported = first...containerDeletion
+    package static let supported = first...FeatureLevel(3)
 }

@@ -1,3 +1,4 @@
+import GRDB
 import RecordModel
 import Wire
 
@@ -62,14 +63,16 @@ extension RecordTransaction {
             .integer(databaseID), .text(idempotency.caller), .blob(idempotency.key),
             .integer(Int64(bitPattern: idempotency.position)), .blob(idempotency.bodyHash), .blob(bytes),
             .integer(expires))
+        let rowBytes = RememberedOutcome.rowBytes(outcome: bytes, caller: idempotency.caller)
+        if counted.contains(RowPlace(.idempotency, row: db.lastInsertedRowID)) {
+            try count(rowBytes, databaseID: databaseID)
+        }
         try SQLStatement(
             cached: """
                 INSERT INTO idempotency_use VALUES (?, ?, ?)
                 ON CONFLICT (database, caller) DO UPDATE SET bytes = bytes + excluded.bytes
                 """, in: db
-        ).run(
-            .integer(databaseID), .text(idempotency.caller),
-            .integer(RememberedOutcome.rowBytes(outcome: bytes, caller: idempotency.caller)))
+        ).run(.integer(databaseID), .text(idempotency.caller), .integer(rowBytes))
     }
 
     /// Removes what is remembered of requests whose keys are too old to be used again.
@@ -88,6 +91,7 @@ extension RecordTransaction {
         var count = 0
         // Rows of earlier versions may carry records; these rows have 4 MB of their own, whatever jobs read.
         var bytes: Int64 = 0
+        var freed: [Int64: Int64] = [:]
         for row in old where bytes < Int64(Self.partBytesMax) {
             try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
             try SQLStatement(
@@ -97,8 +101,12 @@ extension RecordTransaction {
                 cached: "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", in: db
             ).run(.integer(row.databaseID), .text(row.key.caller))
             if let made = row.key.madeAt { forgotten = max(forgotten, made) }
+            if counted.contains(RowPlace(.idempotency, row: row.id)) { freed[row.databaseID, default: 0] += row.bytes }
             count += 1
             bytes += row.bytes
+        }
+        for (databaseID, bytes) in freed.sorted(by: { $0.key < $1.key }) {
+            try self.count(0 - bytes, databaseID: databaseID)
         }
         return count
     }

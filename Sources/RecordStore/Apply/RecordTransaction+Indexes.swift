@@ -1,3 +1,4 @@
+import GRDB
 import RecordModel
 
 extension IndexKey {
@@ -58,35 +59,71 @@ extension RecordTransaction {
     }
 
     /// Writes the index rows that differ between two versions of a record; nil is no record.
+    /// - Returns: the bytes by which what counts in the zone's quota grew.
     func updateIndexes(
         _ type: InstalledType, zoneID: Int64, recordID: Int64, from before: IndexedRecord?, to after: IndexedRecord?
-    ) throws {
-        for index in type.indexes {
-            try updateIndex(
-                index, zoneID: zoneID, recordID: recordID, from: before?.keys(in: index), to: after?.keys(in: index))
+    ) throws -> Int64 {
+        try type.indexes.reduce(0) { growth, index in
+            try growth
+                + updateIndex(
+                    index, zoneID: zoneID, recordID: recordID, from: before?.keys(in: index), to: after?.keys(in: index)
+                )
         }
     }
 
+    /// The same for one index.
     func updateIndex(
         _ index: InstalledIndex, zoneID: Int64, recordID: Int64, from old: [IndexKey]?, to new: [IndexKey]?
-    ) throws {
-        if old == new { return }
-        let field = SQLValue.integer(index.id)
-        let zone = SQLValue.integer(zoneID)
-        let record = SQLValue.integer(recordID)
+    ) throws -> Int64 {
+        if old == new { return 0 }
+        var growth: Int64 = 0
         if let old {
-            if old.isEmpty { try statements.deleteMissing.run(field, zone, record) }
+            if old.isEmpty { growth -= try removeIndexRow(index.id, zoneID: zoneID, nil, recordID) }
             for key in IndexKey.missing(of: old, in: new ?? []) {
-                let statement = index.indexClass == .number ? statements.deleteNumber : statements.deleteBytes
-                try statement.run(field, zone, key.value, record)
+                growth -= try removeIndexRow(index.id, zoneID: zoneID, key, recordID)
             }
         }
         if let new {
-            if new.isEmpty { try statements.insertMissing.run(field, zone, record) }
+            if new.isEmpty { growth += try addIndexRow(index.id, zoneID: zoneID, nil, recordID) }
             for key in IndexKey.missing(of: new, in: old ?? []) {
-                let statement = index.indexClass == .number ? statements.insertNumber : statements.insertBytes
-                try statement.run(field, zone, key.value, record)
+                growth += try addIndexRow(index.id, zoneID: zoneID, key, recordID)
             }
         }
+        return growth
+    }
+
+    /// - Parameter key: nil for the row that says that the record lacks the field.
+    /// - Returns: the bytes that the row counts for; 0 where it was there already.
+    private func addIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
+        switch key {
+        case nil: try statements.insertMissing.run(field, zone, record)
+        case .number(let number)?: try statements.insertNumber.run(field, zone, .integer(number), record)
+        case .bytes(let bytes)?: try statements.insertBytes.run(field, zone, .blob(bytes), record)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    /// - Returns: the bytes that the row counted for; 0 where there was none.
+    func removeIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
+        let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
+        switch key {
+        case nil: try statements.deleteMissing.run(field, zone, record)
+        case .number(let number)?: try statements.deleteNumber.run(field, zone, .integer(number), record)
+        case .bytes(let bytes)?: try statements.deleteBytes.run(field, zone, .blob(bytes), record)
+        }
+        return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
+    }
+
+    private func bytesOfChangedRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) -> Int64 {
+        if counted.isNone || db.changesCount == 0 { return 0 }
+        let table: RowPlace.Table =
+            switch key {
+            case nil: .indexMissing
+            case .number?: .indexNumber
+            case .bytes?: .indexBytes
+            }
+        let place = RowPlace(table, field: index, zone: zoneID, key: key, row: recordID)
+        return counted.contains(place) ? key?.rowBytes ?? RowBytes.index : 0
     }
 }

@@ -38,7 +38,9 @@ extension RecordTransaction {
         if try command.operations.count == 1 || isAtomic && !isEntangled(command, batch.zone) {
             return try asWhole(batch, isAtomic: isAtomic)
         }
-        if let growth = batch.growth, let most = batch.growthMost, (growth.used + most).fits(in: growth.allotted) {
+        if let growth = batch.growth, let most = batch.growthMost(counted),
+            (growth.used + most).fits(in: growth.allotted)
+        {
             batch.growth = nil
         }
         guard isAtomic || batch.growth?.terms.isFinal == false else { return .records(try inOrder(batch).items) }

@@ -35,10 +35,48 @@ extension RecordTransaction {
                     "the records of this request are together too large for one answer: send them in several requests"),
                 nil)
         }
+        let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
+        if level >= .countedRows, let refusal = Self.refusal(of: indexes) { return .fail(refusal, nil) }
+        let rowGrowth =
+            QuotaAmounts(bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1)
+            + QuotaAmounts(bytes: counted.containsRecord(judged.row?.id ?? .max) ? RowBytes.record : 0)
+            - (judged.row.map(counted.size) ?? .zero)
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
-                body: newBody, storedEdges: storedEdges, edges: edges, tellsFields: tellsFields))
+                body: newBody, storedEdges: storedEdges, edges: edges, tellsFields: tellsFields, rowGrowth: rowGrowth,
+                indexes: indexes, indexGrowth: counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
+    }
+
+    /// What a save makes of a record's index rows. Those of system fields are as large as they will be, and get their
+    /// values when they are written.
+    private func planIndexes(
+        of fields: Fields, named name: String, type: InstalledType, stored: Fields?, _ judged: JudgedRecord
+    ) throws -> [PlannedIndexRows] {
+        if type.indexes.isEmpty { return [] }
+        let caller = Stamp(timestamp: stamp, user: judged.caller.user ?? Caller.anonymousName)
+        let before = try stored.flatMap { stored in
+            try judged.row.map { try indexedRecord($0, fields: stored) }
+        }
+        let after = IndexedRecord(
+            name: name, sequence: 0, created: before?.created ?? caller, modified: caller, fields: fields)
+        return type.indexes.map {
+            PlannedIndexRows(index: $0, old: before?.keys(in: $0), new: after.keys(in: $0))
+        }
+    }
+
+    /// Why a record may not have so many index rows; one that had too many before may have fewer.
+    private static func refusal(of indexes: [PlannedIndexRows]) -> ServiceError? {
+        let rows = indexes.reduce(0) { $0 + $1.rows }
+        guard rows > Limits.indexRowsPerRecordMax, rows > indexes.reduce(0, { $0 + $1.oldRows }),
+            let most = indexes.max(by: { $0.rows < $1.rows })
+        else { return nil }
+        return ServiceError(
+            .badRequest,
+            """
+            the record would have \(rows) index rows, at most \(Limits.indexRowsPerRecordMax) are allowed: field \
+            \(most.index.name) alone has \(most.rows)
+            """)
     }
 
     /// Whether the client does not know all of the fields that a record has now, and may read them.

@@ -113,6 +113,7 @@ extension RecordTransaction {
     /// What the deletion of a record takes along, and whether it may happen.
     func planDeletion(_ row: RecordRow, type: InstalledType, _ batch: Batch) throws -> Verdict {
         var plan = PlannedDeletion(row: row, type: type)
+        plan.growth = try growth(ofDeleting: row, type: type, batch)
         guard let zone = batch.zone, try hasEdges(zone) else { return .delete(plan) }
         let writer = CascadeWriter(
             caller: batch.command.caller, callerID: batch.callerID, zone: zone, schema: batch.schema)
@@ -139,6 +140,17 @@ extension RecordTransaction {
             plan.leavesJob = true
         }
         return .delete(plan)
+    }
+
+    /// What a deletion makes room for; nothing where no other operation may use it.
+    private func growth(ofDeleting row: RecordRow, type: InstalledType, _ batch: Batch) throws -> QuotaAmounts {
+        guard batch.growth != nil, batch.command.operations.count > 1 else { return .zero }
+        var growth = QuotaAmounts.zero - counted.size(of: row)
+        if counted.isNone { return growth }
+        if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
+        let record = try indexedRecord(row, fields: try type.fields(of: row))
+        for index in type.indexes where index.isReady { growth.bytes -= IndexKey.rowBytes(record.keys(in: index)) }
+        return growth
     }
 
     private static let tooManyAlong = ServiceError(

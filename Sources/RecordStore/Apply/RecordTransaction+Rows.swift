@@ -27,6 +27,11 @@ extension RecordTransaction {
 
     /// The live zone of a row; nil if it is gone or retired.
     func openZone(id: Int64) throws -> OpenZone? {
+        guard let key = try zoneKey(id: id), let zone = try openZone(key), zone.row.id == id else { return nil }
+        return zone
+    }
+
+    private func zoneKey(id: Int64) throws -> ZoneKey? {
         let found = try SQLStatement(
             cached: """
                 SELECT s.container, s.environment, d.scope, d.owner, z.name
@@ -42,8 +47,50 @@ extension RecordTransaction {
                     container: row.text(0), environment: environment, scope: scope, owner: row.text(3)),
                 name: row.text(4))
         }
-        guard let key = found ?? nil, let zone = try openZone(key), zone.row.id == id else { return nil }
-        return zone
+        return found ?? nil
+    }
+
+    /// The database of a row; nil if there is none.
+    private func openDatabase(id: Int64) throws -> OpenDatabase? {
+        let found = try SQLStatement(
+            cached: """
+                SELECT s.container, s.environment, d.scope, d.owner FROM database d JOIN schema s ON s.id = d.schema
+                WHERE d.id = ?
+                """, in: db
+        ).first(.integer(id)) { row -> DatabaseKey? in
+            guard let environment = Environment(column: row.integer(1)), let scope = Scope(column: row.integer(2))
+            else {
+                return nil
+            }
+            return DatabaseKey(container: row.text(0), environment: environment, scope: scope, owner: row.text(3))
+        }
+        return try found?.map { try openDatabase($0) }
+    }
+
+    /// Counts what rows of zones grew by, by zone.
+    func count(_ growth: [Int64: Int64]) throws {
+        for (zoneID, bytes) in growth.sorted(by: { $0.key < $1.key }) { try count(bytes, zoneID: zoneID) }
+    }
+
+    /// Counts what rows of a zone grew by, which may have been deleted. Rows of what is no zone any more count nowhere.
+    func count(_ bytes: Int64, zoneID: Int64) throws {
+        if bytes == 0 { return }
+        if let zone = try openZone(id: zoneID) { return zone.count(QuotaAmounts(bytes: bytes)) }
+        let databaseID = try SQLStatement(cached: "SELECT database FROM zone WHERE id = ? AND state = 1", in: db)
+            .first(.integer(zoneID)) { $0.integer(0) }
+        guard let databaseID else { return }
+        try SQLStatement(cached: "UPDATE zone SET bytes = bytes + ? WHERE id = ?", in: db)
+            .run(.integer(bytes), .integer(zoneID))
+        try count(bytes, databaseID: databaseID)
+    }
+
+    /// Counts what rows of a database grew by that are in no live zone.
+    func count(_ bytes: Int64, databaseID: Int64) throws {
+        if bytes == 0 { return }
+        guard let database = try openDatabase(id: databaseID) else { return }
+        try Invariant.check(database.row?.id == databaseID, "database \(databaseID) is not found by its key")
+        database.row?.used.bytes += bytes
+        database.isChanged = true
     }
 
     func makeSchemaRow(container: String, environment: Environment) throws -> SchemaRow {
@@ -67,9 +114,12 @@ extension RecordTransaction {
 
     /// Makes a zone that does not live, with an incarnation above every earlier one of its name.
     func makeZone(_ key: ZoneKey) throws -> OpenZone {
-        let databaseID = try makeDatabase(key.database).id
+        let database = try makeDatabase(key.database)
+        let databaseID = database.id
         let earlier = try rows.latestZone(databaseID: databaseID, name: key.name)
-        let incarnation = max(incarnationFloor, (earlier?.incarnation ?? 0) + 1)
+        // The database's is above those of zones that were forgotten.
+        let least = level < .countedRows ? incarnationFloor : max(incarnationFloor, database.incarnation)
+        let incarnation = max(least, (earlier?.incarnation ?? 0) + 1)
         try Invariant.check(
             earlier?.state != ZoneLife.live, "zone '\(key.name)' would be made again while \(earlier?.id ?? 0) lives")
         try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(

@@ -33,7 +33,7 @@ extension RecordTransaction {
         let zone = try writableZone(batch)
         let sequence = try nextSequence(zone)
         let userID = try writer(batch)
-        zone.count(plan.growth)
+        zone.count(plan.rowGrowth)
         let modified = Stamp(timestamp: stamp, user: try names.name(userID))
         let body = SQLValue.blob(plan.body)
         var after = IndexedRecord(
@@ -50,15 +50,19 @@ extension RecordTransaction {
                 .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
                 .integer(userID), .integer(0), body, .integer(recordID))
             try checkOneRowChanged(row)
-            let before = try plan.storedFields.map { try indexedRecord(row, fields: $0) }
-            try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: before, to: after)
         } else {
             try statements.insertRecord.run(
                 .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(stamp),
                 .integer(userID), .integer(stamp), .integer(userID), body)
             recordID = db.lastInsertedRowID
-            try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: nil, to: after)
         }
+        var indexGrowth: Int64 = 0
+        for rows in plan.indexes {
+            indexGrowth += try updateIndex(
+                rows.index, zoneID: zone.row.id, recordID: recordID, from: rows.old,
+                to: rows.index.system == nil ? rows.new : after.keys(in: rows.index))
+        }
+        zone.count(QuotaAmounts(bytes: indexGrowth))
         try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
         return SavedRecord(
             recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
@@ -83,13 +87,15 @@ extension RecordTransaction {
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
         try check(row, named: row.name, precedes: sequence, in: zone)
         let body = try decodeBody(row.body)
+        var growth = QuotaAmounts.zero - counted.size(of: row)
         if let type {
             let before = try indexedRecord(row, fields: type.visible(body))
-            try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
+            growth.bytes += try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
+        if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
         zone.row.tombstones += 1
-        zone.count(.zero - row.size)
+        zone.count(growth)
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))

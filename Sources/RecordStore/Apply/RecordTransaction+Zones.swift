@@ -62,7 +62,9 @@ extension RecordTransaction {
         try touch(zone)
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         zone.database.row?.zones -= 1
-        zone.count(.zero - zone.row.used)
+        let used = zone.row.used
+        // Its rows take room until maintenance has removed them.
+        zone.count(.zero - (counted.isNone ? used : QuotaAmounts(records: used.records)))
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
         try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
@@ -72,7 +74,8 @@ extension RecordTransaction {
 
     /// Takes every zone of a container environment away, default zones too, and forgets what requests did to them.
     ///
-    /// Tokens of its databases end by a new incarnation; the zones' rows are reclaimed by maintenance.
+    /// Tokens of its databases end by a new incarnation; the zones' rows are reclaimed by maintenance, and count until
+    /// then.
     func retireAll(schemaID: Int64) throws {
         for sql in [
             """
@@ -82,7 +85,7 @@ extension RecordTransaction {
             DELETE FROM idempotency_use WHERE database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
-            UPDATE zone SET state = 1, changed_at = 0, bytes = 0, records = 0
+            UPDATE zone SET state = 1, changed_at = 0, \(counted.isNone ? "bytes = 0, " : "")records = 0
             WHERE state = 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
@@ -90,7 +93,8 @@ extension RecordTransaction {
             WHERE state <> 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
-            UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0, bytes = 0, records = 0
+            UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0, records = 0,
+                bytes = (SELECT coalesce(sum(z.bytes), 0) FROM zone z WHERE z.database = database.id)
             WHERE schema = ?
             """,
         ] {

@@ -32,6 +32,8 @@ package final class RecordTransaction {
     var hasJobs: Bool
     /// Bytes of bodies that the current part of maintenance has read; it ends at `partBytesMax`, give or take a record.
     var partBytes = 0
+    /// Which rows count in quotas.
+    var counted: CountedRows
     static let partBytesMax = 4 * 1_048_576
     var isPartFull: Bool { partBytes >= Self.partBytesMax }
 
@@ -47,6 +49,7 @@ package final class RecordTransaction {
         rows = Rows(db: db)
         statements = try WriteStatements(db)
         names = UserNameCache(db)
+        counted = try CountedRows.load(at: level, in: db)
         let state = try SQLStatement(
             cached: "SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state", in: db
         ).first { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3) != 0) }

@@ -18,7 +18,7 @@ enum Verdict {
         switch self {
         case .fail, .nothing: .zero
         case .save(let plan): plan.growth
-        case .delete(let plan): .zero - plan.row.size
+        case .delete(let plan): plan.growth
         }
     }
 
@@ -53,11 +53,29 @@ struct PlannedSave {
     var edges: [Edge]
     /// Whether the outcome carries `fields`: the client does not know all of them, and may.
     var tellsFields: Bool
+    /// What the record's row counts for from now on, less what it did before.
+    var rowGrowth: QuotaAmounts
+    /// The rows of each index, in the order of the type's indexes.
+    var indexes: [PlannedIndexRows]
+    /// The bytes by which index rows that count in the zone's quota grow.
+    var indexGrowth: Int64
 
-    /// What the record counts for from now on, less what it did before.
-    var growth: QuotaAmounts {
-        QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1) - (row?.size ?? .zero)
-    }
+    var growth: QuotaAmounts { rowGrowth + QuotaAmounts(bytes: indexGrowth) }
+}
+
+/// A record's rows in one index before and after a save.
+struct PlannedIndexRows {
+    var index: InstalledIndex
+    /// Nil where there was no record.
+    var old: [IndexKey]?
+    var new: [IndexKey]
+
+    /// The bytes by which the rows grow. Of an index that is being built the old ones are taken to be there: what its
+    /// building brings is no growth of a save.
+    var growth: Int64 { IndexKey.rowBytes(new) - (old.map(IndexKey.rowBytes) ?? 0) }
+    /// How many rows there will be.
+    var rows: Int { max(new.count, 1) }
+    var oldRows: Int { old.map { max($0.count, 1) } ?? 0 }
 }
 
 /// A deletion that passed every check.
@@ -68,6 +86,8 @@ struct PlannedDeletion {
     var cascade: [Int64] = []
     /// Whether records that refer to it are left to maintenance.
     var leavesJob = false
+    /// What the record's tombstone counts for, less what the record did.
+    var growth = QuotaAmounts.zero
 }
 
 /// What an operation is judged by.

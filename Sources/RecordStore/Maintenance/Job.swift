@@ -14,7 +14,13 @@ struct Job {
         case cascade = 3
         /// `subject` is a schema: records up to row `last` are cleaned of what the schema lost.
         case scrub = 4
+        /// Rows from before rows were counted in quotas come to be counted; `body` has the last place that is
+        /// (`RowPlace`), or nothing.
+        case recount = 5
     }
+
+    /// The number of the one job that counts rows: it is found without a search, and works before all others.
+    static let recountID: Int64 = 0
 
     var id: Int64
     /// Nil for a number that this version does not know, which is corruption.

@@ -14,13 +14,16 @@ extension RecordTransaction {
             .filter { !$0.value.isEmpty }
         let (ids, end, used) =
             wanted.isEmpty ? ([], nil, 1) : try scan(job, types: Set(wanted.keys), budget: budget)
+        var growth: [Int64: Int64] = [:]
         let next = try forEachRow(ids, end: end) { row, zoneID in
             guard !row.isDeleted, let type = schema.byID[row.typeID] else { return }
             let record = try indexedRecord(row, fields: try type.fields(of: row))
             for index in wanted[row.typeID] ?? [] {
-                try updateIndex(index, zoneID: zoneID, recordID: row.id, from: nil, to: record.keys(in: index))
+                growth[zoneID, default: 0] += try updateIndex(
+                    index, zoneID: zoneID, recordID: row.id, from: nil, to: record.keys(in: index))
             }
         }
+        try count(growth)
         if let next {
             try advance(job, to: next)
         } else {
@@ -48,7 +51,8 @@ extension RecordTransaction {
         return used
     }
 
-    /// Removes rows of an index, whatever records there are; returns how many: less than `budget` once none is left.
+    /// Removes rows of an index, whatever records there are, and counts them in no quota any more; returns how many:
+    /// less than `budget` once none is left.
     func dropRows(of indexID: Int64, zones: ClosedRange<Int64>, budget: Int) throws -> Int {
         let field = SQLValue.integer(indexID)
         let (first, last) = (SQLValue.integer(zones.lowerBound), SQLValue.integer(zones.upperBound))
@@ -59,10 +63,11 @@ extension RecordTransaction {
                 ORDER BY zone, value, record LIMIT ?
                 """, in: db
         ).all(field, first, last, .integer(Int64(left))) {
-            ($0.integer(0), SQLValue.integer($0.integer(1)), $0.integer(2))
+            ($0.integer(0), IndexKey.number($0.integer(1)), $0.integer(2))
         }
-        for (zone, value, record) in numbers {
-            try statements.deleteNumber.run(field, .integer(zone), value, .integer(record))
+        var growth: [Int64: Int64] = [:]
+        for (zone, key, record) in numbers {
+            growth[zone, default: 0] -= try removeIndexRow(indexID, zoneID: zone, key, record)
         }
         left -= numbers.count
         let bytes = try SQLStatement(
@@ -71,10 +76,10 @@ extension RecordTransaction {
                 ORDER BY zone, value, record LIMIT ?
                 """, in: db
         ).all(field, first, last, .integer(Int64(left))) {
-            ($0.integer(0), SQLValue.blob($0.bytes(1)), $0.integer(2))
+            ($0.integer(0), IndexKey.bytes($0.bytes(1)), $0.integer(2))
         }
-        for (zone, value, record) in bytes {
-            try statements.deleteBytes.run(field, .integer(zone), value, .integer(record))
+        for (zone, key, record) in bytes {
+            growth[zone, default: 0] -= try removeIndexRow(indexID, zoneID: zone, key, record)
         }
         left -= bytes.count
         let missing = try SQLStatement(
@@ -84,8 +89,9 @@ extension RecordTransaction {
                 """, in: db
         ).all(field, first, last, .integer(Int64(left))) { ($0.integer(0), $0.integer(1)) }
         for (zone, record) in missing {
-            try statements.deleteMissing.run(field, .integer(zone), .integer(record))
+            growth[zone, default: 0] -= try removeIndexRow(indexID, zoneID: zone, nil, record)
         }
+        try count(growth)
         return budget - left + missing.count
     }
 }

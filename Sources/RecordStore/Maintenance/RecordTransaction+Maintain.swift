@@ -35,6 +35,7 @@ extension RecordTransaction {
             case .buildIndexes: try buildIndexes(job, budget: budget)
             case .cascade: try goOn(with: job, budget: budget)
             case .scrub: try scrub(job, budget: budget)
+            case .recount: try recount(job, budget: budget)
             case nil: throw WireError.invalidValue(field: 0)
             }
         try Invariant.check(used >= 0, "a part of job \(job.id) counts for \(used) rows")

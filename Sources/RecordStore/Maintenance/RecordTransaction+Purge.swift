@@ -1,6 +1,23 @@
 import GRDB
 import RecordModel
 
+/// What is left of a deleted record.
+private struct Tombstone {
+    var id: Int64
+    var zone: Int64
+    var sequence: Int64
+    var nameBytes: Int64
+
+    static let columns = "id, zone, sequence, length(CAST(name AS BLOB))"
+
+    init(_ row: SQLRow) {
+        id = row.integer(0)
+        zone = row.integer(1)
+        sequence = row.integer(2)
+        nameBytes = row.integer(3)
+    }
+}
+
 extension RecordTransaction {
     func firstRetiredZone() throws -> Int64? {
         try SQLStatement(cached: "SELECT id FROM zone WHERE state = 1 ORDER BY id LIMIT 1", in: db).first {
@@ -18,21 +35,25 @@ extension RecordTransaction {
         let found = try SQLStatement(
             cached: "SELECT r.id FROM record r WHERE r.zone = ? ORDER BY r.sequence LIMIT ?", in: db
         ).all(.integer(zoneID), .integer(Int64(budget))) { $0.integer(0) }
-        var count = 0
+        var taken = 0
+        var bytes: Int64 = 0
         for id in found {
-            if isPartFull && count > 0 { return count }
-            count += 1
+            if isPartFull && taken > 0 { break }
+            taken += 1
             guard let row = try row(id) else { continue }
             partBytes += row.body.count
+            if !counted.isNone { bytes -= counted.size(of: row).bytes }
             if !row.isDeleted {
                 let body = try decodeBody(row.body)
                 if let type = schema.byID[row.typeID] {
-                    try removeIndexRows(row, type: type, body: body, zoneID: zoneID)
+                    bytes += try removeIndexRows(row, type: type, body: body, zoneID: zoneID)
                 }
                 try updateEdges(zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
             }
             try deleteRow(row.id)
         }
+        try count(bytes, zoneID: zoneID)
+        if taken < found.count { return taken }
         var used = found.count
         if used < budget { used += try dropRows(of: schema, zoneID: zoneID, budget: budget - used) }
         if used < budget { try buryZone(zoneID) }
@@ -51,15 +72,18 @@ extension RecordTransaction {
     }
 
     /// A reset may have changed what is visible of the record since its rows were made: they go under either view.
-    private func removeIndexRows(_ row: RecordRow, type: InstalledType, body: Fields, zoneID: Int64) throws {
+    /// - Returns: the bytes by which what counts in the zone's quota grew.
+    private func removeIndexRows(
+        _ row: RecordRow, type: InstalledType, body: Fields, zoneID: Int64
+    ) throws -> Int64 {
         let visible = type.visible(body)
+        var growth: Int64 = 0
         for fields in visible == body ? [body] : [visible, body] {
             let before = try indexedRecord(row, fields: fields)
-            try updateIndexes(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
+            growth += try updateIndexes(type, zoneID: zoneID, recordID: row.id, from: before, to: nil)
         }
-        for index in type.indexes {
-            try statements.deleteMissing.run(.integer(index.id), .integer(zoneID), .integer(row.id))
-        }
+        for index in type.indexes { growth -= try removeIndexRow(index.id, zoneID: zoneID, nil, row.id) }
+        return growth
     }
 
     private func deleteRow(_ id: Int64) throws {
@@ -68,6 +92,10 @@ extension RecordTransaction {
 
     /// Keeps the row of an empty zone only while it is the last of its name.
     private func buryZone(_ zoneID: Int64) throws {
+        let found = try SQLStatement(cached: "SELECT bytes, database FROM zone WHERE id = ?", in: db)
+            .first(.integer(zoneID)) { (bytes: $0.integer(0), databaseID: $0.integer(1)) }
+        guard let found else { return }
+        try Invariant.check(found.bytes == 0, "zone \(zoneID) is empty, and counts \(found.bytes) bytes")
         try SQLStatement(
             cached: """
                 DELETE FROM zone WHERE id = ? AND EXISTS (SELECT 1 FROM zone later WHERE later.database = zone.database
@@ -76,29 +104,47 @@ extension RecordTransaction {
         ).run(.integer(zoneID))
         try SQLStatement(cached: "UPDATE zone SET state = 2, tombstones = 0 WHERE id = ?", in: db)
             .run(.integer(zoneID))
+        try forgetZones(of: found.databaseID)
+    }
+
+    /// Forgets the older half of a database's deleted zones where they are too many. Zones that take their names get
+    /// greater incarnations all the same, and tokens of the database end, as they may be from before the deletions.
+    private func forgetZones(of databaseID: Int64) throws {
+        guard level >= .countedRows else { return }
+        let count = try SQLStatement(cached: "SELECT count(*) FROM zone WHERE database = ? AND state = 2", in: db)
+            .first(.integer(databaseID)) { $0.integer(0) }
+        guard let count, count > Limits.deletedZonesMax else { return }
+        let gone = try SQLStatement(
+            cached: "SELECT id, incarnation FROM zone WHERE database = ? AND state = 2 ORDER BY id LIMIT ?", in: db
+        ).all(.integer(databaseID), .integer(count - Int64(Limits.deletedZonesMax / 2))) {
+            (id: $0.integer(0), incarnation: $0.integer(1))
+        }
+        for zone in gone { try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone.id)) }
+        let last = gone.reduce(0) { max($0, $1.incarnation) }
+        try SQLStatement(cached: "UPDATE database SET incarnation = 1 + max(incarnation, ?) WHERE id = ?", in: db)
+            .run(.integer(last), .integer(databaseID))
     }
 
     /// Removes tombstones that are too old or too many, oldest first in each zone, and raises the zones' floors.
     func purgeTombstones(_ retention: Retention, budget: Int) throws -> Int {
         let old = try SQLStatement(
             cached: """
-                SELECT id, zone, sequence FROM record WHERE deleted = 1 AND modified_at < ?
+                SELECT \(Tombstone.columns) FROM record WHERE deleted = 1 AND modified_at < ?
                 ORDER BY modified_at, zone, sequence LIMIT ?
                 """, in: db
-        ).all(.integer(retention.cutoff(time)), .integer(Int64(budget))) {
-            (id: $0.integer(0), zone: $0.integer(1), sequence: $0.integer(2))
-        }
+        ).all(.integer(retention.cutoff(time)), .integer(Int64(budget))) { Tombstone($0) }
         for (zoneID, tombstones) in Dictionary(grouping: old, by: \.zone).sorted(by: { $0.key < $1.key }) {
-            try purge(tombstones.map { ($0.id, $0.sequence) }, zoneID: zoneID)
+            try purge(tombstones, zoneID: zoneID)
         }
         var used = old.count
         try finish()
         while used < budget, let (zoneID, count) = try crowdedZone(retention) {
             let excess = Int64(min(budget - used, Int(count - retention.countMax)))
             let first = try SQLStatement(
-                cached: "SELECT id, sequence FROM record WHERE zone = ? AND deleted = 1 ORDER BY sequence LIMIT ?",
-                in: db
-            ).all(.integer(zoneID), .integer(excess)) { ($0.integer(0), $0.integer(1)) }
+                cached: """
+                    SELECT \(Tombstone.columns) FROM record WHERE zone = ? AND deleted = 1 ORDER BY sequence LIMIT ?
+                    """, in: db
+            ).all(.integer(zoneID), .integer(excess)) { Tombstone($0) }
             try purge(first, zoneID: zoneID)
             try finish()
             used += max(first.count, 1)
@@ -115,8 +161,13 @@ extension RecordTransaction {
         ).first(.integer(retention.countMax)) { ($0.integer(0), $0.integer(1)) }
     }
 
-    private func purge(_ tombstones: [(id: Int64, sequence: Int64)], zoneID: Int64) throws {
-        for (id, _) in tombstones { try deleteRow(id) }
+    private func purge(_ tombstones: [Tombstone], zoneID: Int64) throws {
+        var bytes: Int64 = 0
+        for tombstone in tombstones {
+            try deleteRow(tombstone.id)
+            if counted.containsRecord(tombstone.id) { bytes -= RowBytes.record + tombstone.nameBytes }
+        }
+        try count(bytes, zoneID: zoneID)
         // A retired zone's feed is not read any more.
         guard let zone = try openZone(id: zoneID), let last = tombstones.map(\.sequence).max() else { return }
         try Invariant.check(

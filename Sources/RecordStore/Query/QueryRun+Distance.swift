@@ -6,8 +6,8 @@ import RecordModel
 extension QueryRun {
     /// Width of the first ring, in metres.
     private static let firstWidth = 1_000.0
-    /// What a cell's middle may be off, with rounding, in metres.
-    private static let slack = 1.0
+    /// What a cell's middle may be off, with rounding, in metres: half a diagonal of 9 mm squares.
+    private static let slack = 0.02
 
     /// False where the page ended.
     mutating func walkDistance(

@@ -137,7 +137,6 @@ extension QueryRun {
         let position = QueryPosition(keys: level.fixed + [key], recordID: id)
         if mayEndAtOnce, work.isSpent {
             stoppedAt = QueryPosition(keys: position.keys, recordID: plan.order.tiesAscend ? id - 1 : id + 1)
-            stoppedBefore = position
             return false
         }
         examined += 1

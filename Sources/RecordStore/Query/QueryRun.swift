@@ -41,8 +41,6 @@ struct QueryRun {
     var bytes = 0
     /// Where the scan stopped for its bounds.
     var stoppedAt: QueryPosition?
-    /// The entry that it stopped before, where it did so for lack of work.
-    var stoppedBefore: QueryPosition?
     /// The first record that the page had no room for.
     var ceiling: (keys: [IndexKey?], id: Int64)?
     /// What index rows are still asked of records, and conditions that only the records themselves can answer.

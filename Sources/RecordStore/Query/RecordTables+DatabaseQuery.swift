@@ -55,8 +55,6 @@ private struct DatabasePage {
 
     /// Zones without a match that one page looks into.
     private static let zonesMax = 1_000
-    /// Index entries that are looked at in each of very many zones.
-    private static let examinedMin = 100
 
     init(_ reader: QueryReader, _ request: DatabaseQuery) throws {
         self.reader = reader
@@ -101,44 +99,67 @@ private struct DatabasePage {
         }
     }
 
-    /// All zones, by position. An answer is complete up to the least position at which a zone's part of it stopped.
-    /// Each zone has an equal share of the work that is left.
+    /// All zones, by position: what comes next in the order is read on, a few records at a time, and nothing that
+    /// another zone's records come before.
+    ///
+    /// At first each zone says where it begins, which takes an entry of its index and no record. The page is complete up
+    /// to the least position at which a zone's part stopped; at least the first part gets on.
     mutating func merge(_ zones: [(row: ZoneRow, name: String)]) throws {
-        let bound = max(tuning.examinedMax / max(zones.count, 1), min(Self.examinedMin, tuning.examinedMax))
-        let bounds = QueryRun.Bounds(work: work, examined: bound, mayEndAtOnce: true)
-        /// The zone that stopped first, if it did so before its first entry.
-        var untouched: (zone: (row: ZoneRow, name: String), end: [UInt8], entry: [UInt8])?
-        for (number, zone) in zones.enumerated() {
-            let share = work.left / (zones.count - number)
-            guard let run = try work.within(share, { try collect(zone, limit: limit, bounds) }) else { continue }
-            guard take(run) else { continue }
-            untouched = nil
-            if run.passed == 0, let end = run.end, let entry = run.before { untouched = (zone, end, entry) }
+        var parts: [MergePart] = []
+        let start = QueryRun.Bounds(work: work, mayEndAtOnce: true)
+        for zone in zones {
+            guard let run = try work.within(0, { try collect(zone, limit: limit, start) }) else { continue }
+            take(run)
+            if let end = run.end, let stop = run.stop { parts.append(MergePart(zone: zone, end: end, stop: stop)) }
         }
-        guard let untouched, untouched.end == answer.next else { return }
-        // No zone has anything before this entry: whatever it takes, the page gets past it, and no farther.
-        let one = QueryRun.Bounds(work: QueryWork(bound: 0), examined: 1)
-        guard let run = try collect(untouched.zone, limit: limit, one) else { return }
-        answer.next = untouched.entry
-        take(run)
+        let chunk = max(2, 2 * limit / max(parts.count, 1))
+        for place in parts.indices { parts[place].chunk = min(chunk, limit) }
+        // The least is the last.
+        parts.sort { $1.end.lexicographicallyPrecedes($0.end) }
+        var (examined, isFirst) = (0, true)
+        while var part = parts.last, !isComplete(before: part.end) {
+            guard isFirst || (!work.isSpent && examined < tuning.examinedMax) else { break }
+            let bounds = QueryRun.Bounds(
+                work: work, examined: max(tuning.examinedMax - examined, 1), mayEndAtOnce: !isFirst)
+            isFirst = false
+            parts.removeLast()
+            let run = try collect(part.zone, limit: part.chunk, from: part.stop, bounds)
+            examined += run.examined
+            take(run)
+            guard let end = run.end, let stop = run.stop else { continue }
+            part = MergePart(zone: part.zone, end: end, stop: stop, chunk: min(4 * part.chunk, limit))
+            let place = parts.firstIndex { $0.end.lexicographicallyPrecedes(end) } ?? parts.count
+            parts.insert(part, at: place)
+        }
+        let horizon = parts.last?.end
+        if let horizon, let first = answer.items.firstIndex(where: { horizon.lexicographicallyPrecedes($0.position) }) {
+            answer.items.removeSubrange(first...)
+            answer.next = horizon
+        } else if answer.next == nil {
+            answer.next = horizon
+        }
     }
 
-    /// Merges a zone's part. Returns whether it stopped before all others.
-    @discardableResult
-    private mutating func take(_ part: ZonePart) -> Bool {
-        let isFirst = part.end.map { end in answer.next.map { end.lexicographicallyPrecedes($0) } ?? true } ?? false
-        if isFirst { answer.next = part.end }
-        let both = Array(zip(answer.items + part.items, sizes + part.sizes))
-        cut(both.sorted { $0.0.position.lexicographicallyPrecedes($1.0.position) })
-        return isFirst
+    /// Whether the page has all that it has room for before a position.
+    private func isComplete(before end: [UInt8]) -> Bool {
+        guard let last = answer.next else { return false }
+        return !end.lexicographicallyPrecedes(last)
     }
 
-    /// Keeps what the page has room for and what comes before where a zone's part stopped.
-    private mutating func cut(_ merged: [(DatabaseQueryPage.Item, Int)]) {
+    /// Puts a zone's records in their places, and keeps what the page has room for; where there is more, `next` is the
+    /// last one's position.
+    private mutating func take(_ part: ZonePart) {
+        // Behind what had no room nothing has.
+        let wanted = zip(part.items, part.sizes).prefix { item, _ in
+            answer.next.map { !$0.lexicographicallyPrecedes(item.position) } ?? true
+        }
+        if wanted.isEmpty { return }
+        let both = (Array(zip(answer.items, sizes)) + wanted).sorted {
+            $0.0.position.lexicographicallyPrecedes($1.0.position)
+        }
         (answer.items, sizes) = ([], [])
         var bytes = 0
-        for (item, size) in merged {
-            if let next = answer.next, next.lexicographicallyPrecedes(item.position) { return }
+        for (item, size) in both {
             bytes += size
             if answer.items.count == limit || (bytes > tuning.pageBytesMax && !answer.items.isEmpty) {
                 answer.next = answer.items.last?.position
@@ -149,14 +170,23 @@ private struct DatabasePage {
         }
     }
 
+    /// A zone that has more, as far as it was read.
+    private struct MergePart {
+        var zone: (row: ZoneRow, name: String)
+        /// What it was read to, in the order of all zones and in its own.
+        var end: [UInt8]
+        var stop: QueryPosition
+        /// How many records are read of it at a time.
+        var chunk = 1
+    }
+
     private struct ZonePart {
         var items: [DatabaseQueryPage.Item]
         var sizes: [Int]
+        /// Where it stopped, in the order of all zones and in its own; nil at the zone's end.
         var end: [UInt8]?
+        var stop: QueryPosition?
         var examined: Int
-        /// Entries that the part is complete through, and the position of the next where there was no work left for it.
-        var passed: Int
-        var before: [UInt8]?
     }
 
     /// One zone's part; nil where the cursor is behind it.
@@ -171,6 +201,12 @@ private struct DatabasePage {
             case .after(let position): start = position
             }
         }
+        return try collect(zone, limit: limit, from: start, bounds)
+    }
+
+    private func collect(
+        _ zone: (row: ZoneRow, name: String), limit: Int, from start: QueryPosition?, _ bounds: QueryRun.Bounds
+    ) throws -> ZonePart {
         var run = try QueryRun(reader, zone: zone.row, limit: limit, after: start, bounds: bounds)
         let end = try run.collect()
         let items = try run.found.map { candidate in
@@ -179,9 +215,8 @@ private struct DatabasePage {
                 position: bytes(zone.name, QueryPosition(keys: candidate.keys, recordID: candidate.row.id)))
         }
         return ZonePart(
-            items: items, sizes: run.found.map(\.row.body.count), end: end.map { bytes(zone.name, $0) },
-            examined: run.examined, passed: run.passed,
-            before: run.stoppedBefore.map { bytes(zone.name, $0) })
+            items: items, sizes: run.found.map(\.row.body.count), end: end.map { bytes(zone.name, $0) }, stop: end,
+            examined: run.examined)
     }
 
     private func bytes(_ zone: String, _ position: QueryPosition) -> [UInt8] {

@@ -1,3 +1,4 @@
+import Authorization
 import RecordModel
 
 /// How far the records of one request may grow.
@@ -55,7 +56,7 @@ extension Batch {
     }
 
     /// More than the operations can make the database grow, by their own sizes alone; nil where that cannot be told.
-    var growthMost: QuotaAmounts? {
+    func growthMost(_ counted: CountedRows) -> QuotaAmounts? {
         // A stored number that is written back as another kind may grow without being sent.
         if schema.convertsNumbers { return nil }
         var most = QuotaAmounts()
@@ -64,12 +65,48 @@ extension Batch {
             let fields = operation.fields.reduce(0) { $0 + $1.name.utf8.count + 8 + ($1.value?.bodyBytesMost ?? 0) }
             let bytes = (isNew ? operation.recordName.utf8.count + 8 : 0) + fields
             most = most + QuotaAmounts(bytes: Int64(bytes), records: isNew ? 1 : 0)
+            if counted.isNone { continue }
+            guard let rows = indexBytesMost(operation, isNew: isNew) else { return nil }
+            most = most + QuotaAmounts(bytes: (isNew ? RowBytes.record : 0) + rows)
+        }
+        return most
+    }
+
+    /// More than an operation's index rows can grow; nil where its type is not told.
+    private func indexBytesMost(_ operation: RecordChange, isNew: Bool) -> Int64? {
+        guard let type = operation.recordType.flatMap({ schema.byName[$0] }) else { return nil }
+        let sent = Dictionary(operation.fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+        let names = max(operation.recordName.utf8.count, (command.caller.user ?? Caller.anonymousName).utf8.count)
+        var most: Int64 = 0
+        for index in type.indexes {
+            if let value = sent[index.name] {
+                most += value?.indexBytesMost ?? RowBytes.index
+            } else if index.system != nil {
+                most += RowBytes.index + RowBytes.number + Int64(names)
+            } else if isNew {
+                most += RowBytes.index
+            }
         }
         return most
     }
 }
 
 extension FieldValue {
+    /// At least as many bytes as the value's rows in one index count for.
+    fileprivate var indexBytesMost: Int64 {
+        switch self {
+        case .string(let text):
+            // Either the text as it is, or its words.
+            RowBytes.index
+                + max(
+                    Int64(text.utf8.count),
+                    Int64(min(text.utf8.count, Tokenizer.tokensMax)) * (RowBytes.index + Int64(Tokenizer.tokenBytesMax))
+                )
+        case .list(_, let members): members.reduce(RowBytes.index) { $0 + $1.indexBytesMost }
+        default: RowBytes.index + Int64(bodyBytesMost)
+        }
+    }
+
     /// At least as many bytes as the value takes in a body: tags and lengths are at most 8 bytes each.
     fileprivate var bodyBytesMost: Int {
         switch self {

@@ -7,11 +7,14 @@ extension RecordTables {
     ///
     /// A page of `recount` is of one moment: where counters are right, each zone's recount equals them. With more zones
     /// or records than one page takes, a database goes on in the next; each part tells the whole database's counters.
+    /// - Parameter level: the feature level in force: it says which rows count.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func usage(
-        _ request: UsageRequest, limits: UsageLimits = UsageLimits(), in db: Database
+        _ request: UsageRequest, limits: UsageLimits = UsageLimits(),
+        level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws -> UsagePage {
         var page = UsagePage(databases: [], hasMore: false)
+        let recounts = request.detail == .recount ? try Recount(request, level: level, in: db) : nil
         var (zonesLeft, recordsLeft) = (limits.zones, limits.records)
         for (key, row) in try databases(for: request, limit: limits.databases, in: db) {
             // A page that told of nothing would not go on.
@@ -28,13 +31,16 @@ extension RecordTables {
                         page.isLastCut = true
                         break
                     }
-                    let recount = request.detail == .recount ? try self.recount(zoneID: zone.id, in: db) : nil
+                    let recount = try recounts?.zone(zone.id)
                     usage.zones.append(ZoneUsage(name: name, used: zone.used, recount: recount))
                     zonesLeft -= 1
                     recordsLeft -= recount?.records ?? 0
                 }
             }
-            if request.detail == .recount { usage.unattributed = try unattributed(row, in: db) }
+            if let recounts {
+                usage.others = try recounts.others(row.id)
+                usage.unattributed = try unattributed(row, usage.others, in: db)
+            }
             page.databases.append(usage)
             if page.isLastCut {
                 page.hasMore = true
@@ -94,47 +100,36 @@ extension RecordTables {
         }
     }
 
-    /// What the database's counters have beyond its live zones'; zero where they are right.
-    private static func unattributed(_ database: DatabaseRow, in db: Database) throws -> QuotaAmounts {
+    /// What the database's counters have beyond its live zones' and what is in none; zero where they are right.
+    private static func unattributed(
+        _ database: DatabaseRow, _ others: QuotaAmounts, in db: Database
+    ) throws -> QuotaAmounts {
         let zones = try SQLStatement(
             cached: """
                 SELECT coalesce(sum(bytes), 0), coalesce(sum(records), 0) FROM zone WHERE database = ? AND state = 0
                 """, in: db
         ).first(.integer(database.id)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) }
-        return database.used - (zones ?? .zero)
+        return database.used - (zones ?? .zero) - others
     }
 
     /// How much one database holds on this shard; nothing where the shard does not know it.
     /// - Throws: `DatabaseError` on an I/O error.
     package static func usage(
-        of key: DatabaseKey, recount: Bool = false, in db: Database
+        of key: DatabaseKey, recount: Bool = false, level: FeatureLevel = FeatureLevel.supported.upperBound,
+        in db: Database
     ) throws -> DatabaseUsage {
         let rows = Rows(db: db)
         guard let schema = try rows.schema(key), let row = try rows.database(key, schemaID: schema.id) else {
             return DatabaseUsage(key: key, used: .zero, allotted: .zero, zones: [])
         }
-        return try usage(of: key, row, recount: recount, in: db)
-    }
-
-    private static func usage(
-        of key: DatabaseKey, _ row: DatabaseRow, recount: Bool, in db: Database
-    ) throws -> DatabaseUsage {
-        DatabaseUsage(
+        let recounts = recount ? try Recount(UsageRequest(of: key), level: level, in: db) : nil
+        var usage = DatabaseUsage(
             key: key, used: row.used, allotted: row.allotted,
             zones: try liveZones(of: row, after: "", limit: .max, in: db).map { zone, name in
-                ZoneUsage(
-                    name: name, used: zone.used, recount: recount ? try self.recount(zoneID: zone.id, in: db) : nil)
+                ZoneUsage(name: name, used: zone.used, recount: try recounts?.zone(zone.id))
             })
-    }
-
-    /// What a zone's records count for, from the records alone.
-    private static func recount(zoneID: Int64, in db: Database) throws -> QuotaAmounts {
-        try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)), 0), count(*) FROM record
-                WHERE zone = ? AND deleted = 0
-                """, in: db
-        ).first(.integer(zoneID)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) } ?? .zero
+        usage.others = try recounts?.others(row.id) ?? .zero
+        return usage
     }
 
     /// What the ledger of a database knows, at the shard where the ledger is; an empty one elsewhere.

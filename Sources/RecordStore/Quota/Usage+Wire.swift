@@ -2,18 +2,20 @@ import RecordModel
 package import Wire
 
 extension DatabaseUsage: WireCodable {
-    /// 1 key, 2 used, 3 allotted, 4 each zone, 5 unattributed.
+    /// 1 key, 2 used, 3 allotted, 4 each zone, 5 unattributed, 6 others.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { key.encode(to: &$0) }
         writer.field(2) { used.encode(to: &$0) }
         writer.field(3) { allotted.encode(to: &$0) }
         for zone in zones { writer.field(4) { zone.encode(to: &$0) } }
         if unattributed != .zero { writer.field(5) { unattributed.encode(to: &$0) } }
+        if others != .zero { writer.field(6) { others.encode(to: &$0) } }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
         var key: DatabaseKey?
-        var (used, allotted, unattributed) = (QuotaAmounts(), QuotaAmounts(), QuotaAmounts())
+        var (used, allotted) = (QuotaAmounts(), QuotaAmounts())
+        var (unattributed, others) = (QuotaAmounts(), QuotaAmounts())
         var zones: [ZoneUsage] = []
         while let field = try reader.nextField() {
             switch field {
@@ -22,12 +24,14 @@ extension DatabaseUsage: WireCodable {
             case 3: allotted = try reader.message()
             case 4: zones.append(try reader.message())
             case 5: unattributed = try reader.message()
+            case 6: others = try reader.message()
             default: try reader.skip()
             }
         }
         guard let key else { throw .missingField(1) }
         self.init(key: key, used: used, allotted: allotted, zones: zones)
         self.unattributed = unattributed
+        self.others = others
     }
 }
 

@@ -3,14 +3,17 @@ package import RecordModel
 /// How much of a database one shard holds.
 package struct DatabaseUsage: Hashable, Sendable {
     package var key: DatabaseKey
-    /// As counted in the transactions of the changes: the sum over the live zones.
+    /// As counted in the transactions of the changes.
     package var used: QuotaAmounts
     /// What the shard may hold without asking the ledger.
     package var allotted: QuotaAmounts
     /// The live zones, by name in byte order; a page may tell of some of them.
     package var zones: [ZoneUsage]
-    /// What `used` has beyond the sum of all live zones' counters, where a recount was asked for; zero where they are
-    /// right.
+    /// What deleted zones hold and what requests are remembered by, where a recount was asked for: it counts in `used`
+    /// and in no zone.
+    package var others = QuotaAmounts.zero
+    /// What `used` has beyond the sum of all live zones' counters and `others`, where a recount was asked for; zero
+    /// where they are right.
     package var unattributed = QuotaAmounts.zero
 
     package init(key: DatabaseKey, used: QuotaAmounts, allotted: QuotaAmounts, zones: [ZoneUsage]) {
@@ -20,9 +23,9 @@ package struct DatabaseUsage: Hashable, Sendable {
         self.zones = zones
     }
 
-    /// The sum of the zones' recounts; nil where none was asked for.
+    /// The sum of all recounts; nil where none was asked for.
     package var recount: QuotaAmounts? {
-        var sum = QuotaAmounts()
+        var sum = others
         for zone in zones {
             guard let recount = zone.recount else { return nil }
             sum = sum + recount

@@ -62,6 +62,11 @@ package final class RateExchange: Sendable {
             limiter, until: now.adding(milliseconds: node.settings.requestDeadlineMilliseconds))
     }
 
+    /// Spends more for a request that `decide` accepted.
+    func spend(more tokens: Int, of key: RateKey) {
+        limiters.limiter(key, now: clock.now.nanoseconds).spend(more: UInt64(max(tokens, 0)))
+    }
+
     private func decide(_ limiter: RateLimiter, until end: MonotonicTime) async throws(ClusterError) -> RateDecision {
         while true {
             await ask(limiter)

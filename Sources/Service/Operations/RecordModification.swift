@@ -1,3 +1,4 @@
+import Admission
 import Authorization
 import Cluster
 import Crypto
@@ -68,6 +69,7 @@ package struct RecordModification: Sendable {
             try await service.requireTransfer(for: request.key, by: request.deadline)
         }
         var isOverQuota = false
+        var isPaid = false
         for _ in 0..<16 {
             let schema = service.schema(request.schemaKey)
             if try await service.extend(schema, by: named.map(\.0), for: request) { continue }
@@ -86,6 +88,8 @@ package struct RecordModification: Sendable {
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await result(answer, isAtomicFailure: isAtomic)
             }
+            if !isPaid { pay(for: plan.changes, schema: schema.schema) }
+            isPaid = true
             let (cap, epoch) = service.quota(of: request.key)
             let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
             let command = ModifyRecords(
@@ -113,6 +117,13 @@ package struct RecordModification: Sendable {
             ServiceError(
                 .tryAgainLater, "nothing was done: the schema or the quota kept changing meanwhile",
                 retryAfterSeconds: 1))
+    }
+
+    /// Spends what the request costs beyond the one token for which it was let in.
+    private func pay(for changes: [RecordChange], schema: Schema) {
+        guard !request.caller.isAdministrator else { return }
+        let key = RateKey(container: request.key.container, kind: .requests)
+        service.peerExchange.rates.spend(more: WrittenRows(changes, schema: schema).tokens - 1, of: key)
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on

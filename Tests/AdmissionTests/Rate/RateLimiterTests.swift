@@ -62,6 +62,24 @@ struct RateLimiterTests {
         #expect(!isAccepted(limiter.decide(now: now)))
     }
 
+    @Test("a request that turns out to be worth several is owed for before the next is accepted")
+    func severalTokens() throws {
+        let limiter = limiter(microRate: 10_000_000)
+        #expect(isAccepted(limiter.decide(now: start)))
+        limiter.spend(more: 0)
+        limiter.spend(more: 10)
+        #expect(limiter.decide(now: start) == .refused(retryAfterMilliseconds: 1_001))
+        // Two were there at the start: 12 are paid for after a second.
+        var accepted = 0
+        for step in 1...1_900 where isAccepted(limiter.decide(now: start + UInt64(step) * millisecond)) {
+            accepted += 1
+        }
+        #expect(accepted == 21 - 11)
+        // The ledger hears of it as of so many requests.
+        let report = try #require(limiter.report(node: 1, boot: 1, limit: 40, now: start + 1_901 * millisecond))
+        #expect(report.accepted == 21)
+    }
+
     @Test("refusals promise one token after another, and a full burst ends the promises")
     func promises() {
         let limiter = limiter(microRate: 10_000_000, tokens: 0)

@@ -88,7 +88,7 @@ extension Mutant {
         Mutant(
             "a deleted zone goes on counting",
             .init(
-                "RecordStore/Apply/RecordTransaction+Zones.swift", "zone.count(.zero - zone.row.used)",
-                "if !PLANTED { zone.count(.zero - zone.row.used) }")),
+                "RecordStore/Maintenance/RecordTransaction+Purge.swift", "if !counted.isNone { bytes -=",
+                "if !PLANTED, !counted.isNone { bytes -=")),
     ]
 }

@@ -1,0 +1,147 @@
+package import GRDB
+package import RecordModel
+import Wire
+
+extension RecordTables {
+    /// Follows the raise of a shard's feature level: where rows come to count in quotas that did not before, maintenance
+    /// goes through those that are there.
+    /// - Returns: whether maintenance is to be proposed.
+    package static func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws -> Bool {
+        guard old < .countedRows, level >= .countedRows else { return false }
+        let isEmpty = try SQLStatement(
+            cached: """
+                SELECT NOT (EXISTS (SELECT 1 FROM record) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)
+                    OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM field_index))
+                """, in: db
+        ).first { $0.integer(0) != 0 }
+        if isEmpty ?? true { return false }
+        try SQLStatement(cached: "INSERT INTO job VALUES (?, ?, 0, x'', 0, 0)", in: db)
+            .run(.integer(Job.recountID), .integer(Job.Kind.recount.rawValue))
+        return true
+    }
+}
+
+extension CountedRows {
+    /// What a shard counts now.
+    static func load(at level: FeatureLevel, in db: Database) throws -> CountedRows {
+        let job = try SQLStatement(cached: "SELECT body FROM job WHERE id = \(Job.recountID)", in: db).first {
+            $0.bytes(0)
+        }
+        return try CountedRows(at: level, job: job)
+    }
+}
+
+/// A part of the rows that are to be counted.
+private struct RowPart {
+    var last: RowPlace?
+    /// How many were read.
+    var count = 0
+    /// What they count for, by zone, and by database for those of no zone.
+    var byZone: [Int64: Int64] = [:]
+    var byDatabase: [Int64: Int64] = [:]
+}
+
+extension RecordTransaction {
+    /// Goes on with counting the rows of a shard from before rows were counted. Zones that were deleted before go first,
+    /// as nobody counts them any more.
+    func recount(_ job: Job, budget: Int) throws -> Int {
+        guard !job.body.isEmpty else {
+            if let zoneID = try firstRetiredZone() { return try reclaim(zoneID, budget: budget) }
+            try moveRecount(to: RowPlace(before: .record))
+            return 1
+        }
+        let place = try RowPlace(decoding: job.body)
+        // Counting a row is much cheaper than working on it.
+        let limit = min(budget, 10_000) * 10
+        let part = try rows(after: place, limit: limit)
+        for (zoneID, bytes) in part.byZone.sorted(by: { $0.key < $1.key }) { try count(bytes, zoneID: zoneID) }
+        for (databaseID, bytes) in part.byDatabase.sorted(by: { $0.key < $1.key }) {
+            try count(bytes, databaseID: databaseID)
+        }
+        if part.count == limit, let last = part.last {
+            try moveRecount(to: last)
+        } else if let table = place.table.next {
+            try moveRecount(to: RowPlace(before: table))
+        } else {
+            try end(job)
+            counted = .all
+        }
+        return part.count / 10 + 1
+    }
+
+    private func moveRecount(to place: RowPlace) throws {
+        counted = .upTo(place)
+        try SQLStatement(cached: "UPDATE job SET body = ? WHERE id = ?", in: db)
+            .run(.blob(place.encoded()), .integer(Job.recountID))
+    }
+
+    private func rows(after place: RowPlace, limit: Int) throws -> RowPart {
+        switch place.table {
+        case .record: try records(after: place, limit: limit)
+        case .idempotency: try remembered(after: place, limit: limit)
+        case .indexNumber, .indexBytes, .indexMissing: try indexRows(after: place, limit: limit)
+        }
+    }
+
+    private func records(after place: RowPlace, limit: Int) throws -> RowPart {
+        var part = RowPart()
+        try SQLStatement(
+            cached: """
+                SELECT id, zone, CASE deleted WHEN 1 THEN length(CAST(name AS BLOB)) ELSE 0 END FROM record
+                WHERE id > ? ORDER BY id LIMIT ?
+                """, in: db
+        ).forEach([.integer(place.row), .integer(Int64(limit))]) { row in
+            part.last = RowPlace(.record, row: row.integer(0))
+            part.count += 1
+            part.byZone[row.integer(1), default: 0] += RowBytes.record + row.integer(2)
+            return true
+        }
+        return part
+    }
+
+    private func remembered(after place: RowPlace, limit: Int) throws -> RowPart {
+        var part = RowPart()
+        try SQLStatement(
+            cached: """
+                SELECT id, database, \(RememberedOutcome.rowBytes) FROM idempotency WHERE id > ? ORDER BY id LIMIT ?
+                """, in: db
+        ).forEach([.integer(place.row), .integer(Int64(limit))]) { row in
+            part.last = RowPlace(.idempotency, row: row.integer(0))
+            part.count += 1
+            part.byDatabase[row.integer(1), default: 0] += row.integer(2)
+            return true
+        }
+        return part
+    }
+
+    private func indexRows(after place: RowPlace, limit: Int) throws -> RowPart {
+        var part = RowPart()
+        let columns = place.table == .indexMissing ? "field, zone, record" : "field, zone, value, record"
+        let name =
+            switch place.table {
+            case .indexNumber: "index_number"
+            case .indexBytes: "index_bytes"
+            default: "index_missing"
+            }
+        var values: [SQLValue] = [.integer(place.field), .integer(place.zone)]
+        if place.table != .indexMissing { values.append(place.key?.value ?? .blob([])) }
+        if place.table == .indexNumber && place.key == nil { values[2] = .integer(.min) }
+        values += [.integer(place.row), .integer(Int64(limit))]
+        let marks = place.table == .indexMissing ? "?, ?, ?" : "?, ?, ?, ?"
+        try SQLStatement(
+            cached: "SELECT \(columns) FROM \(name) WHERE (\(columns)) > (\(marks)) ORDER BY \(columns) LIMIT ?", in: db
+        ).forEach(values) { row in
+            var found = RowPlace(place.table, field: row.integer(0), zone: row.integer(1), row: row.integer(2))
+            switch place.table {
+            case .indexNumber: (found.key, found.row) = (.number(row.integer(2)), row.integer(3))
+            case .indexBytes: (found.key, found.row) = (.bytes(row.bytes(2)), row.integer(3))
+            default: break
+            }
+            part.last = found
+            part.count += 1
+            part.byZone[found.zone, default: 0] += found.key?.rowBytes ?? RowBytes.index
+            return true
+        }
+        return part
+    }
+}

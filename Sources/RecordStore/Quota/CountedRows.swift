@@ -1,0 +1,158 @@
+import RecordModel
+import Wire
+
+/// What a row counts for in quotas, in bytes, beside what it holds; since `FeatureLevel.countedRows`.
+enum RowBytes {
+    /// A record or a tombstone, beside its name and body.
+    static let record: Int64 = 64
+    /// A row of an index, beside its key. A row that says that a record lacks the field has no key.
+    static let index: Int64 = 16
+    /// The key of an index of numbers.
+    static let number: Int64 = 8
+}
+
+extension IndexKey {
+    /// What a row of an index with this key counts for.
+    var rowBytes: Int64 {
+        switch self {
+        case .number: RowBytes.index + RowBytes.number
+        case .bytes(let bytes): RowBytes.index + Int64(bytes.count)
+        }
+    }
+
+    /// What a record's rows in one index count for; no keys are a row that says so.
+    static func rowBytes(_ keys: [IndexKey]) -> Int64 {
+        keys.isEmpty ? RowBytes.index : keys.reduce(0) { $0 + $1.rowBytes }
+    }
+}
+
+/// Which rows of a shard count in quotas, beside the names and bodies of live records, which always do.
+///
+/// Shards from before `FeatureLevel.countedRows` have rows that were never counted. A job (`Job.recountID`) goes through
+/// them in the order of `RowPlace`: what it has passed counts, and what lies ahead does not yet. So what is added or
+/// removed while it runs is counted once, and counters equal a recount at every moment.
+struct CountedRows: Equatable {
+    /// The last place that counts; nil where nothing or all counts.
+    private(set) var last: RowPlace?
+    private let isAll: Bool
+
+    static let none = CountedRows(last: nil, isAll: false)
+    static let all = CountedRows(last: nil, isAll: true)
+    static func upTo(_ place: RowPlace) -> CountedRows { CountedRows(last: place, isAll: false) }
+
+    private init(last: RowPlace?, isAll: Bool) {
+        self.last = last
+        self.isAll = isAll
+    }
+
+    /// What a shard counts at a level, as far as its job has come.
+    /// - Parameter job: the body of the job that goes through its rows; nil where there is none.
+    /// - Throws: `WireError` if the body is damaged.
+    init(at level: FeatureLevel, job: [UInt8]?) throws {
+        if level < .countedRows {
+            self = .none
+        } else if let job {
+            self = job.isEmpty ? .none : .upTo(try RowPlace(decoding: job))
+        } else {
+            self = .all
+        }
+    }
+
+    /// Whether nothing counts but names and bodies of live records.
+    var isNone: Bool { !isAll && last == nil }
+
+    func contains(_ place: RowPlace) -> Bool {
+        if isAll { return true }
+        guard let last else { return false }
+        return place <= last
+    }
+
+    func containsRecord(_ id: Int64) -> Bool { isAll || contains(RowPlace(.record, row: id)) }
+
+    /// The bytes that a row of a record counts for, beside the name and body of a live one.
+    func extraBytes(of row: RecordRow) -> Int64 {
+        guard containsRecord(row.id) else { return 0 }
+        return RowBytes.record + (row.isDeleted ? Int64(row.name.utf8.count) : 0)
+    }
+
+    /// What a row of a record counts for; it must have been read with its body.
+    func size(of row: RecordRow) -> QuotaAmounts {
+        var size = row.size
+        size.bytes += extraBytes(of: row)
+        return size
+    }
+}
+
+/// The place of a row among all rows of a shard that quotas count: by table, then by its key.
+struct RowPlace: Comparable {
+    enum Table: UInt64, Comparable {
+        case record = 1
+        case indexNumber = 2
+        case indexBytes = 3
+        case indexMissing = 4
+        case idempotency = 5
+
+        static func < (left: Table, right: Table) -> Bool { left.rawValue < right.rawValue }
+        var next: Table? { Table(rawValue: rawValue + 1) }
+    }
+
+    var table: Table
+    /// The index and the zone; 0 in tables of rows that have numbers.
+    var field: Int64
+    var zone: Int64
+    /// Nil where rows have none.
+    var key: IndexKey?
+    /// The row's number, or its record's.
+    var row: Int64
+
+    init(_ table: Table, field: Int64 = 0, zone: Int64 = 0, key: IndexKey? = nil, row: Int64) {
+        self.table = table
+        self.field = field
+        self.zone = zone
+        self.key = key
+        self.row = row
+    }
+
+    /// Before every row of a table; numbers begin with 1.
+    init(before table: Table) { self.init(table, row: 0) }
+
+    static func < (left: RowPlace, right: RowPlace) -> Bool {
+        if left.table != right.table { return left.table < right.table }
+        if left.field != right.field { return left.field < right.field }
+        if left.zone != right.zone { return left.zone < right.zone }
+        if let one = left.key, let other = right.key, one != other { return one < other }
+        return left.row < right.row
+    }
+}
+
+extension RowPlace: WireCodable {
+    /// 1 table, 2 field, 3 zone, 4 number, 5 bytes, 6 row.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, table.rawValue)
+        writer.field(2, signed: field)
+        writer.field(3, signed: zone)
+        switch key {
+        case .number(let number)?: writer.field(4, signed: number)
+        case .bytes(let bytes)?: writer.field(5, bytes)
+        case nil: break
+        }
+        writer.field(6, signed: row)
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(before: .record)
+        while let field = try reader.nextField() {
+            switch field {
+            case 1:
+                guard let known = Table(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 1) }
+                table = known
+            case 2: self.field = try reader.signed()
+            case 3: zone = try reader.signed()
+            case 4: key = .number(try reader.signed())
+            case 5: key = .bytes(try reader.array())
+            case 6: row = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+    }
+}
