@@ -60,9 +60,9 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .modifyZones: try await ZoneRoutes(service: service, call: call).modify()
         case .caller: try await UserRoutes(service: service, call: call).caller()
         case .currentUser: try await UserRoutes(service: service, call: call).current()
-        case .discoverUsers: try UserRoutes(service: service, call: call).discover()
-        case .lookUpUsersByEmail: try UserRoutes(service: service, call: call).lookUpByEmail()
-        case .lookUpUsersByID: try UserRoutes(service: service, call: call).lookUpByID()
+        case .discoverUsers: try await UserRoutes(service: service, call: call).discover()
+        case .lookUpUsersByEmail: try await UserRoutes(service: service, call: call).lookUpByEmail()
+        case .lookUpUsersByID: try await UserRoutes(service: service, call: call).lookUpByID()
         case .contacts: try UserRoutes(service: service, call: call).contacts()
         case .resolveShares, .acceptShares, .prepareZip, .uploadAssets, .rereferenceAssets, .listSubscriptions,
             .lookUpSubscriptions, .modifySubscriptions:
