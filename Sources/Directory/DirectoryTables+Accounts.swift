@@ -76,8 +76,7 @@ extension DirectoryTables {
 
     static func noteSignInFailure(_ accountID: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
         try requireAccount(accountID, in: db)
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
-        let old = try body.map { try Lockout(decoding: [UInt8]($0)) } ?? Lockout(failures: 0, lockedUntil: 0)
+        let old = try AccountReader(db).lockout(of: accountID) ?? Lockout(failures: 0, lockedUntil: 0)
         let lockout = old.counting(failureAt: time)
         try db.execute(
             sql: "INSERT OR REPLACE INTO lockout (account, body) VALUES (?, ?)",
@@ -95,11 +94,6 @@ extension DirectoryTables {
             throw ServiceError(
                 .notFound, "the user does not exist any more: `zonekeeper user list` shows those that do")
         }
-    }
-
-    static func account(withID id: String, in db: Database) throws -> Account? {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE id = ?", arguments: [id])
-        return try body.map { try Account(decoding: [UInt8]($0)) }
     }
 
     private static func account(named name: String, in db: Database) throws -> Account {

@@ -14,7 +14,7 @@ extension DirectoryTables {
             throw ServiceError(.badRequest, "signing in begins a session; this is a token of another kind")
         }
         try requireContainer(container, in: db)
-        guard let account = try account(withID: accountID, in: db) else {
+        guard let account = try AccountReader(db).account(withID: accountID) else {
             throw ServiceError(
                 .notFound, "the user does not exist any more: `zonekeeper user list` shows those that do")
         }
@@ -72,71 +72,6 @@ extension DirectoryTables {
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
             return try Token(decoding: [UInt8](body))
         }
-        return try removed(ended, in: db)
-    }
-
-    // MARK: Users of a container
-
-    /// Whether the account has a session of either kind in the container.
-    private static func hasSession(_ accountID: String, in container: String, in db: Database) throws -> Bool {
-        if try Int.fetchOne(
-            db, sql: "SELECT 1 FROM token WHERE account = ? AND sign_in = ? LIMIT 1", arguments: [accountID, container]
-        ) != nil {
-            return true
-        }
-        let bodies = try Data.fetchCursor(
-            db, sql: "SELECT body FROM token WHERE account = ? AND sign_in IS NULL", arguments: [accountID])
-        while let body = try bodies.next() {
-            if try Token(decoding: [UInt8](body)).kind.container == container { return true }
-        }
-        return false
-    }
-
-    /// What a session that is about to be written changes of its container's count of users.
-    static func countUser(of token: Token, in db: Database) throws -> [DirectoryChange] {
-        guard let accountID = token.kind.accountID,
-            try !hasSession(accountID, in: token.kind.container, in: db)
-        else { return [] }
-        return [.userCount(container: token.kind.container, by: 1)]
-    }
-
-    /// What tokens that were removed change of everything that follows from them.
-    static func removed(_ tokens: [Token], in db: Database) throws -> [DirectoryChange] {
-        if tokens.isEmpty { return [] }
-        var changes = tokens.map { DirectoryChange.tokenRemoved($0) }
-        var seen: Set<[String]> = []
-        for token in tokens {
-            guard let accountID = token.kind.accountID, seen.insert([accountID, token.kind.container]).inserted,
-                try !hasSession(accountID, in: token.kind.container, in: db)
-            else { continue }
-            changes.append(.userCount(container: token.kind.container, by: -1))
-        }
-        return try changes + [firstExpiry(in: db)]
-    }
-
-    /// How many accounts have a session in each container: a walk over an index, and over the sessions that
-    /// administrators made.
-    static func userCounts(in db: Database) throws -> [String: Int] {
-        var counts: [String: Int] = [:]
-        let rows = try Row.fetchCursor(
-            db,
-            sql: """
-                SELECT sign_in, COUNT(*) FROM (
-                    SELECT DISTINCT account, sign_in FROM token WHERE account IS NOT NULL AND sign_in IS NOT NULL)
-                GROUP BY sign_in
-                """)
-        while let row = try rows.next() { counts[row[0]] = row[1] }
-        var seen: Set<[String]> = []
-        let bodies = try Data.fetchCursor(
-            db, sql: "SELECT body FROM token WHERE account IS NOT NULL AND sign_in IS NULL")
-        while let body = try bodies.next() {
-            let kind = try Token(decoding: [UInt8](body)).kind
-            guard let accountID = kind.accountID, seen.insert([accountID, kind.container]).inserted else { continue }
-            let isCounted = try Int.fetchOne(
-                db, sql: "SELECT 1 FROM token WHERE account = ? AND sign_in = ? LIMIT 1",
-                arguments: [accountID, kind.container])
-            if isCounted == nil { counts[kind.container, default: 0] += 1 }
-        }
-        return counts
+        return try SessionTotals.changes(byRemoving: ended, in: db)
     }
 }

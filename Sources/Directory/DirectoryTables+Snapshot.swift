@@ -44,10 +44,10 @@ extension DirectoryTables {
 
     private static func readAccess(of db: Database, into snapshot: inout DirectorySnapshot) throws {
         try read("token", "WHERE account IS NULL", of: db, into: &snapshot) { .token($0) }
-        for (container, count) in try userCounts(in: db) {
+        for (container, count) in try SessionTotals.userCounts(in: db) {
             snapshot.take(.userCount(container: container, by: count))
         }
-        snapshot.take(try firstExpiry(in: db))
+        snapshot.take(try SessionTotals.firstExpiry(in: db))
         try read("server_key", of: db, into: &snapshot) { .serverKey($0) }
         try read("provider", of: db, into: &snapshot) { .provider($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {

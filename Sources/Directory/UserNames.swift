@@ -67,8 +67,8 @@ package final class UserNames: Sendable {
         guard let wanted = Self.part(ofName: name) else { return [] }
         let prefixes = try state.withLock { state in
             let key = Bytewise(container)
-            var index = try state.indexes.removeValue(forKey: key).flatMap { extended($0, container) }
-                ?? made(container, db)
+            let kept = state.indexes.removeValue(forKey: key).flatMap { extended($0, container) }
+            var index = try kept ?? made(container, db)
             state.uses += 1
             index.lastUse = state.uses
             let count = { (index: Index) in index.entries.count + index.added.count }

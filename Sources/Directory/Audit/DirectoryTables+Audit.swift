@@ -126,7 +126,7 @@ extension DirectoryTables {
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
             return try Token(decoding: [UInt8](body))
         }
-        var changes = try removed(expired, in: db)
+        var changes = try SessionTotals.changes(byRemoving: expired, in: db)
         for log in AuditLog.allCases {
             if let change = try purge(log, recordsMax: auditRecordsMax, in: db) { changes.append(change) }
         }

@@ -9,7 +9,7 @@ extension RecordService {
     package func readAccounts<Value: Sendable>(
         _ read: @escaping @Sendable (AccountReader) throws -> Value
     ) async throws(RequestFailure) -> Value {
-        do throws(ClusterError) { return try await node.readAccounts(read) } catch { throw RequestFailure(error) }
+        do throws(ClusterError) { return try await accounts.read(read) } catch { throw RequestFailure(error) }
     }
 
     /// The account of a name, however its letters are composed.
@@ -22,7 +22,7 @@ extension RecordService {
         withUserRecordName name: String, in container: String
     ) async throws(RequestFailure) -> Account? {
         do throws(ClusterError) {
-            return try await node.account(withUserRecordName: name, in: container)
+            return try await accounts.account(withUserRecordName: name, in: container)
         } catch {
             throw RequestFailure(error)
         }

@@ -61,7 +61,7 @@ extension RecordService {
     package func presentedSession(_ credentials: Credentials) async throws(RequestFailure) -> PresentedSession? {
         guard credentials.signed == nil, let webAuthToken = credentials.webAuthToken else { return nil }
         var session = PresentedSession(webAuthToken: webAuthToken, signer: signer)
-        do throws(ClusterError) { session.known = try await node.session(session.key) } catch {
+        do throws(ClusterError) { session.known = try await accounts.session(session.key) } catch {
             throw RequestFailure(error)
         }
         return session

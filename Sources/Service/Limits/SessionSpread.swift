@@ -127,7 +127,7 @@ final class SessionSpread: Sendable {
                 "the session was ended: a web auth token came that others had replaced long before; somebody has a copy"
         )
         do {
-            guard try await node.session(.signIn(id: sessionID)) != nil else { return }
+            guard try await NodeAccounts(of: node).session(.signIn(id: sessionID)) != nil else { return }
             _ = try await node.changeDirectory(
                 DirectoryEntry(.revokeToken(id: sessionID), origin: origin, events: [event]), by: node.deadline())
         } catch {

@@ -63,17 +63,17 @@ extension AdminRequest {
                 "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         try await change(.updateAccount(name: name, changes))
-        let account: Account?
+        let changed: Account?
         do throws(RequestFailure) {
             try await context.service.refreshDirectory()
-            account = try await context.service.account(named: name)
+            changed = try await context.service.account(named: name)
         } catch {
             throw RequestFailure(
                 ServiceError(
                     .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
                     retryAfterSeconds: 1))
         }
-        guard let account else {
+        guard let account = changed else {
             throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
         }
         return Reply { Self.write(account, to: &$0) }

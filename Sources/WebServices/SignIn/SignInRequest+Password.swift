@@ -143,22 +143,12 @@ extension SignInRequest {
         return same
     }
 
-    /// What the directory says of a name that somebody wants to sign in with.
-    private struct Attempt {
-        var name: String
-        var account: Account?
-        var lockout: Lockout?
-        /// A name for where the request comes from, where somebody signed in to the account from there before: attempts
-        /// from there are counted for themselves, so that others cannot lock the owner out.
-        var place: String?
-    }
-
-    private func attempt(on name: String) async throws(RequestFailure) -> Attempt {
+    private func attempt(on name: String) async throws(RequestFailure) -> SignInAttempt {
         let (account, counted) = try await context.service.readAccounts { reader in
             let account = try reader.account(named: name)
             return (account, try account.flatMap { try reader.lockout(of: $0.id) })
         }
-        var attempt = Attempt(name: name, account: account, place: place(of: account))
+        var attempt = SignInAttempt(name: name, account: account, place: place(of: account))
         if let place = attempt.place {
             attempt.lockout = context.identity.places.lockouts.lockout(of: place)
         } else if account?.password == nil {
@@ -178,7 +168,7 @@ extension SignInRequest {
             address: remoteAddress ?? "", now: now)
     }
 
-    private func refuseIfLocked(_ attempt: Attempt) throws(RequestFailure) {
+    private func refuseIfLocked(_ attempt: SignInAttempt) throws(RequestFailure) {
         let now = context.service.now
         guard let lockout = attempt.lockout, lockout.isLocked(at: now) else { return }
         let seconds = Self.secondsLeft(lockout, now)
@@ -188,13 +178,13 @@ extension SignInRequest {
                 retryAfterSeconds: Double(seconds)))
     }
 
-    private func wrongText(_ attempt: Attempt) -> String {
+    private func wrongText(_ attempt: SignInAttempt) -> String {
         let now = context.service.now
         guard let lockout = attempt.lockout, lockout.isLocked(at: now) else { return Self.wrong }
         return Self.wrong + " Try again in \(Self.words(Self.secondsLeft(lockout, now)))."
     }
 
-    private func noteFailure(_ attempt: Attempt) async throws(RequestFailure) {
+    private func noteFailure(_ attempt: SignInAttempt) async throws(RequestFailure) {
         let now = context.service.now
         let account = attempt.account
         if let place = attempt.place { context.identity.places.lockouts.note(place, time: now) }
@@ -218,6 +208,16 @@ extension SignInRequest {
         let (count, unit) = seconds < 100 ? (seconds, "second") : ((seconds + 59) / 60, "minute")
         return count == 1 ? "1 \(unit)" : "\(count) \(unit)s"
     }
+}
+
+/// What the directory says of a name that somebody wants to sign in with.
+private struct SignInAttempt {
+    var name: String
+    var account: Account?
+    var lockout: Lockout?
+    /// A name for where the request comes from, where somebody signed in to the account from there before: attempts
+    /// from there are counted for themselves, so that others cannot lock the owner out.
+    var place: String?
 }
 
 extension IdentityServices {
