@@ -6,14 +6,15 @@ package import RecordModel
 package enum Admission {
     /// Who sends a request.
     ///
-    /// - Parameter signer: opens the web auth tokens of sign-ins; nil where the node has no key for them.
-    /// - Parameter now: milliseconds since 1970.
+    /// - Parameters:
+    ///   - session: what the web auth token of the credentials speaks for; nil where there is none.
+    ///   - now: milliseconds since 1970.
     /// - Throws: `AUTHENTICATION_REQUIRED` where a user is needed and no web auth token, or an expired one, was sent;
     ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does
     ///   not reach what is asked for. The directory of this node may be a moment behind, so a caller asks again after a
     ///   refresh before it believes a refusal.
     package static func admit(
-        _ credentials: Credentials, to target: Target, in directory: DirectorySnapshot, signer: SessionSigner?,
+        _ credentials: Credentials, to target: Target, in directory: DirectorySnapshot, session: PresentedSession?,
         now: Int64
     ) throws(ServiceError) -> Admitted {
         if let signed = credentials.signed {
@@ -24,16 +25,18 @@ package enum Admission {
             return try admit(signed, to: target, in: directory, now: now)
         }
         let token = try apiToken(credentials, for: target, in: directory)
-        guard let session = credentials.webAuthToken else {
+        guard let session else {
             if target.needsUser {
                 throw ServiceError(.authenticationRequired, "request needs authorization: it has no ckWebAuthToken")
             }
             return Admitted(caller: Caller(user: nil), apiToken: token)
         }
-        let (accountID, use) = try self.session(session, container: target.container, in: directory, signer, now: now)
-        return Admitted(
+        let (accountID, use) = try session.use(in: target.container, now: now)
+        var admitted = Admitted(
             caller: caller(accountID, for: target, in: directory), apiToken: token, accountID: accountID,
             session: use)
+        admitted.accountName = session.known?.accountName
+        return admitted
     }
 
     /// The API token of a request, where it is valid for what the request names and for the page that sends it.
@@ -64,29 +67,6 @@ package enum Admission {
         if let deletion = directory.deletions[container] { throw deletion.refusal }
         return token
     }
-
-    private static func session(
-        _ secret: String, container: String, in directory: DirectorySnapshot, _ signer: SessionSigner?, now: Int64
-    ) throws(ServiceError) -> (accountID: String, use: SessionUse?) {
-        if let opened = signer?.open(secret) {
-            guard let token = directory.token(withID: opened.sessionID),
-                case .signIn(let own, let accountID, let expires) = token.kind, Bytewise(own) == Bytewise(container)
-            else { throw unknownSession }
-            guard now < expires else { throw expiredSession }
-            return (accountID, SessionUse(sessionID: opened.sessionID, issued: opened.issued, expires: expires))
-        }
-        guard let token = directory.token(withSecret: secret),
-            case .session(let own, let accountID, let expires) = token.kind, Bytewise(own) == Bytewise(container)
-        else { throw unknownSession }
-        guard now < expires else { throw expiredSession }
-        return (accountID, nil)
-    }
-
-    private static let unknownSession = ServiceError(
-        .authenticationRequired,
-        "request needs authorization: the ckWebAuthToken is not known for this container, or was revoked")
-    private static let expiredSession = ServiceError(
-        .authenticationRequired, "request needs authorization: the ckWebAuthToken has expired")
 
     private static func admit(
         _ signed: SignedRequest, to target: Target, in directory: DirectorySnapshot, now: Int64

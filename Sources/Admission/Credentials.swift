@@ -65,6 +65,8 @@ package struct Admitted: Sendable {
     package var apiToken: Token?
     /// Nil for anonymous callers and the administrator.
     package var accountID: String?
+    /// The account's name, for the audit log; nil for keys.
+    package var accountName: String?
     /// Where the request came with a web auth token of a sign-in, which is to be replaced.
     package var session: SessionUse?
     /// The server-to-server key.

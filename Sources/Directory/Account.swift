@@ -41,8 +41,12 @@ package struct Account: Hashable, Sendable {
     /// The account's user record name in a container: opaque, and different in each, so that two containers cannot tell
     /// that they share a user.
     package static func userRecordName(accountID: String, container: String) -> String {
-        let digest = SHA256.hash(data: Array("zonekeeper user/\(accountID)/\(container)".utf8))
-        return "_" + Hex.encode(Array(digest.prefix(16)))
+        "_" + Hex.encode(userRecordDigest(accountID: accountID, container: container))
+    }
+
+    /// The 16 bytes whose hexadecimal digits are the user record name.
+    static func userRecordDigest(accountID: String, container: String) -> [UInt8] {
+        Array(SHA256.hash(data: Array("zonekeeper user/\(accountID)/\(container)".utf8)).prefix(16))
     }
 
     /// Whether a text is one line of what can be seen: no control characters, line separators, marks that change the

@@ -1,38 +1,22 @@
 import RecordModel
 
-/// Tokens of every kind, by hash and by id, and how many users each container has.
+/// The tokens of apps and administrators, by hash and by id. Sessions are not among them.
 struct TokenTable: Equatable, Sendable {
-    private(set) var byHash = PartitionedDictionary<[UInt8], Token>()
-    private var hashesByID = PartitionedDictionary<String, [UInt8]>()
-    /// By container, then account's id: the number of its sessions, never 0.
-    private var sessions: [String: PartitionedDictionary<String, Int>] = [:]
-    /// When the first token expires; nil if none does.
-    var firstExpiry: Int64?
+    private(set) var byHash: [[UInt8]: Token] = [:]
+    private var hashesByID: [String: [UInt8]] = [:]
 
     func token(withID id: String) -> Token? { hashesByID[id].flatMap { byHash[$0] } }
 
-    func userCount(of container: String) -> Int { sessions[container]?.count ?? 0 }
-
     mutating func take(_ token: Token) {
+        precondition(token.kind.accountID == nil, "a session is no token of the snapshot")
         byHash[token.secretHash] = token
         hashesByID[token.id] = token.secretHash
-        if let accountID = token.kind.accountID { count(1, of: accountID, in: token.kind.container) }
-        if let expires = token.kind.expires { firstExpiry = min(firstExpiry ?? .max, expires) }
     }
 
     mutating func remove(_ token: Token) {
-        guard byHash[token.secretHash] != nil else { return }
+        guard hashesByID[token.id] != nil else { return }
         byHash[token.secretHash] = nil
         hashesByID[token.id] = nil
-        if let accountID = token.kind.accountID { count(-1, of: accountID, in: token.kind.container) }
-    }
-
-    private mutating func count(_ difference: Int, of accountID: String, in container: String) {
-        var counts = sessions.removeValue(forKey: container) ?? PartitionedDictionary()
-        let count = (counts[accountID] ?? 0) + difference
-        precondition(count >= 0, "a session of container '\(container)' was not counted")
-        counts[accountID] = count == 0 ? nil : count
-        if !counts.isEmpty { sessions[container] = counts }
     }
 }
 

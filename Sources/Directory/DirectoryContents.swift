@@ -1,15 +1,17 @@
 import RecordModel
 
-/// All that a snapshot of the directory holds.
+/// All that a snapshot of the directory holds. Accounts, lock-outs and sessions are rows only.
 struct DirectoryContents: Equatable, Sendable {
     var map: ClusterMap?
     var containers: [String: Int64] = [:]
     var deletions: [String: ContainerDeletion] = [:]
     var schemas: [SchemaKey: VersionedSchema] = [:]
     var containerKeys: [String: [ContainerKey]] = [:]
-    var accounts = AccountTable()
-    var lockouts = PartitionedDictionary<String, Lockout>()
     var tokens = TokenTable()
+    /// Accounts with a session, by container; never 0.
+    var userCounts: [String: Int] = [:]
+    /// When the first session expires; nil if none does.
+    var firstExpiry: Int64?
     var serverKeys: [String: ServerKey] = [:]
     var roles = RoleTable()
     var limits = LimitTable()
@@ -39,12 +41,11 @@ struct DirectoryContents: Equatable, Sendable {
             }
         case .schema(let key, let schema): schemas[key] = schema
         case .containerKey(let container, let key): containerKeys[container, default: []].append(key)
-        case .account(let account): accounts.take(account)
-        case .accountRemoved(let account): accounts.remove(account)
-        case .lockout(let accountID, let lockout): lockouts[accountID] = lockout
+        case .accountAdded, .accountChanged: break
         case .token(let token): tokens.take(token)
         case .tokenRemoved(let token): tokens.remove(token)
-        case .firstExpiry(let time): tokens.firstExpiry = time
+        case .userCount(let container, let difference): count(difference, in: container)
+        case .firstExpiry(let time): firstExpiry = time
         case .serverKey(let key): serverKeys[key.id] = key
         case .serverKeyRemoved(let id): serverKeys[id] = nil
         case .roleMember(let member): roles.take(member)
@@ -58,63 +59,15 @@ struct DirectoryContents: Equatable, Sendable {
         }
     }
 
+    private mutating func count(_ difference: Int, in container: String) {
+        let count = (userCounts[container] ?? 0) + difference
+        precondition(count >= 0, "container '\(container)' has \(count) users")
+        userCounts[container] = count == 0 ? nil : count
+    }
+
     private mutating func take(_ provider: IdentityProvider) {
         providers.removeAll { $0.$name == provider.$name }
         providers.append(provider)
         providers.sort { $0.$name < $1.$name }
-    }
-}
-
-/// Accounts by everything they are looked up by.
-struct AccountTable: Equatable, Sendable {
-    private(set) var byName = PartitionedDictionary<Bytewise, Account>()
-    private var namesByID = PartitionedDictionary<String, Bytewise>()
-    private var namesByEmail = PartitionedDictionary<Bytewise, Bytewise>()
-    private var namesByIdentity = PartitionedDictionary<ExternalIdentity, Bytewise>()
-    private var userNames = UserNames()
-
-    func account(named name: String) -> Account? { byName[Bytewise(Account.comparable(name: name))] }
-
-    func account(withID id: String) -> Account? { namesByID[id].flatMap { byName[$0] } }
-
-    func account(withEmail email: some StringProtocol) -> Account? {
-        namesByEmail[Bytewise(Account.comparable(email: email))].flatMap { byName[$0] }
-    }
-
-    func account(withIdentity identity: ExternalIdentity) -> Account? {
-        namesByIdentity[identity].flatMap { byName[$0] }
-    }
-
-    func account(withUserRecordName name: String, in container: String) -> Account? {
-        userNames.accountID(of: name, in: container).flatMap { account(withID: $0) }
-    }
-
-    /// A new account, or a known one's new values.
-    mutating func take(_ account: Account) {
-        let name = account.$name
-        if let old = byName[name] { forgetAddress(of: old) }
-        byName[name] = account
-        if let email = account.email { namesByEmail[Bytewise(Account.comparable(email: email))] = name }
-        if let identity = account.identity { namesByIdentity[identity] = name }
-        if namesByID[account.id] == nil { userNames.add(accountID: account.id) }
-        namesByID[account.id] = name
-    }
-
-    mutating func remove(_ account: Account) {
-        if let old = byName[account.$name] { forgetAddress(of: old) }
-        byName[account.$name] = nil
-        namesByID[account.id] = nil
-        userNames.compact(ifAbove: 2 * namesByID.count + 1_024) { namesByID.keys }
-    }
-
-    private mutating func forgetAddress(of account: Account) {
-        if let email = account.email { namesByEmail[Bytewise(Account.comparable(email: email))] = nil }
-        if let identity = account.identity { namesByIdentity[identity] = nil }
-    }
-
-    /// `userNames` follows from the accounts, and from what was looked up.
-    static func == (left: Self, right: Self) -> Bool {
-        left.byName == right.byName && left.namesByID == right.namesByID && left.namesByEmail == right.namesByEmail
-            && left.namesByIdentity == right.namesByIdentity
     }
 }

@@ -104,15 +104,16 @@ package enum DirectoryChange: Hashable, Sendable {
     case containerRemoved(name: String)
     case schema(SchemaKey, VersionedSchema)
     case containerKey(container: String, ContainerKey)
-    /// A new account, or new values of one.
-    case account(Account)
-    /// What belonged to it goes by changes of its own.
-    case accountRemoved(Account)
-    /// Nil: there is none any more.
-    case lockout(accountID: String, Lockout?)
+    case accountAdded(id: String)
+    /// New values of an account, of its lock-out, or none any more.
+    case accountChanged(id: String)
+    /// A token of an app or an administrator.
     case token(Token)
+    /// One of any kind: a session is over.
     case tokenRemoved(Token)
-    /// When the first of all tokens expires, in milliseconds since 1970; nil: none does.
+    /// So many accounts more have a session in the container, or fewer.
+    case userCount(container: String, by: Int)
+    /// When the first of all sessions expires, in milliseconds since 1970; nil: none does.
     case firstExpiry(Int64?)
     case serverKey(ServerKey)
     case serverKeyRemoved(id: String)

@@ -1,6 +1,7 @@
 package import RecordModel
 
-/// What the directory says, in memory: a value that requests read without a lock. A copy costs one retain.
+/// What the directory says, in memory: a value that requests read without a lock. A copy costs one retain. Accounts,
+/// lock-outs and sessions, of which there may be any number, are rows only (`AccountReader`, decision 0015).
 package struct DirectorySnapshot: Sendable {
     /// Unchecked: `contents` is changed by `take` alone, which makes sure before that nobody else holds the box.
     private final class Box: @unchecked Sendable {
@@ -44,35 +45,8 @@ package struct DirectorySnapshot: Sendable {
     package func keys(of container: String) -> [ContainerKey] { box.contents.containerKeys[container] ?? [] }
 }
 
-// Accounts, and what they may sign in with.
+// Who may sign in, and how.
 extension DirectorySnapshot {
-    /// For lists; requests look accounts up by `account(named:)`.
-    package var accountsByName: PartitionedDictionary<Bytewise, Account> { box.contents.accounts.byName }
-
-    /// The account of a name, however its letters are composed.
-    package func account(named name: String) -> Account? { box.contents.accounts.account(named: name) }
-
-    package func account(withID id: String) -> Account? { box.contents.accounts.account(withID: id) }
-
-    /// The account with an address, however its letters are written.
-    package func account(withEmail email: some StringProtocol) -> Account? {
-        box.contents.accounts.account(withEmail: email)
-    }
-
-    /// The account that goes by a user record name in a container. The first look into a container hashes every
-    /// account's id, once; later ones cost nothing of note.
-    package func account(withUserRecordName name: String, in container: String) -> Account? {
-        box.contents.accounts.account(withUserRecordName: name, in: container)
-    }
-
-    /// The account that is known to an issuer by this name.
-    package func account(withIdentity identity: ExternalIdentity) -> Account? {
-        box.contents.accounts.account(withIdentity: identity)
-    }
-
-    /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
-    package func lockout(of accountID: String) -> Lockout? { box.contents.lockouts[accountID] }
-
     /// Sorted by name.
     package var providers: [IdentityProvider] { box.contents.providers }
 
@@ -82,14 +56,9 @@ extension DirectorySnapshot {
 
 // Tokens, keys and roles.
 extension DirectorySnapshot {
-    /// Every token; for lists, not for requests: it is put together at each look.
-    package var tokensByHash: [[UInt8]: Token] { box.contents.tokens.byHash.joined }
-
-    /// The token with a secret; a session begun by sign-in has none.
+    /// The token of an app or an administrator with a secret.
     package func token(withSecret secret: some StringProtocol) -> Token? {
-        guard let token = box.contents.tokens.byHash[Token.hash(ofSecret: secret)] else { return nil }
-        if case .signIn = token.kind { return nil }
-        return token
+        box.contents.tokens.byHash[Token.hash(ofSecret: secret)]
     }
 
     /// The name of the administrator whose token has a secret; nil where no administrator has it.
@@ -97,10 +66,11 @@ extension DirectorySnapshot {
         if case .administrator(let name)? = token(withSecret: secret)?.kind { name } else { nil }
     }
 
+    /// The token of an app or an administrator.
     package func token(withID id: String) -> Token? { box.contents.tokens.token(withID: id) }
 
     /// How many accounts have a session in the container, expired ones included until they are purged.
-    package func userCount(of container: String) -> Int { box.contents.tokens.userCount(of: container) }
+    package func userCount(of container: String) -> Int { box.contents.userCounts[container] ?? 0 }
 
     package func serverKey(id: String) -> ServerKey? { box.contents.serverKeys[id] }
 
@@ -138,7 +108,7 @@ extension DirectorySnapshot {
     /// Whether there is enough for a `purge` to remove. Expired tokens are collected for a minute, so that many
     /// sessions that end one by one do not cost an entry of the log each.
     package func needsPurge(now: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax) -> Bool {
-        if let expiry = box.contents.tokens.firstExpiry, expiry < now &- 60_000 { return true }
+        if let expiry = box.contents.firstExpiry, expiry < now &- 60_000 { return true }
         return AuditLog.allCases.contains { log in
             let count = auditBounds(of: log).count
             return count > auditRecordsMax && count - auditRecordsMax >= UInt64(DirectoryTables.purgedMax)

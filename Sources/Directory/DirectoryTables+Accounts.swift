@@ -29,7 +29,7 @@ extension DirectoryTables {
         try db.execute(
             sql: "INSERT INTO account (id, name, email, identity, body) VALUES (?, ?, ?, ?, ?)",
             arguments: [account.id, account.name, email, identity, Data(account.encoded())])
-        return [.account(account)]
+        return [.accountAdded(id: account.id)]
     }
 
     static func updateAccount(
@@ -41,7 +41,7 @@ extension DirectoryTables {
         // By bytes: another spelling of an address is another address.
         if account.encoded() == old.encoded() { return [] }
         try write(account, in: db)
-        return [.account(account)]
+        return [.accountChanged(id: account.id)]
     }
 
     private static func write(_ account: Account, in db: Database) throws {
@@ -57,7 +57,7 @@ extension DirectoryTables {
         var changes = try endSessions(of: account.id, in: db) + removeServerKeys(of: account.id, in: db)
         changes += try removeRoles(of: account.id, in: db) + clearLockout(of: account.id, in: db)
         try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [account.id])
-        return changes + [.accountRemoved(account)]
+        return changes + [.accountChanged(id: account.id)]
     }
 
     static func setPassword(
@@ -68,7 +68,7 @@ extension DirectoryTables {
         if account.password != password {
             account.password = password
             try write(account, in: db)
-            changes.append(.account(account))
+            changes.append(.accountChanged(id: account.id))
         }
         if endsSessions { changes += try endSessions(of: account.id, in: db) }
         return changes
@@ -76,18 +76,17 @@ extension DirectoryTables {
 
     static func noteSignInFailure(_ accountID: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
         try requireAccount(accountID, in: db)
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
-        let old = try body.map { try Lockout(decoding: [UInt8]($0)) } ?? Lockout(failures: 0, lockedUntil: 0)
+        let old = try AccountReader(db).lockout(of: accountID) ?? Lockout(failures: 0, lockedUntil: 0)
         let lockout = old.counting(failureAt: time)
         try db.execute(
             sql: "INSERT OR REPLACE INTO lockout (account, body) VALUES (?, ?)",
             arguments: [accountID, Data(lockout.encoded())])
-        return [.lockout(accountID: accountID, lockout)]
+        return [.accountChanged(id: accountID)]
     }
 
     static func clearLockout(of accountID: String, in db: Database) throws -> [DirectoryChange] {
         try db.execute(sql: "DELETE FROM lockout WHERE account = ?", arguments: [accountID])
-        return db.changesCount == 0 ? [] : [.lockout(accountID: accountID, nil)]
+        return db.changesCount == 0 ? [] : [.accountChanged(id: accountID)]
     }
 
     static func requireAccount(_ id: String, in db: Database) throws {
@@ -95,11 +94,6 @@ extension DirectoryTables {
             throw ServiceError(
                 .notFound, "the user does not exist any more: `zonekeeper user list` shows those that do")
         }
-    }
-
-    static func account(withID id: String, in db: Database) throws -> Account? {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE id = ?", arguments: [id])
-        return try body.map { try Account(decoding: [UInt8]($0)) }
     }
 
     private static func account(named name: String, in db: Database) throws -> Account {

@@ -14,7 +14,7 @@ extension DirectoryTables {
             throw ServiceError(.badRequest, "signing in begins a session; this is a token of another kind")
         }
         try requireContainer(container, in: db)
-        guard let account = try account(withID: accountID, in: db) else {
+        guard let account = try AccountReader(db).account(withID: accountID) else {
             throw ServiceError(
                 .notFound, "the user does not exist any more: `zonekeeper user list` shows those that do")
         }
@@ -67,12 +67,11 @@ extension DirectoryTables {
                 SELECT id, body FROM token WHERE account = ? AND sign_in = ? AND id <> ?
                 ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?
                 """, arguments: [accountID, container, token.id, Token.signInSessionsMax - 1])
-        if rows.isEmpty { return [] }
-        let changes = try rows.map { row -> DirectoryChange in
+        let ended = try rows.map { row in
             let (id, body): (String, Data) = (row[0], row[1])
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-            return .tokenRemoved(try Token(decoding: [UInt8](body)))
+            return try Token(decoding: [UInt8](body))
         }
-        return try changes + [firstExpiry(in: db)]
+        return try SessionTotals.changes(byRemoving: ended, in: db)
     }
 }

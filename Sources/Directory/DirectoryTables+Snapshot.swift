@@ -4,7 +4,8 @@ import RecordModel
 import Wire
 
 extension DirectoryTables {
-    /// Everything, as a start reads it.
+    /// Everything but accounts, lock-outs and sessions, as a start reads it. An index of the sessions is walked for how
+    /// many users containers have.
     /// - Throws: `WireError` for a row that no command wrote: the database is damaged.
     package static func snapshot(of db: Database) throws -> DirectorySnapshot {
         var snapshot = DirectorySnapshot()
@@ -45,12 +46,11 @@ extension DirectoryTables {
     }
 
     private static func readAccess(of db: Database, into snapshot: inout DirectorySnapshot) throws {
-        try read("account", of: db, into: &snapshot) { .account($0) }
-        for row in try Row.fetchAll(db, sql: "SELECT account, body FROM lockout") {
-            let body: Data = row[1]
-            snapshot.take(.lockout(accountID: row[0], try Lockout(decoding: [UInt8](body))))
+        try read("token", "WHERE account IS NULL", of: db, into: &snapshot) { .token($0) }
+        for (container, count) in try SessionTotals.userCounts(in: db) {
+            snapshot.take(.userCount(container: container, by: count))
         }
-        try read("token", of: db, into: &snapshot) { .token($0) }
+        snapshot.take(try SessionTotals.firstExpiry(in: db))
         try read("server_key", of: db, into: &snapshot) { .serverKey($0) }
         try read("provider", of: db, into: &snapshot) { .provider($0) }
         for row in try Row.fetchAll(db, sql: "SELECT container, environment, role, account FROM role_member") {
@@ -61,10 +61,10 @@ extension DirectoryTables {
     }
 
     private static func read<Value: WireDecodable>(
-        _ table: String, of db: Database, into snapshot: inout DirectorySnapshot,
+        _ table: String, _ condition: String = "", of db: Database, into snapshot: inout DirectorySnapshot,
         _ change: (Value) -> DirectoryChange
     ) throws {
-        let bodies = try Data.fetchCursor(db, sql: "SELECT body FROM \(table)")
+        let bodies = try Data.fetchCursor(db, sql: "SELECT body FROM \(table) \(condition)")
         while let body = try bodies.next() { snapshot.take(change(try Value(decoding: [UInt8](body)))) }
     }
 }

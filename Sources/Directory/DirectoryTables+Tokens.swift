@@ -28,6 +28,8 @@ extension DirectoryTables {
             if try Token(decoding: [UInt8](body)) == token { return [] }
             throw ServiceError(.exists, "a token with this id or secret exists already")
         }
+        let isSession = token.kind.accountID != nil
+        let users = try SessionTotals.changes(byAdding: token, in: db)
         var signIn: String?
         if case .signIn(let container, _, _) = token.kind { signIn = container }
         try db.execute(
@@ -39,7 +41,7 @@ extension DirectoryTables {
                 token.id, token.kind.accountID, signIn, token.created, Data(token.secretHash), token.kind.expires,
                 Data(token.encoded()),
             ])
-        return [.token(token)]
+        return isSession ? try users + [SessionTotals.firstExpiry(in: db)] : [.token(token)]
     }
 
     /// The token of an administrator; nil where there is none.
@@ -62,21 +64,15 @@ extension DirectoryTables {
         }
         let token = try Token(decoding: [UInt8](body))
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-        return [.tokenRemoved(token), try firstExpiry(in: db)]
+        return try SessionTotals.changes(byRemoving: [token], in: db)
     }
 
     static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {
         let bodies = try Data.fetchAll(
             db, sql: "SELECT body FROM token WHERE account = ? ORDER BY id", arguments: [accountID])
-        if bodies.isEmpty { return [] }
         try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [accountID])
-        return try bodies.map { .tokenRemoved(try Token(decoding: [UInt8]($0))) } + [firstExpiry(in: db)]
-    }
-
-    /// Looked up in the index whenever a token went, so that nobody has to look through all tokens for those that have
-    /// expired.
-    static func firstExpiry(in db: Database) throws -> DirectoryChange {
-        .firstExpiry(try Int64.fetchOne(db, sql: "SELECT MIN(expires) FROM token WHERE expires IS NOT NULL"))
+        return try SessionTotals.changes(
+            byRemoving: try bodies.map { try Token(decoding: [UInt8]($0)) }, in: db)
     }
 
     static func createServerKey(_ key: ServerKey, in db: Database) throws -> [DirectoryChange] {

@@ -35,6 +35,7 @@ package enum DirectoryTables {
                     secret_hash BLOB NOT NULL UNIQUE, expires INTEGER, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
                 CREATE INDEX token_account ON token (account, sign_in, created);
                 CREATE INDEX token_expires ON token (expires) WHERE expires IS NOT NULL;
+                CREATE INDEX token_created ON token (created, id);
                 CREATE TABLE server_key (
                     id TEXT PRIMARY KEY, account TEXT NOT NULL, body BLOB NOT NULL) STRICT, WITHOUT ROWID;
                 CREATE INDEX server_key_account ON server_key (account);
@@ -51,6 +52,12 @@ package enum DirectoryTables {
                     id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
                 CREATE TABLE audit_failures (id INTEGER PRIMARY KEY CHECK (id = 1), body BLOB NOT NULL) STRICT;
                 """)
+    }
+
+    /// Makes the index by which lists of tokens are read, in databases from before it. An index follows from its rows,
+    /// and SQLite keeps it, so builds that do not know of it do no harm.
+    package static func upgrade(in db: Database) throws {
+        try db.execute(sql: "CREATE INDEX IF NOT EXISTS token_created ON token (created, id)")
     }
 
     /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in

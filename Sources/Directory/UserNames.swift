@@ -1,45 +1,26 @@
 import Crypto
+import GRDB
 import RecordModel
 import Synchronization
 
 /// Finds accounts by their user record names. A name is a hash that differs by container, so looking one up backwards
-/// needs an index of the container, which is built when it is first needed and kept while there is room.
-struct UserNames: Sendable {
-    /// Every account's id in the order in which they were made; removed ones stay until `compact`. Copies of one value
-    /// differ only in how far they reach, so that they share the indexes.
-    private var accountIDs: [String] = []
-    private var indexes = SharedIndexes()
+/// needs an index of the container: 16 bytes an account, made from the tables when it is first needed, and dropped
+/// where there is no room.
+package final class UserNames: Sendable {
+    /// Part of an account's id, by part of the hash that is its name.
+    private struct Entry: Comparable, Sendable {
+        var name: UInt64
+        var id: UInt64
 
-    mutating func add(accountID: String) { accountIDs.append(accountID) }
-
-    /// Begins anew with the ids that there are, if too many are of accounts removed.
-    mutating func compact(ifAbove count: Int, _ remaining: () -> [String]) {
-        guard accountIDs.count > count else { return }
-        accountIDs = remaining()
-        indexes = SharedIndexes()
+        static func < (left: Entry, right: Entry) -> Bool { (left.name, left.id) < (right.name, right.id) }
     }
 
-    /// The id of the account with a name; it may have been removed.
-    func accountID(of name: String, in container: String) -> String? {
-        for position in indexes.positions(of: name, in: container, accountIDs)
-        where position < accountIDs.count
-            && Account.userRecordName(accountID: accountIDs[position], container: container) == name
-        {
-            return accountIDs[position]
-        }
-        return nil
-    }
-}
-
-/// The indexes of the containers that were asked about last.
-private final class SharedIndexes: Sendable {
-    /// One container's: where in the list of ids a name is, by a hash of the name.
+    /// One container's accounts, those in `additions` beyond `position` left out.
     private struct Index {
-        /// Positions by the hash's first eight digits' value; two of one hash are both kept.
-        var positions: [UInt64: Int32] = [:]
-        var collisions: [Int32] = []
-        /// How many ids of the list are in it.
-        var count = 0
+        var entries: [Entry]
+        /// Made after `entries`: by name.
+        var added: [UInt64: [UInt64]] = [:]
+        var position: UInt64
         var lastUse: UInt64 = 0
     }
 
@@ -48,42 +29,123 @@ private final class SharedIndexes: Sendable {
         var uses: UInt64 = 0
     }
 
-    /// Entries of all indexes together: about 24 MB. A single index may be larger, then it is the only one.
+    /// The accounts that were made last, numbered.
+    private struct Additions {
+        var ids: [String] = []
+        var firstNumber: UInt64 = 0
+        var end: UInt64 { firstNumber + UInt64(ids.count) }
+    }
+
+    /// Entries of all indexes together: 16 MB. A single index may be larger, then it is the only one.
     private static let entriesMax = 1_000_000
+    /// New accounts that are remembered. An index that lies further back is made again.
+    private static let additionsMax = 8_192
+    /// Entries of one index that are not in its sorted part.
+    private static let addedMax = 65_536
 
     private let state = Mutex(State())
+    /// Apart from the indexes: whoever applies commands does not wait until one is made.
+    private let additions = Mutex(Additions())
 
-    /// The positions at which the account may be.
-    func positions(of name: String, in container: String, _ accountIDs: [String]) -> [Int] {
-        guard let hash = Self.hash(name) else { return [] }
-        return state.withLock { state in
-            var index = state.indexes.removeValue(forKey: Bytewise(container)) ?? Index()
-            while index.count < accountIDs.count {
-                let name = Account.userRecordName(accountID: accountIDs[index.count], container: container)
-                guard let hash = Self.hash(name) else { preconditionFailure("'\(name)' is no user record name") }
-                if index.positions[hash] == nil {
-                    index.positions[hash] = Int32(index.count)
-                } else {
-                    index.collisions.append(Int32(index.count))
-                }
-                index.count += 1
-            }
+    package init() {}
+
+    /// An account was made.
+    package func didAdd(accountID: String) {
+        additions.withLock { additions in
+            additions.ids.append(accountID)
+            guard additions.ids.count >= 2 * Self.additionsMax else { return }
+            additions.ids.removeFirst(Self.additionsMax)
+            additions.firstNumber += UInt64(Self.additionsMax)
+        }
+    }
+
+    /// The tables may be others.
+    package func removeAll() { state.withLock { $0.indexes = [:] } }
+
+    /// The ids of the accounts that may go by a name, from a snapshot of the tables: nearly always one or none.
+    func candidates(for name: String, in container: String, _ db: Database) throws -> [String] {
+        guard let wanted = Self.part(ofName: name) else { return [] }
+        let prefixes = try state.withLock { state in
+            let key = Bytewise(container)
+            let kept = state.indexes.removeValue(forKey: key).flatMap { extended($0, container) }
+            var index = try kept ?? made(container, db)
             state.uses += 1
             index.lastUse = state.uses
-            while state.indexes.values.reduce(index.count, { $0 + $1.count }) > Self.entriesMax,
+            let count = { (index: Index) in index.entries.count + index.added.count }
+            while state.indexes.values.reduce(count(index), { $0 + count($1) }) > Self.entriesMax,
                 let oldest = state.indexes.min(by: { $0.value.lastUse < $1.value.lastUse })
             {
                 state.indexes[oldest.key] = nil
             }
-            let found = ([index.positions[hash]].compactMap(\.self) + index.collisions).map(Int.init)
-            state.indexes[Bytewise(container)] = index
-            return found
+            state.indexes[key] = index
+            return Self.found(wanted, in: index.entries) + (index.added[wanted] ?? [])
+        }
+        return try prefixes.flatMap { prefix in
+            let text = Self.text(prefix)
+            return try String.fetchAll(
+                db, sql: "SELECT id FROM account WHERE id >= ? AND id <= ?", arguments: [text, text + "\u{10FFFF}"])
         }
     }
 
+    /// The index with the accounts that were made since; nil where too many were, and it is to be made again.
+    private func extended(_ index: Index, _ container: String) -> Index? {
+        let new = additions.withLock { additions -> [String]? in
+            guard index.position >= additions.firstNumber else { return nil }
+            return Array(additions.ids.suffix(Int(additions.end - index.position)))
+        }
+        guard let new, index.added.count + new.count <= Self.addedMax else { return nil }
+        var index = index
+        for id in new { index.added[Self.part(ofID: id, in: container), default: []].append(Self.prefix(of: id)) }
+        index.position += UInt64(new.count)
+        return index
+    }
+
+    /// A new index. The snapshot of the tables may lack accounts that were made a moment ago, so all that are
+    /// remembered come to it once more.
+    private func made(_ container: String, _ db: Database) throws -> Index {
+        let first = additions.withLock(\.firstNumber)
+        var entries: [Entry] = []
+        let ids = try String.fetchCursor(db, sql: "SELECT id FROM account")
+        while let id = try ids.next() {
+            entries.append(Entry(name: Self.part(ofID: id, in: container), id: Self.prefix(of: id)))
+        }
+        entries.sort()
+        let index = Index(entries: entries, position: first)
+        return extended(index, container) ?? index
+    }
+
+    private static func found(_ name: UInt64, in entries: [Entry]) -> [UInt64] {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].name < name { low = middle + 1 } else { high = middle }
+        }
+        return entries[low...].prefix { $0.name == name }.map(\.id)
+    }
+
     /// The first half of the 32 digits of a user record name; nil for any other text.
-    private static func hash(_ name: String) -> UInt64? {
+    private static func part(ofName name: String) -> UInt64? {
         guard name.utf8.count == 33, name.utf8.first == UInt8(ascii: "_") else { return nil }
         return UInt64(name.dropFirst().prefix(16), radix: 16)
+    }
+
+    /// The same of the name that an account has in a container.
+    private static func part(ofID id: String, in container: String) -> UInt64 {
+        number(Account.userRecordDigest(accountID: id, container: container))
+    }
+
+    /// The first 8 bytes of an account's id, from the left; an id that is shorter ends with zeros.
+    private static func prefix(of id: String) -> UInt64 {
+        let bytes = Array(id.utf8.prefix(8))
+        return number(bytes + [UInt8](repeating: 0, count: 8 - bytes.count))
+    }
+
+    private static func text(_ prefix: UInt64) -> String {
+        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: prefix >> (56 - 8 * $0)) }
+        return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+
+    private static func number(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -8,29 +8,41 @@ import Testing
 struct AdmitTests {
     private static let directory: DirectorySnapshot = {
         var directory = DirectorySnapshot()
-        directory.take(.account(Account(id: "a1", name: "ada", created: 0)))
-        for (id, secret, kind) in [
-            ("t1", "api", TokenKind.api(container: "app", environment: .development, origins: [], callbackURL: nil)),
-            ("t2", "session", .session(container: "app", accountID: "a1", expires: 1_000)),
-            ("t4", "kite", .api(container: "Kite", environment: .development, origins: [], callbackURL: nil)),
-            ("t5", "flying", .session(container: "Kite", accountID: "a1", expires: 1_000)),
-            ("t3", "elsewhere", .session(container: "other", accountID: "a1", expires: 1_000)),
-        ] {
+        for (id, secret, container) in [("t1", "api", "app"), ("t4", "kite", "Kite")] {
+            let kind = TokenKind.api(container: container, environment: .development, origins: [], callbackURL: nil)
             directory.take(
                 .token(Token(id: id, secretHash: Token.hash(ofSecret: secret), kind: kind, label: "", created: 0)))
         }
         return directory
     }()
 
+    /// Sessions of ada, by their secrets.
+    private static let sessions = Dictionary(
+        uniqueKeysWithValues: [("session", "app"), ("flying", "Kite"), ("elsewhere", "other")].map {
+            secret, container in
+            let token = Token(
+                id: secret, secretHash: Token.hash(ofSecret: secret),
+                kind: .session(container: container, accountID: "a1", expires: 1_000), label: "", created: 0)
+            return (SessionKey.secret(hash: token.secretHash), Session(token: token, accountName: "ada"))
+        })
+
+    /// As a node finds it.
+    private static func session(_ webAuthToken: String?, _ signer: SessionSigner? = nil) -> PresentedSession? {
+        guard let webAuthToken else { return nil }
+        var session = PresentedSession(webAuthToken: webAuthToken, signer: signer)
+        session.known = sessions[session.key]
+        return session
+    }
+
     private func caller(
         api: String?, session: String? = nil, container: String = "app", environment: Environment = .development,
         needsUser: Bool = false, now: Int64 = 0
     ) -> Result<Caller, ServiceError> {
         Result { () throws(ServiceError) in
-            try Admission.admit(
-                Credentials(apiToken: api, webAuthToken: session),
-                to: Target(container: container, environment: environment, needsUser: needsUser), in: Self.directory,
-                signer: nil, now: now
+            let credentials = Credentials(apiToken: api, webAuthToken: session)
+            return try Admission.admit(
+                credentials, to: Target(container: container, environment: environment, needsUser: needsUser),
+                in: Self.directory, session: Self.session(credentials.webAuthToken), now: now
             ).caller
         }
     }
@@ -65,6 +77,26 @@ struct AdmitTests {
         #expect(code(caller(api: "api", session: "elsewhere")) == .authenticationRequired)
         #expect(code(caller(api: "api", session: "session", now: 1_000)) == .authenticationRequired)
         #expect(code(caller(api: "api", session: "guess")) == .authenticationRequired)
+    }
+
+    @Test("a token that the cluster signed names its session by id, and says when it was issued")
+    func signed() throws {
+        let signer = SessionSigner(clusterKey: [UInt8](repeating: 1, count: 32))
+        let text = signer.token(sessionID: "s1", issued: 5)
+        var session = PresentedSession(webAuthToken: text, signer: signer)
+        #expect(session.key == .signIn(id: "s1") && session.isOfSignIn)
+        session.known = Session(
+            token: Token(
+                sessionID: "s1", container: "app", accountID: "a1", expires: 1_000, label: "", created: 0),
+            accountName: "ada")
+        let target = Target(container: "app", environment: .development, needsUser: true)
+        let admitted = try Admission.admit(
+            Credentials(apiToken: "api", webAuthToken: text), to: target, in: Self.directory, session: session, now: 0)
+        #expect(admitted.session == SessionUse(sessionID: "s1", issued: 5, expires: 1_000))
+        #expect(admitted.accountID == "a1" && admitted.accountName == "ada")
+        // Without the cluster's key it is a secret that nobody has.
+        let unsigned = PresentedSession(webAuthToken: text, signer: nil)
+        #expect(unsigned.key == .secret(hash: Token.hash(ofSecret: text)) && !unsigned.isOfSignIn)
     }
 
     @Test("a token is for its container's name by the byte: U+212A is no K")

@@ -80,6 +80,32 @@ struct TestDirectory {
             created: 1)
     }
 
+    /// Asks about accounts.
+    func read<Value>(_ question: (AccountReader) throws -> Value) throws -> Value {
+        try database.read { try question(AccountReader($0)) }
+    }
+
+    func account(named name: String) throws -> Account? { try read { try $0.account(named: name) } }
+
+    func account(withEmail email: String) throws -> Account? { try read { try $0.account(withEmail: email) } }
+
+    func account(withIdentity identity: ExternalIdentity) throws -> Account? {
+        try read { try $0.account(withIdentity: identity) }
+    }
+
+    func accounts() throws -> [Account] { try read { try $0.accounts(after: "", limit: .max) } }
+
+    func lockout(of accountID: String) throws -> Lockout? { try read { try $0.lockout(of: accountID) } }
+
+    func token(withID id: String) throws -> Token? { try read { try $0.token(withID: id) } }
+
+    func session(_ key: SessionKey) throws -> Session? { try read { try $0.session(key) } }
+
+    /// Tokens of every kind, oldest first.
+    func tokens() throws -> [Token] {
+        try read { try $0.tokens(TokenFilter(), after: nil, limit: 10_000).tokens }
+    }
+
     func snapshot() throws -> DirectorySnapshot { try database.read { try DirectoryTables.snapshot(of: $0) } }
 
     /// A page of the audit log, by way of its bytes.

@@ -13,7 +13,12 @@ package final class DirectoryMachine: StateMachine {
         var pending: [DirectoryChange] = []
     }
 
+    /// Sessions that are kept in memory: about half a KiB each.
+    private static let sessionsMax = 65_536
+
     private let state = Mutex(State())
+    private let sessions = Mutex(SessionCache(countMax: sessionsMax))
+    package let userNames = UserNames()
     private let vault: FieldVault
     private let changed: @Sendable () -> Void
 
@@ -28,7 +33,26 @@ package final class DirectoryMachine: StateMachine {
     /// What this node knows of the directory; other nodes may be a little ahead.
     package var snapshot: DirectorySnapshot { state.withLock(\.snapshot) }
 
+    /// A session that this node has in memory.
+    func session(_ key: SessionKey) -> Session? { sessions.withLock { $0.session(key) } }
+
+    /// Reads a session, and keeps it unless it ends meanwhile.
+    /// - Parameter reader: one that has read nothing yet: its snapshot begins with its first question.
+    func readSession(_ key: SessionKey, _ reader: AccountReader) throws -> Session? {
+        let ticket = sessions.withLock { $0.began(key) }
+        do {
+            let session = try reader.session(key)
+            sessions.withLock { $0.ended(key, ticket, session) }
+            return session
+        } catch {
+            sessions.withLock { $0.ended(key, ticket, nil) }
+            throw error
+        }
+    }
+
     package func createTables(in db: Database) throws { try DirectoryTables.create(in: db) }
+
+    package func upgradeTables(in db: Database) throws { try DirectoryTables.upgrade(in: db) }
 
     package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
         try commands.enumerated().map { try apply($1, offset: $0, in: db) }
@@ -57,6 +81,11 @@ package final class DirectoryMachine: StateMachine {
         var snapshot = old
         for change in pending { snapshot.take(change) }
         vault.update(snapshot)
+        // No request relies on a session that ended once this node says that it has applied its end.
+        sessions.withLock { sessions in
+            for case .tokenRemoved(let token) in pending { sessions.remove(token) }
+        }
+        for case .accountAdded(let id) in pending { userNames.didAdd(accountID: id) }
         state.withLock { $0 = State(snapshot: snapshot) }
         changed()
     }
@@ -66,6 +95,8 @@ package final class DirectoryMachine: StateMachine {
     package func didReplace(_ db: Database) throws {
         let snapshot = try StoredValues.read { try DirectoryTables.snapshot(of: db) }
         vault.update(snapshot)
+        sessions.withLock { $0.removeAll() }
+        userNames.removeAll()
         state.withLock { $0 = State(snapshot: snapshot) }
         changed()
     }

@@ -147,6 +147,8 @@ struct WorkPools: Sendable {
     /// Reads of shards, by container.
     let reads: BlockingPool
     let directory: BlockingPool
+    /// Reads of accounts and sessions from this node's copy of the directory.
+    let accounts: BlockingPool
     /// Log entries for followers that lag, scrubbing, and looking for space and due work.
     let upkeep: BlockingPool
     /// Copies of whole databases, one at a time.
@@ -160,6 +162,7 @@ struct WorkPools: Sendable {
         }
         reads = pool(.reads)
         directory = pool(BlockingPool.Bounds(threads: 2, waitingMax: 256))
+        accounts = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
         upkeep = pool(BlockingPool.Bounds(threads: 2, waitingMax: 4_096))
         snapshots = pool(BlockingPool.Bounds(threads: 1, waitingMax: 1_024))
         assets = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
@@ -168,6 +171,7 @@ struct WorkPools: Sendable {
     func stop() async {
         await reads.stop()
         await directory.stop()
+        await accounts.stop()
         await upkeep.stop()
         await snapshots.stop()
         await assets.stop()

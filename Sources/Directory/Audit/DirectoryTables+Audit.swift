@@ -118,16 +118,15 @@ extension DirectoryTables {
     }
 
     static func purge(time: Int64, auditRecordsMax: UInt64, in db: Database) throws -> [DirectoryChange] {
-        var changes: [DirectoryChange] = []
-        let expired = try Row.fetchAll(
+        let rows = try Row.fetchAll(
             db, sql: "SELECT id, body FROM token WHERE expires <= ? ORDER BY expires, id LIMIT ?",
             arguments: [time, purgedMax])
-        for row in expired {
+        let expired = try rows.map { row in
             let (id, body): (String, Data) = (row[0], row[1])
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-            changes.append(.tokenRemoved(try Token(decoding: [UInt8](body))))
+            return try Token(decoding: [UInt8](body))
         }
-        if !expired.isEmpty { changes.append(try firstExpiry(in: db)) }
+        var changes = try SessionTotals.changes(byRemoving: expired, in: db)
         for log in AuditLog.allCases {
             if let change = try purge(log, recordsMax: auditRecordsMax, in: db) { changes.append(change) }
         }

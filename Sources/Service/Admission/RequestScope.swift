@@ -117,6 +117,6 @@ extension RecordService {
         if admitted.caller.isAdministrator { return admitted.administrator ?? AuditOrigin.administrator }
         if let key = admitted.keyID { return "key \(key)" }
         guard let id = admitted.accountID else { return "anonymous" }
-        return "user \(node.directory.snapshot.account(withID: id)?.name ?? id)"
+        return "user \(admitted.accountName ?? id)"
     }
 }

@@ -120,7 +120,6 @@ final class SessionSpread: Sendable {
     /// Ends a session whose superseded token was presented. It may have ended meanwhile; then that is refused and
     /// audited alike.
     private func end(_ sessionID: String) async {
-        guard node.directory.snapshot.token(withID: sessionID) != nil else { return }
         let origin = AuditOrigin(actor: "node \(node.settings.nodeID)", requestID: "", address: "", time: now)
         let event = AuditEvent(
             origin: origin, action: "session.reuse", subject: "session \(AuditText.id(sessionID))",
@@ -128,6 +127,7 @@ final class SessionSpread: Sendable {
                 "the session was ended: a web auth token came that others had replaced long before; somebody has a copy"
         )
         do {
+            guard try await NodeAccounts(of: node).session(.signIn(id: sessionID)) != nil else { return }
             _ = try await node.changeDirectory(
                 DirectoryEntry(.revokeToken(id: sessionID), origin: origin, events: [event]), by: node.deadline())
         } catch {

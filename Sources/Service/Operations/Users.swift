@@ -29,25 +29,26 @@ package struct Users: Sendable {
         try requireUser()
         let name = request.caller.user ?? ""
         try await service.ensureUserRecord(of: request, among: [name])
-        let account = service.node.directory.snapshot.account(
-            withUserRecordName: name, in: request.key.container)
+        let account = try await service.account(withUserRecordName: name, in: request.key.container)
         return UserIdentity(userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
     }
 
     /// The users that a client asks for: the caller itself, or those who may be discovered. One who cannot be found is
     /// left out, whether there is such a user or not.
-    package func discover(_ lookups: [LookupInfo]) throws(RequestFailure) -> [UserIdentity] {
+    package func discover(_ lookups: [LookupInfo]) async throws(RequestFailure) -> [UserIdentity] {
         try requireUser()
-        return lookups.compactMap { identity($0) }
+        let (container, names) = (request.key.container, service.node.directory.userNames)
+        let accounts = try await service.readAccounts { reader in
+            try lookups.map { info in
+                try info.emailAddress.flatMap { try reader.account(withEmail: $0) }
+                    ?? info.userRecordName.flatMap { try reader.account(withUserRecordName: $0, in: container, names) }
+            }
+        }
+        return zip(lookups, accounts).compactMap { info, account in account.flatMap { identity($0, info) } }
     }
 
-    private func identity(_ info: LookupInfo) -> UserIdentity? {
-        let directory = service.node.directory.snapshot
+    private func identity(_ account: Account, _ info: LookupInfo) -> UserIdentity? {
         let container = request.key.container
-        let account =
-            info.emailAddress.flatMap { directory.account(withEmail: $0) }
-            ?? info.userRecordName.flatMap { directory.account(withUserRecordName: $0, in: container) }
-        guard let account else { return nil }
         let name = Account.userRecordName(accountID: account.id, container: container)
         guard account.isDiscoverable || name == request.caller.user else { return nil }
         return UserIdentity(

@@ -84,10 +84,10 @@ package struct PreferenceWatch: Sendable {
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        let session = try await service.presentedSession(credentials)
         do throws(ServiceError) {
             let admitted = try Admission.admit(
-                credentials, to: target, in: service.node.directory.snapshot, signer: service.signer,
-                now: service.now)
+                credentials, to: target, in: service.node.directory.snapshot, session: session, now: service.now)
             guard admitted.caller.user == store.user else {
                 throw ServiceError(.authenticationRequired, "request needs authorization: the user is another one")
             }

@@ -39,7 +39,7 @@ extension AdminRequest {
                     name: "storeBytes", limit: Int64(Limits.storeBytesMax),
                     reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
         } else {
-            rules += try await quotas(of: try explainedDatabase(key, directory), action: action, directory)
+            rules += try await quotas(of: try await explainedDatabase(key), action: action, directory)
             rules += Self.sizes(of: action, limits)
         }
         return Reply { writer in
@@ -86,8 +86,8 @@ extension AdminRequest {
 
     /// The database that the parameters name.
     private func explainedDatabase(
-        _ key: SchemaKey, _ directory: DirectorySnapshot
-    ) throws(RequestFailure) -> DatabaseKey {
+        _ key: SchemaKey
+    ) async throws(RequestFailure) -> DatabaseKey {
         let scope = url["database"] ?? "public"
         switch Scope(rawValue: scope) {
         case .public?:
@@ -96,7 +96,7 @@ extension AdminRequest {
                 owner: DatabaseKey.publicOwner)
         case .private?:
             let name = try parameter("user")
-            guard let account = directory.account(named: name) else {
+            guard let account = try await context.service.account(named: name) else {
                 throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
             }
             return DatabaseKey(

@@ -6,16 +6,17 @@ import Service
 // Keys with which servers sign their requests. The private halves never come here.
 extension AdminRequest {
     func keys() async throws(RequestFailure) -> Reply {
-        let directory = try await directory()
+        let keys = try await directory().serverKeys
+        let names = try await context.service.readAccounts { try $0.names(ofAccounts: keys.map(\.accountID)) }
         return Reply { writer in
             writer.key("keys")
             writer.array { writer in
-                for key in directory.serverKeys {
+                for key in keys {
                     writer.object { writer in
                         writer.member("id", key.id)
                         writer.member("container", key.container)
                         writer.member("environment", key.environment.rawValue)
-                        writer.member("user", directory.account(withID: key.accountID)?.name ?? "")
+                        writer.member("user", names[key.accountID] ?? "")
                         writer.member("label", key.label)
                         writer.member("created", integer: key.created)
                     }
@@ -36,7 +37,7 @@ extension AdminRequest {
         }
         let container = try Self.containerName(try text("container"))
         let environment = try Self.environment(json["environment"]?.string ?? "development")
-        guard let account = try await directory().account(named: user) else { throw Self.unknownUser(user) }
+        let account = try await self.account(named: user)
         let key = ServerKey(
             id: Self.randomHex(bytes: 32), container: container, environment: environment, publicKey: publicKey,
             accountID: account.id, label: try label(json), created: context.service.now)

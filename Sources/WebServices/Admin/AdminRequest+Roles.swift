@@ -11,6 +11,7 @@ extension AdminRequest {
         let schema = try await currentSchema(key).schema
         let directory = context.service.node.directory.snapshot
         let members = directory.members(container: key.container, environment: key.environment)
+        let users = try await context.service.readAccounts { try $0.names(ofAccounts: members.map(\.accountID)) }
         let names = Set(schema.roles.filter { !$0.hasPrefix("_") } + members.map(\.role))
         return Reply { writer in
             writer.member("container", key.container)
@@ -18,13 +19,11 @@ extension AdminRequest {
             writer.key("roles")
             writer.array { writer in
                 for name in names.sorted() {
-                    let users = members.filter { $0.$role == Bytewise(name) }.compactMap {
-                        directory.account(withID: $0.accountID)?.name
-                    }
+                    let holders = members.filter { $0.$role == Bytewise(name) }.compactMap { users[$0.accountID] }
                     writer.object { writer in
                         writer.member("name", name)
                         writer.key("members")
-                        writer.array { writer in for user in users.sorted() { writer.string(user) } }
+                        writer.array { writer in for user in holders.sorted() { writer.string(user) } }
                     }
                 }
             }
@@ -49,9 +48,8 @@ extension AdminRequest {
     }
 
     private func member(_ key: SchemaKey, _ role: String, _ user: String) async throws(RequestFailure) -> RoleMember {
-        let directory = try await directory()
-        try Self.requireContainer(key.container, in: directory)
-        guard let account = directory.account(named: user) else { throw Self.unknownUser(user) }
+        try Self.requireContainer(key.container, in: try await directory())
+        let account = try await self.account(named: user)
         return RoleMember(container: key.container, environment: key.environment, role: role, accountID: account.id)
     }
 

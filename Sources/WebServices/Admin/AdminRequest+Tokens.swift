@@ -6,48 +6,47 @@ import Service
 extension AdminRequest {
     /// `GET tokens`: a page of them, oldest first.
     func tokens() async throws(RequestFailure) -> Reply {
-        let directory = try await directory()
-        let names = Dictionary(uniqueKeysWithValues: directory.accountsByName.values.map { ($0.id, $0.name) })
-        let container = url["container"].map { Bytewise($0) }
-        let kinds = try wantedKinds()
+        let filter = TokenFilter(container: url["container"], kinds: try wantedKinds())
         let after = try tokenCursor()
-        let wanted = directory.tokensByHash.values.filter { token in
-            (container == nil || Bytewise(token.kind.container) == container)
-                && (kinds?.contains(token.kind.name) ?? true)
-                && (after.map { (token.created, token.id) > $0 } ?? true)
-        }
         let limit = try pageLimit()
-        let tokens = wanted.sorted { ($0.created, $0.id) < ($1.created, $1.id) }
+        try await context.service.refreshDirectory()
+        let (tokens, names, next) = try await context.service.readAccounts { reader in
+            let page = try reader.tokens(filter, after: after, limit: limit)
+            return (page.tokens, try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID)), page.next)
+        }
         return Reply { writer in
             writer.key("tokens")
             writer.array { writer in
-                for token in tokens.prefix(limit) { writer.object { Self.write(token, names: names, to: &$0) } }
+                for token in tokens { writer.object { Self.write(token, names: names, to: &$0) } }
             }
-            if tokens.count > limit { writer.member("next", "\(tokens[limit - 1].created)/\(tokens[limit - 1].id)") }
+            if let next { writer.member("next", "\(next.created)/\(next.id)") }
         }
     }
 
     /// The kinds that the parameter `kind` names, with commas between them; nil: all.
-    private func wantedKinds() throws(RequestFailure) -> [String]? {
+    private func wantedKinds() throws(RequestFailure) -> Set<TokenFilter.Kind>? {
         guard let text = url["kind"] else { return nil }
-        let kinds = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        guard kinds.allSatisfy(["api", "session", "sign-in", "administrator"].contains) else {
-            throw RequestFailure(
-                .badRequest,
-                "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
-                    + "'\(text)'")
+        var kinds: Set<TokenFilter.Kind> = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let kind = TokenFilter.Kind(rawValue: String(name)) else {
+                throw RequestFailure(
+                    .badRequest,
+                    "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
+                        + "'\(text)'")
+            }
+            kinds.insert(kind)
         }
         return kinds
     }
 
     /// Where the page goes on, as `next` of the last one said.
-    private func tokenCursor() throws(RequestFailure) -> (created: Int64, id: String)? {
+    private func tokenCursor() throws(RequestFailure) -> TokenPosition? {
         guard let text = url["after"], !text.isEmpty else { return nil }
         let parts = text.split(separator: "/", maxSplits: 1)
         guard parts.count == 2, let created = Int64(parts[0]) else {
             throw RequestFailure(.badRequest, "after: what 'next' of the last answer said is expected, not '\(text)'")
         }
-        return (created, String(parts[1]))
+        return TokenPosition(created: created, id: String(parts[1]))
     }
 
     /// How many entries one page of a list has: `limit`, and at most 1,000.
@@ -63,7 +62,7 @@ extension AdminRequest {
         writer.member("id", token.id)
         writer.member("label", token.label)
         writer.member("created", integer: token.created)
-        writer.member("kind", token.kind.name)
+        writer.member("kind", token.kind.filterKind.rawValue)
         if case .administrator(let name) = token.kind {
             writer.member("name", name)
         } else {
@@ -167,9 +166,7 @@ extension AdminRequest {
 
     private func session(container: String, _ json: JSONValue) async throws(RequestFailure) -> TokenKind {
         let name = try text("user")
-        guard let account = try await directory().account(named: name) else {
-            throw Self.unknownUser(name)
-        }
+        let account = try await self.account(named: name)
         var seconds: Int64 = 14 * 86_400
         if let given = json["lifetimeSeconds"], !given.isNull {
             guard case .integer(let number) = given, number > 0, number <= 366 * 86_400 else {
@@ -192,18 +189,6 @@ extension AdminRequest {
     static func randomHex(bytes: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         return Hex.encode((0..<bytes).map { _ in UInt8.random(in: 0 ... .max, using: &generator) })
-    }
-}
-
-extension TokenKind {
-    /// What administrators call it.
-    fileprivate var name: String {
-        switch self {
-        case .api: "api"
-        case .session: "session"
-        case .signIn: "sign-in"
-        case .administrator: "administrator"
-        }
     }
 }
 

@@ -14,18 +14,19 @@ extension AdminRequest {
         let directory = try await directory()
         try Self.requireContainer(container, in: directory)
         let key = try schemaKey()
-        let request = try usageRequest(key, directory)
+        let request = try await usageRequest(key)
         let isRecounted = request.detail == .recount
         let deadline = isRecounted ? Deadline(milliseconds: Self.recountDeadlineMilliseconds) : deadline
         let usage = try await ContainerUsage.page(request, in: context.service, by: deadline)
         let transfer = try await self.transfer(of: key, by: deadline)
+        let names = try await userNames(of: usage.databases)
         return Reply { writer in
             writer.member("container", container)
             writer.member("environment", key.environment.rawValue)
             writer.key("databases")
             writer.array { writer in
                 for database in usage.databases {
-                    writer.object { write(database, isRecounted: isRecounted, directory, to: &$0) }
+                    writer.object { write(database, isRecounted: isRecounted, names, to: &$0) }
                 }
             }
             if let next = usage.next { writer.member("next", Self.text(of: next)) }
@@ -41,9 +42,21 @@ extension AdminRequest {
         }
     }
 
-    private func usageRequest(
-        _ key: SchemaKey, _ directory: DirectorySnapshot
-    ) throws(RequestFailure) -> UsageRequest {
+    /// The names of the accounts whose private databases they are, by user record name.
+    private func userNames(of databases: [ContainerUsage.Database]) async throws(RequestFailure) -> [String: String] {
+        let owners = databases.map(\.key).filter { $0.scope == .private }
+        let userNames = context.service.node.directory.userNames
+        return try await context.service.readAccounts { reader in
+            var names: [String: String] = [:]
+            for key in owners {
+                names[key.owner] =
+                    try reader.account(withUserRecordName: key.owner, in: key.container, userNames)?.name
+            }
+            return names
+        }
+    }
+
+    private func usageRequest(_ key: SchemaKey) async throws(RequestFailure) -> UsageRequest {
         let after = try position(in: key)
         let detail: UsageRequest.Detail =
             if try flag("verify") { .recount } else if try flag("zones") { .zones } else { .totals }
@@ -51,7 +64,7 @@ extension AdminRequest {
             return UsageRequest(
                 container: key.container, environment: key.environment, after: after, detail: detail)
         }
-        guard let account = directory.account(named: name) else {
+        guard let account = try await context.service.account(named: name) else {
             throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
         }
         let database = DatabaseKey(
@@ -92,7 +105,7 @@ extension AdminRequest {
     }
 
     private func write(
-        _ database: ContainerUsage.Database, isRecounted: Bool, _ directory: DirectorySnapshot,
+        _ database: ContainerUsage.Database, isRecounted: Bool, _ names: [String: String],
         to writer: inout JSONWriter
     ) {
         let key = database.key
@@ -100,8 +113,7 @@ extension AdminRequest {
         writer.member("environment", key.environment.rawValue)
         writer.member("scope", key.scope.rawValue)
         if key.scope == .private {
-            let account = directory.account(withUserRecordName: key.owner, in: key.container)
-            if let account { writer.member("user", account.name) }
+            if let name = names[key.owner] { writer.member("user", name) }
             writer.member("userRecordName", key.owner)
         }
         writer.member("bytes", integer: database.used.bytes)

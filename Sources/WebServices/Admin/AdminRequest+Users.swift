@@ -6,19 +6,17 @@ import Service
 extension AdminRequest {
     /// `GET users`: a page of them, by name.
     func users() async throws(RequestFailure) -> Reply {
-        let accounts = try await directory().accountsByName
         let after = url["after"] ?? ""
-        let names = accounts.keys.filter { $0 > Bytewise(after) }.sorted()
         let limit = try pageLimit()
+        try await context.service.refreshDirectory()
+        // One more says whether the list goes on.
+        let accounts = try await context.service.readAccounts { try $0.accounts(after: after, limit: limit + 1) }
         return Reply { writer in
             writer.key("users")
             writer.array { writer in
-                for name in names.prefix(limit) {
-                    guard let account = accounts[name] else { continue }
-                    writer.object { Self.write(account, to: &$0) }
-                }
+                for account in accounts.prefix(limit) { writer.object { Self.write(account, to: &$0) } }
             }
-            if names.count > limit { writer.member("next", names[limit - 1].wrappedValue) }
+            if accounts.count > limit { writer.member("next", accounts[limit - 1].name) }
         }
     }
 
@@ -65,13 +63,17 @@ extension AdminRequest {
                 "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         try await change(.updateAccount(name: name, changes))
-        do throws(RequestFailure) { try await context.service.refreshDirectory() } catch {
+        let changed: Account?
+        do throws(RequestFailure) {
+            try await context.service.refreshDirectory()
+            changed = try await context.service.account(named: name)
+        } catch {
             throw RequestFailure(
                 ServiceError(
                     .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
                     retryAfterSeconds: 1))
         }
-        guard let account = context.service.node.directory.snapshot.account(named: name) else {
+        guard let account = changed else {
             throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
         }
         return Reply { Self.write(account, to: &$0) }
@@ -139,7 +141,7 @@ extension AdminRequest {
         case .bool(let flag)?: endsSessions = flag
         default: throw RequestFailure(.badRequest, "endSessions: true or false is expected")
         }
-        guard try await directory().account(named: name) != nil else { throw Self.unknownUser(name) }
+        _ = try await account(named: name)
         let hash = given.isNull ? nil : try await context.passwordHash(try Self.password(given))
         try await withWholeDeadline.change(.setPassword(account: name, hash, endsSessions: endsSessions))
         return Reply { writer in

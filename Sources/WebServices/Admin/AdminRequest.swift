@@ -91,6 +91,14 @@ struct AdminRequest: Sendable {
         return context.service.node.directory.snapshot
     }
 
+    /// The account of a name, with every change that was acknowledged before this call.
+    /// - Throws: `NOT_FOUND` where there is none.
+    func account(named name: String) async throws(RequestFailure) -> Account {
+        try await context.service.refreshDirectory()
+        guard let account = try await context.service.account(named: name) else { throw Self.unknownUser(name) }
+        return account
+    }
+
     func respond() async throws(RequestFailure) -> Reply {
         if let name = url["container"], !name.isEmpty { _ = try Self.containerName(name) }
         let path = url.segments.dropFirst(2).joined(separator: "/")

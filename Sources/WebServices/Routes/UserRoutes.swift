@@ -25,11 +25,11 @@ struct UserRoutes {
     }
 
     /// `POST users/discover`. One who cannot be found is left out, whether there is such a user or not.
-    func discover() throws(RequestFailure) -> Reply {
+    func discover() async throws(RequestFailure) -> Reply {
         if call.isGet { return try contacts() }
         try users.requireUser()
         let form = try call.form(UsersDiscoverRequest.self)
-        let identities = try users.discover(form.lookupInfos)
+        let identities = try await users.discover(form.lookupInfos)
         return Reply { writer in
             writer.key("users")
             writer.array { writer in for identity in identities { writer.identity(identity) } }
@@ -37,15 +37,15 @@ struct UserRoutes {
     }
 
     /// `POST users/lookup/email`, an older form.
-    func lookUpByEmail() throws(RequestFailure) -> Reply {
-        try legacy { form throws(ServiceError) in
+    func lookUpByEmail() async throws(RequestFailure) -> Reply {
+        try await legacy { form throws(ServiceError) in
             try form.emailAddresses().map { LookupInfo(emailAddress: $0) }
         }
     }
 
     /// `POST users/lookup/id`, an older form.
-    func lookUpByID() throws(RequestFailure) -> Reply {
-        try legacy { form throws(ServiceError) in
+    func lookUpByID() async throws(RequestFailure) -> Reply {
+        try await legacy { form throws(ServiceError) in
             try form.userRecordNames().map { LookupInfo(userRecordName: $0) }
         }
     }
@@ -62,12 +62,12 @@ struct UserRoutes {
 
     private func legacy(
         _ lookups: (UsersLookupRequest) throws(ServiceError) -> [LookupInfo]
-    ) throws(RequestFailure) -> Reply {
+    ) async throws(RequestFailure) -> Reply {
         try users.requireUser()
         let form = try call.form(UsersLookupRequest.self)
         let asked: [LookupInfo]
         do throws(ServiceError) { asked = try lookups(form) } catch { throw RequestFailure(error) }
-        let identities = try users.discover(asked)
+        let identities = try await users.discover(asked)
         return Reply { writer in
             writer.key("users")
             writer.array { writer in

@@ -118,10 +118,9 @@ extension SignInRequest {
         try countAttempt()
         // A password that was changed, or a lock-out, at another node must not be unknown here.
         try await context.service.refreshDirectory()
-        let account = context.service.node.directory.snapshot.account(named: name)
-        let hash = account?.password
-        let place = place(of: account)
-        try refuseIfLocked(account, name, place)
+        let attempt = try await self.attempt(on: name)
+        try refuseIfLocked(attempt)
+        let hash = attempt.account?.password
         let isRight: Bool
         do throws(ServiceError) {
             isRight = try await context.identity.hash { () throws(ServiceError) in
@@ -130,23 +129,37 @@ extension SignInRequest {
         } catch {
             throw RequestFailure(error)
         }
-        guard isRight, let account else {
-            try await noteFailure(of: account, name, place)
-            throw RequestFailure(.authenticationFailed, wrongText(account, name, place))
+        guard isRight, let account = attempt.account else {
+            try await noteFailure(attempt)
+            throw RequestFailure(.authenticationFailed, wrongText(try await self.attempt(on: name)))
         }
         // Others may have been guessing meanwhile, and the password may have been changed.
         try await context.service.refreshDirectory()
-        try refuseIfLocked(account, name, place)
-        guard let current = context.service.node.directory.snapshot.account(withID: account.id),
-            current.password == hash
-        else {
+        let current = try await self.attempt(on: name)
+        try refuseIfLocked(current)
+        guard let same = current.account, same.id == account.id, same.password == hash else {
             throw RequestFailure(.authenticationFailed, Self.wrong)
         }
-        return current
+        return same
     }
 
-    /// A name for where the request comes from, where somebody signed in to the account from there before: attempts
-    /// from there are counted for themselves, so that others cannot lock the owner out.
+    private func attempt(on name: String) async throws(RequestFailure) -> SignInAttempt {
+        let (account, counted) = try await context.service.readAccounts { reader in
+            let account = try reader.account(named: name)
+            return (account, try account.flatMap { try reader.lockout(of: $0.id) })
+        }
+        var attempt = SignInAttempt(name: name, account: account, place: place(of: account))
+        if let place = attempt.place {
+            attempt.lockout = context.identity.places.lockouts.lockout(of: place)
+        } else if account?.password == nil {
+            // An account without a password is to look like a name that nobody has.
+            attempt.lockout = context.identity.decoys.lockout(of: name)
+        } else {
+            attempt.lockout = counted
+        }
+        return attempt
+    }
+
     private func place(of account: Account?) -> String? {
         guard let account, let signer = context.service.signer else { return nil }
         let now = context.service.now
@@ -155,16 +168,9 @@ extension SignInRequest {
             address: remoteAddress ?? "", now: now)
     }
 
-    private func lockout(of account: Account?, _ name: String, _ place: String?) -> Lockout? {
-        if let place { return context.identity.places.lockouts.lockout(of: place) }
-        // An account without a password is to look like a name that nobody has.
-        guard let account, account.password != nil else { return context.identity.decoys.lockout(of: name) }
-        return context.service.node.directory.snapshot.lockout(of: account.id)
-    }
-
-    private func refuseIfLocked(_ account: Account?, _ name: String, _ place: String?) throws(RequestFailure) {
+    private func refuseIfLocked(_ attempt: SignInAttempt) throws(RequestFailure) {
         let now = context.service.now
-        guard let lockout = lockout(of: account, name, place), lockout.isLocked(at: now) else { return }
+        guard let lockout = attempt.lockout, lockout.isLocked(at: now) else { return }
         let seconds = Self.secondsLeft(lockout, now)
         throw RequestFailure(
             ServiceError(
@@ -172,22 +178,21 @@ extension SignInRequest {
                 retryAfterSeconds: Double(seconds)))
     }
 
-    private func wrongText(_ account: Account?, _ name: String, _ place: String?) -> String {
+    private func wrongText(_ attempt: SignInAttempt) -> String {
         let now = context.service.now
-        guard let lockout = lockout(of: account, name, place), lockout.isLocked(at: now) else { return Self.wrong }
+        guard let lockout = attempt.lockout, lockout.isLocked(at: now) else { return Self.wrong }
         return Self.wrong + " Try again in \(Self.words(Self.secondsLeft(lockout, now)))."
     }
 
-    private func noteFailure(
-        of account: Account?, _ name: String, _ place: String?
-    ) async throws(RequestFailure) {
+    private func noteFailure(_ attempt: SignInAttempt) async throws(RequestFailure) {
         let now = context.service.now
-        if let place { context.identity.places.lockouts.note(place, time: now) }
+        let account = attempt.account
+        if let place = attempt.place { context.identity.places.lockouts.note(place, time: now) }
         if let account, account.password != nil {
             try await enter(.noteSignInFailure(accountID: account.id, time: now), by: "somebody")
             return
         }
-        context.identity.decoys.note(name, time: now)
+        context.identity.decoys.note(attempt.name, time: now)
         // What was typed as a name may be a password: the log does not have it.
         try await note(
             subject: account.map { "user \($0.name)" } ?? "a name that no account has",
@@ -203,6 +208,16 @@ extension SignInRequest {
         let (count, unit) = seconds < 100 ? (seconds, "second") : ((seconds + 59) / 60, "minute")
         return count == 1 ? "1 \(unit)" : "\(count) \(unit)s"
     }
+}
+
+/// What the directory says of a name that somebody wants to sign in with.
+private struct SignInAttempt {
+    var name: String
+    var account: Account?
+    var lockout: Lockout?
+    /// A name for where the request comes from, where somebody signed in to the account from there before: attempts
+    /// from there are counted for themselves, so that others cannot lock the owner out.
+    var place: String?
 }
 
 extension IdentityServices {

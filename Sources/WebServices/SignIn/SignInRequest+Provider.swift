@@ -141,7 +141,7 @@ extension SignInRequest {
     ) async throws(RequestFailure) -> Account {
         let identity = ExternalIdentity(issuer: claims.issuer, subject: claims.subject)
         try await context.service.refreshDirectory()
-        if let account = context.service.node.directory.snapshot.account(withIdentity: identity) { return account }
+        if let account = try await self.account(with: identity) { return account }
         guard provider.allowsSignUp else {
             try await note(subject: "provider \(provider.name)", outcome: "refused: no account has this identity")
             throw RequestFailure(
@@ -150,7 +150,7 @@ extension SignInRequest {
             )
         }
         for attempt in 0..<3 {
-            let account = newAccount(for: claims, identity, provider, isPlain: attempt > 0)
+            let account = try await newAccount(for: claims, identity, provider, isPlain: attempt > 0)
             do throws(RequestFailure) {
                 try await enter(.createAccount(account), by: "provider \(provider.name)")
                 return account
@@ -158,28 +158,31 @@ extension SignInRequest {
                 guard [.conflict, .exists].contains(error.error.code) else { throw error }
                 // The same user in another window was faster, or the name or address is another's by now.
                 try await context.service.refreshDirectory()
-                if let account = context.service.node.directory.snapshot.account(withIdentity: identity) {
-                    return account
-                }
+                if let account = try await self.account(with: identity) { return account }
             }
         }
         throw RequestFailure(ServiceError(.tryAgainLater, "No account could be made. Try again.", retryAfterSeconds: 1))
     }
 
+    private func account(with identity: ExternalIdentity) async throws(RequestFailure) -> Account? {
+        try await context.service.readAccounts { try $0.account(withIdentity: identity) }
+    }
+
     /// - Parameter isPlain: whether to do without what may be another's: a name of one's own, and an address.
     private func newAccount(
         for claims: IdentityClaims, _ identity: ExternalIdentity, _ provider: IdentityProvider, isPlain: Bool
-    ) -> Account {
-        let directory = context.service.node.directory.snapshot
+    ) async throws(RequestFailure) -> Account {
         var account = Account(
             id: AdminRequest.randomHex(bytes: 16), name: "\(provider.name)-\(AdminRequest.randomHex(bytes: 6))",
             created: context.service.now)
         if !isPlain, claims.isEmailVerified, let email = claims.email?.precomposedStringWithCanonicalMapping,
-            AdminRequest.isEmail(email), AdminRequest.line(email) != nil, Account.isPlainLine(email),
-            directory.account(withEmail: email) == nil
+            AdminRequest.isEmail(email), AdminRequest.line(email) != nil, Account.isPlainLine(email)
         {
-            account.email = email
-            if directory.account(named: email) == nil { account.name = email }
+            let (hasAddress, hasName) = try await context.service.readAccounts {
+                (try $0.account(withEmail: email) != nil, try $0.account(named: email) != nil)
+            }
+            if !hasAddress { account.email = email }
+            if !hasAddress, !hasName { account.name = email }
         }
         func plain(_ text: String) -> String? { Account.isPlainLine(text) ? AdminRequest.line(text) : nil }
         account.givenName = claims.givenName.flatMap(plain)

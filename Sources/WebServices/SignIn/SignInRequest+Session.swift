@@ -76,20 +76,18 @@ extension SignInRequest {
         guard let secret = credentials.apiToken else {
             throw RequestFailure(.authenticationFailed, "the request has no ckAPIToken")
         }
-        guard let webAuthToken = credentials.webAuthToken else {
+        guard credentials.webAuthToken != nil else {
             throw RequestFailure(.badRequest, "the request has no ckWebAuthToken: it says which session is to end")
         }
         let goal = try await goal(ofAPIToken: secret)
         try await context.service.refreshDirectory()
-        if let session = session(of: webAuthToken, in: goal.container) {
-            let actor = context.service.node.directory.snapshot.account(withID: session.accountID).map {
-                "user \($0.name)"
-            }
-            try await end(session.token, by: actor ?? "a user who was deleted")
+        let presented = try await context.service.presentedSession(credentials)
+        if let session = presented?.known, Bytewise(session.token.kind.container) == Bytewise(goal.container) {
+            try await end(session.token, by: "user \(session.accountName)")
         } else {
             try countAttempt()
             // What this cluster never signed was no session that signing in began: nothing is to be waited for.
-            guard context.service.signer?.open(webAuthToken) != nil else {
+            guard presented?.isOfSignIn == true else {
                 return Reply { $0.member("signedOut", true) }
             }
             // It may have ended a moment ago, by a request whose answer was lost: that no node relies on it any more is
@@ -112,18 +110,6 @@ extension SignInRequest {
         } catch {
             // Another request has ended it meanwhile.
             if error.error.code != .notFound { throw error }
-        }
-    }
-
-    private func session(of webAuthToken: String, in container: String) -> (token: Token, accountID: String)? {
-        let directory = context.service.node.directory.snapshot
-        let opened = context.service.signer?.open(webAuthToken)
-        let token =
-            opened.map { directory.token(withID: $0.sessionID) } ?? directory.token(withSecret: webAuthToken)
-        switch token?.kind {
-        case .signIn(container, let accountID, _)? where opened != nil: return token.map { ($0, accountID) }
-        case .session(container, let accountID, _)? where opened == nil: return token.map { ($0, accountID) }
-        default: return nil
         }
     }
 }

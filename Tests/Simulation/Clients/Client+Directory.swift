@@ -87,7 +87,8 @@ extension Client {
         }
     }
 
-    /// Begins a session, uses it, and ends it. Once its end is acknowledged no node takes it.
+    /// Begins a session, uses it at several nodes, so that they have it in memory, and ends it. Once its end is
+    /// acknowledged no node takes it.
     func endSession() async {
         let account = Place.accounts[0]
         let id = "short-\(newValue())"
@@ -99,8 +100,11 @@ extension Client {
         let look: @Sendable (Visit) async throws(RequestFailure) -> Bool = { visit throws(RequestFailure) in
             try await visit.enter { _ throws(RequestFailure) in true }
         }
-        if case .failed(let failure) = await ask(repeats: true, triesMax: 4, as: session, look) {
-            return recorder.violated("client \(number): a session that was begun is refused: \(failure.error)")
+        for _ in 0..<3 {
+            if case .failed(let failure) = await ask(repeats: true, triesMax: 4, as: session, look) {
+                return recorder.violated("client \(number): a session that was begun is refused: \(failure.error)")
+            }
+            moveOn()
         }
         let ended = await ask(repeats: false, triesMax: 3) { visit throws(RequestFailure) in
             try await visit.settle(.revokeToken(id: id))

@@ -68,8 +68,14 @@ extension Mutant {
         Mutant(
             "signing out everywhere tells of one session",
             .init(
-                "Directory/DirectoryTables+Tokens.swift", "return try bodies.map {",
-                "return try bodies.prefix(PLANTED ? 1 : bodies.count).map {")),
+                "Directory/DirectoryTables+Tokens.swift", "byRemoving: try bodies.map {",
+                "byRemoving: try bodies.prefix(PLANTED ? 1 : bodies.count).map {")),
+        // A node goes on with what it has in memory of a session that ended.
+        Mutant(
+            "a session that ended stays in memory",
+            .init(
+                "Cluster/Machines/DirectoryMachine.swift", "{ sessions.remove(token) }",
+                "where !PLANTED { sessions.remove(token) }")),
     ]
 
     /// Faults of the audit logs and of limits.

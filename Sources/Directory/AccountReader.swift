@@ -1,0 +1,171 @@
+import Foundation
+package import GRDB
+import RecordModel
+import Wire
+
+/// Answers questions about accounts, lock-outs and sessions from one snapshot of group 0's database.
+///
+/// They are rows only: `DirectorySnapshot` has none of them, so that a node's memory does not grow with their number
+/// (decision 0015). Each question is a look into an index; lists are read by the page.
+package struct AccountReader {
+    private let db: Database
+
+    package init(_ db: Database) { self.db = db }
+
+    /// The account of a name, however its letters are composed.
+    package func account(named name: String) throws -> Account? {
+        try account("name", Account.comparable(name: name))
+    }
+
+    package func account(withID id: String) throws -> Account? { try account("id", id) }
+
+    /// The account with an address, however its letters are written.
+    package func account(withEmail email: some StringProtocol) throws -> Account? {
+        try account("email", Account.comparable(email: email))
+    }
+
+    /// The account that is known to an issuer by this name.
+    package func account(withIdentity identity: ExternalIdentity) throws -> Account? {
+        try account("identity", Data(identity.encoded()))
+    }
+
+    /// The account that goes by a user record name in a container.
+    package func account(
+        withUserRecordName name: String, in container: String, _ names: UserNames
+    ) throws -> Account? {
+        for id in try names.candidates(for: name, in: container, db) {
+            if Account.userRecordName(accountID: id, container: container) == name { return try account(withID: id) }
+        }
+        return nil
+    }
+
+    private func account(_ column: String, _ value: some DatabaseValueConvertible) throws -> Account? {
+        let body = try Data.fetchOne(
+            try db.cachedStatement(sql: "SELECT body FROM account WHERE \(column) = ?"), arguments: [value])
+        return try body.map { try Account(decoding: [UInt8]($0)) }
+    }
+
+    /// A page of accounts in the order of their names, by the byte.
+    package func accounts(after name: String, limit: Int) throws -> [Account] {
+        try Data.fetchAll(
+            db, sql: "SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", arguments: [name, limit]
+        ).map { try Account(decoding: [UInt8]($0)) }
+    }
+
+    /// The names of accounts by their ids; of those that do not exist any more there is none.
+    package func names(ofAccounts ids: some Sequence<String>) throws -> [String: String] {
+        let statement = try db.cachedStatement(sql: "SELECT name FROM account WHERE id = ?")
+        var names: [String: String] = [:]
+        for id in ids where names[id] == nil { names[id] = try String.fetchOne(statement, arguments: [id]) }
+        return names
+    }
+
+    /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
+    package func lockout(of accountID: String) throws -> Lockout? {
+        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
+        return try body.map { try Lockout(decoding: [UInt8]($0)) }
+    }
+
+    /// A token of any kind.
+    package func token(withID id: String) throws -> Token? {
+        let body = try Data.fetchOne(
+            try db.cachedStatement(sql: "SELECT body FROM token WHERE id = ?"), arguments: [id])
+        return try body.map { try Token(decoding: [UInt8]($0)) }
+    }
+
+    /// The session that a web auth token speaks for.
+    package func session(_ key: SessionKey) throws -> Session? {
+        let token: Token?
+        switch key {
+        case .signIn(let id): token = try self.token(withID: id)
+        case .secret(let hash):
+            let body = try Data.fetchOne(
+                try db.cachedStatement(sql: "SELECT body FROM token WHERE secret_hash = ?"), arguments: [Data(hash)])
+            token = try body.map { try Token(decoding: [UInt8]($0)) }
+        }
+        // A session begun by sign-in is found by its id alone, another one by its secret alone.
+        guard let token, SessionKey(token) == key, let accountID = token.kind.accountID else { return nil }
+        return Session(token: token, accountName: try names(ofAccounts: [accountID])[accountID] ?? accountID)
+    }
+}
+
+/// Which tokens a list shall have.
+package struct TokenFilter: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case api, session
+        case signIn = "sign-in"
+        case administrator
+    }
+
+    /// Nil: of every container, and of none.
+    package var container: String?
+    /// Nil: all.
+    package var kinds: Set<Kind>?
+
+    package init(container: String? = nil, kinds: Set<Kind>? = nil) {
+        self.container = container
+        self.kinds = kinds
+    }
+
+    fileprivate func matches(_ token: Token) -> Bool {
+        (container.map { Bytewise(token.kind.container) == Bytewise($0) } ?? true)
+            && (kinds?.contains(token.kind.filterKind) ?? true)
+    }
+
+    /// Whether sessions, of which there may be any number, are left out.
+    fileprivate var isWithoutSessions: Bool { kinds?.isDisjoint(with: [.session, .signIn]) ?? false }
+}
+
+extension TokenKind {
+    package var filterKind: TokenFilter.Kind {
+        switch self {
+        case .api: .api
+        case .session: .session
+        case .signIn: .signIn
+        case .administrator: .administrator
+        }
+    }
+}
+
+/// A place in the list of all tokens, which is by time of creation, then id.
+package struct TokenPosition: Hashable, Sendable {
+    package var created: Int64
+    package var id: String
+
+    package init(created: Int64, id: String) {
+        self.created = created
+        self.id = id
+    }
+}
+
+extension AccountReader {
+    /// Rows that one page of a list looks at.
+    private static let tokenRowsMax = 10_000
+
+    /// A page of tokens, oldest first.
+    ///
+    /// - Returns: at most `limit` tokens, and where the list goes on; nil at its end. A page may have fewer, even none,
+    ///   and go on all the same: it looks at 10,000 rows at most.
+    package func tokens(
+        _ filter: TokenFilter, after position: TokenPosition?, limit: Int
+    ) throws -> (tokens: [Token], next: TokenPosition?) {
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
+                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
+                """, arguments: [position?.created ?? .min, position?.id ?? ""])
+        var tokens: [Token] = []
+        var last = position
+        var rowCount = 0
+        while let row = try rows.next() {
+            if tokens.count == limit || rowCount == Self.tokenRowsMax { return (tokens, last) }
+            let body: Data = row[2]
+            let token = try Token(decoding: [UInt8](body))
+            if filter.matches(token) { tokens.append(token) }
+            last = TokenPosition(created: row[0], id: row[1])
+            rowCount += 1
+        }
+        return (tokens, nil)
+    }
+}
