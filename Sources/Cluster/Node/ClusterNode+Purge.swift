@@ -54,15 +54,24 @@ extension ClusterNode {
             }
         }
         // None is made since the container was deleted.
-        let snapshot = directory.snapshot
-        var ids = snapshot.tokensByHash.values.filter { $0.belongs(to: name) }.map(\.id).sorted()
-        ids += snapshot.serverKeys.filter { $0.container == name }.map(\.id)
-        while !ids.isEmpty {
-            try await end(name, .revoke(ids: Array(ids.prefix(Self.revokedMax))), isAudited: false)
-            ids.removeFirst(min(ids.count, Self.revokedMax))
-        }
+        var position: TokenPosition?
+        repeat {
+            let page = try await NodeAccounts(of: self).read { [position] accounts in
+                try accounts.tokens(TokenFilter(container: name), after: position, limit: Self.revokedMax)
+            }
+            try await revoke(page.tokens.map(\.id), of: name)
+            position = page.next
+        } while position != nil
+        try await revoke(directory.snapshot.serverKeys.filter { $0.container == name }.map(\.id), of: name)
         try await end(name, .remove, isAudited: true)
         logger.notice("container \(name): nothing is left of it")
+    }
+
+    private func revoke(_ ids: [String], of name: String) async throws {
+        for first in stride(from: 0, to: ids.count, by: Self.revokedMax) {
+            let part = ids[first..<min(first + Self.revokedMax, ids.count)]
+            try await end(name, .revoke(ids: Array(part)), isAudited: false)
+        }
     }
 
     private func end(_ name: String, _ step: ContainerEnd, isAudited: Bool) async throws {
