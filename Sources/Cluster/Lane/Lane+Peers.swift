@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 package import PeerTransport
 import RaftCore
+import RecordModel
 import Storage
 import Wire
 
