@@ -89,7 +89,7 @@ package enum ContainerEnd: Hashable, Sendable {
 }
 
 extension ContainerEnd: WireCodable {
-    /// One field: 1 delete, 2 restore, 3 purge, each with its time, 4 an id to revoke (as often as there are), 5 remove.
+    /// One field: 1 delete, 2 restore, 3 purge, each with its time, 4 an id to revoke (repeated), 5 remove.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .delete(let time): writer.field(1, signed: time)

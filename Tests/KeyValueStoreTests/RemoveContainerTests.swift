@@ -23,9 +23,11 @@ struct RemoveContainerTests {
         #expect(parts > 3)
         #expect(try shard.queue.write { try KeyValueTables.removeContainer(container, in: $0) })
         #expect(try shard.list().isEmpty && shard.list(of: kept).count == 1)
-        #expect(
-            try shard.changes(since: page.token, of: kept)
-                == .page(KeyValuePage(changes: [], token: page.token, isMoreComing: false)))
+        guard case .page(let later) = try shard.changes(since: page.token, of: kept) else {
+            Issue.record("another container's token has ended")
+            return
+        }
+        #expect(later.changes.isEmpty && later.token == page.token)
         try shard.write([set("new", .int64(2))])
         #expect(try shard.changes(since: token) == .expired(.restored))
         try shard.checkCounters()

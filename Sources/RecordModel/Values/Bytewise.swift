@@ -39,7 +39,7 @@ extension Bytewise: ExpressibleByStringLiteral {
 extension String {
     /// Whether this text comes before another in the order of their bytes in UTF-8, in which names are sorted.
     ///
-    /// Swift's own order does not do for what is stored: it takes different spellings of one character as equal, may
+    /// Swift's own order is not for what is stored: it takes different spellings of one character as equal, may
     /// change with Unicode's tables, and for some texts (`"e\u{301}"` and `"é\u{1F}"` in Swift 6.3) neither is less nor
     /// are they equal. This one is as fast.
     @inlinable
