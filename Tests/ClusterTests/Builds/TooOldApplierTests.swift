@@ -274,6 +274,32 @@ struct TooOldApplierTests {
         }
     }
 
+    @Test("where a level comes to count more in quotas, maintenance counts what the shard holds")
+    func counted() throws {
+        let bench = try Bench()
+        let applier = try bench.applier(1...3)
+        func usage() throws -> DatabaseUsage {
+            try bench.database.read { db in
+                try RecordTables.usage(of: Commands.database, recount: true, level: AppliedRow.level(of: db), in: db)
+            }
+        }
+        func jobs() throws -> Int? { try bench.database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM job") } }
+        let commands = [
+            GroupCommand(Commands.installSchema()).encoded(), Self.save, GroupCommand.raise(.countedRows).encoded(),
+        ]
+        #expect(bench.apply(commands, from: 1, by: applier).error == nil)
+        let before = try usage()
+        #expect(before.used == before.recount && before.used.records == 1)
+        #expect(try jobs() == 1)
+        let maintain = GroupCommand(ShardCommand.record(.maintain(Maintain(time: 1)))).encoded()
+        #expect(bench.apply([maintain], from: 4, by: applier).error == nil)
+        let after = try usage()
+        // A record's row, one in the index of names, and one in that of numbers.
+        let more = QuotaAmounts(bytes: 64 + 16 + 1 + 16 + 8)
+        #expect(after.used == before.used + more && after.used == after.recount)
+        #expect(try jobs() == 0)
+    }
+
     @Test("a command is applied at the level in force where it stands in the log, however entries come together")
     func placed() throws {
         let hour: Int64 = 3_600_000
