@@ -319,11 +319,17 @@ extension ClusterNode {
         try await assets.receive(limit: limit)
     }
 
+    /// Whether every node of the cluster knows of assets, as far as this one knows.
+    package var hasAssets: Bool { holdings[.directory].map { $0.level >= .assets } ?? false }
+
+    /// What this node did with files since its start, and what it knows of them.
+    package var assetCounts: AssetCounts { assets.counters.current }
+
     /// Has a majority of a group's replicas hold a file durably, and keep it for a day from now at least. To be called
     /// after an upload, before its receipt is given, and before a command is submitted that newly names the file.
     /// - Throws: `AssetError.missing` where no node has it; `.diskFull`, `.unavailable` where too few can hold it.
     package func holdAsset(_ asset: AssetReference, in group: GroupID) async throws(AssetError) {
-        try await assets.hold(asset, in: group, hint: holders(of: group), by: deadline())
+        try await assets.hold(asset, in: group, hint: map.holders(of: group), by: deadline())
     }
 
     /// The bytes of a range of a file, which lies within its size: from here, or from another node.
@@ -331,13 +337,6 @@ extension ClusterNode {
     package func readAsset(
         _ asset: AssetReference, in group: GroupID, range: Range<UInt64>
     ) async throws(AssetError) -> AssetBytes {
-        try await assets.read(asset, range: range, from: holders(of: group))
-    }
-
-    /// The nodes that shall have a group's files, then all others: replicas may be on their way.
-    func holders(of group: GroupID) -> [NodeID] {
-        let map = map
-        let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
-        return members + map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) }
+        try await assets.read(asset, range: range, from: map.holders(of: group))
     }
 }

@@ -28,6 +28,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     /// One user's private records, of each environment.
     case userBytes
     case userRecords
+    /// Assets of one user's private records, of each environment.
+    case userAssetBytes
     /// Saves that add to development's schema, on each node; 0: saves add nothing.
     case schemaGrowthsPerMinute
 
@@ -50,7 +52,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
             .requestsPerSecond
         case .concurrentRequests: .requests
         case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
-            .transferBytesPerMonth, .transferBytesPerUser, .transferBytesPerMonthMax, .userBytes:
+            .transferBytesPerMonth, .transferBytesPerUser, .transferBytesPerMonthMax, .userBytes, .userAssetBytes:
             .bytes
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
@@ -73,7 +75,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .transferBytesPerMonth: 2_000_000_000
         case .transferBytesPerUser: 50_000_000
         case .transferBytesPerMonthMax: 200_000_000_000_000
-        case .userBytes: 5_000_000_000
+        case .userBytes, .userAssetBytes: 5_000_000_000
         case .databaseRecords, .userRecords: Self.unlimited
         case .schemaGrowthsPerMinute: 60
         }

@@ -91,7 +91,7 @@ extension AdminRequest {
             (.concurrentRequests, limits[.concurrentRequests]), (.databaseBytes, limits.databaseBytes(users: users)),
             (.databaseRecords, limits[.databaseRecords]), (.assetBytes, limits.assetBytes(users: users)),
             (.transferBytesPerMonth, limits.transferBytesPerMonth(users: users)), (.userBytes, limits[.userBytes]),
-            (.userRecords, limits[.userRecords]),
+            (.userRecords, limits[.userRecords]), (.userAssetBytes, limits[.userAssetBytes]),
         ] { writer.member(limit.rawValue, integer: value) }
     }
 }
