@@ -101,7 +101,8 @@ struct AssetTests {
         #expect(try shard.used()?.assets == 0)
         try shard.maintain()
         #expect(try counts(shard) == [:])
-        #expect(try shard.count("SELECT (SELECT count(*) FROM asset_zone) + (SELECT count(*) FROM asset_database)") == 0)
+        #expect(
+            try shard.count("SELECT (SELECT count(*) FROM asset_zone) + (SELECT count(*) FROM asset_database)") == 0)
     }
 
     @Test("a file that nothing names is remembered for the grace, and again for all of it after it was named once more")

@@ -182,9 +182,11 @@ final class AssetKeeper: Sendable {
                 try files.hashes(beginningWith: first)
             }
             for hash in hashes {
-                guard let status = try await exchange.pool.run({ [files = exchange.files] in
-                    try files.status(of: hash)
-                }) else { continue }
+                guard
+                    let status = try await exchange.pool.run({ [files = exchange.files] in
+                        try files.status(of: hash)
+                    })
+                else { continue }
                 if mayDelete, status.modified < before, try await isGone(hash, before) { continue }
                 files += 1
                 bytes += UInt64(status.bytes)
@@ -274,7 +276,8 @@ final class AssetKeeper: Sendable {
         }
         if isSound { return }
         logger.error(
-            "the file of asset \(AssetFiles.digits(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer")
+            "the file of asset \(AssetFiles.digits(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
+        )
         exchange.counters.update { $0.damaged += 1 }
         try await exchange.pool.run { [files = exchange.files] in try files.setAside(hash) }
         news.changed()

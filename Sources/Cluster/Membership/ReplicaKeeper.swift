@@ -119,7 +119,8 @@ struct ReplicaKeeper: Sendable {
 
     private func machine(of group: GroupID) -> any StateMachine {
         if group == .directory { return directory }
-        return ShardMachine(vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds) { [changes] change in
+        return ShardMachine(vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds) {
+            [changes] change in
             switch change {
             case .stores(let stores): changes.ring(.stores(stores, in: group))
             case .all: changes.ring(.everyStore(in: group))

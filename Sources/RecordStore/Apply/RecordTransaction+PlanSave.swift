@@ -38,7 +38,8 @@ extension RecordTransaction {
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
-                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [], assets: fields.assets,
+                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [],
+                assets: fields.assets,
                 tellsFields: tellsFields))
     }
 

@@ -105,7 +105,8 @@ extension RecordTables {
                 """, in: db
         ).first(
             .integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now),
-            .integer(retention.assetCutoff(now))) { $0.integer(0) != 0 }
+            .integer(retention.assetCutoff(now))
+        ) { $0.integer(0) != 0 }
         return found ?? false
     }
 

@@ -24,7 +24,7 @@ package struct QuotaAmounts: Hashable, Sendable {
     }
 
     /// Whether nothing of it is greater than in another.
-    package func fits(in other: QuotaAmounts) -> Bool { 
+    package func fits(in other: QuotaAmounts) -> Bool {
         bytes <= other.bytes && records <= other.records && assets <= other.assets
     }
 

@@ -47,7 +47,9 @@ extension ClusterSuites {
             return cluster
         }
 
-        private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) } }
+        private func bytes(_ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+        }
 
         private func upload(_ bytes: [UInt8], to node: ClusterNode) async throws -> AssetReference {
             let upload = try await node.receiveAsset(limit: 10 << 20)

@@ -101,7 +101,8 @@ struct AssetFileTests {
         for range in [0..<count / 2, count / 3..<count, count / 2..<count / 2] {
             #expect(try file.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound)) == Array(bytes[range]))
         }
-        let path = folder + "/" + AssetFiles.digits(Array(asset.sha256.prefix(1))) + "/"
+        let path =
+            folder + "/" + AssetFiles.digits(Array(asset.sha256.prefix(1))) + "/"
             + AssetFiles.digits(Array(asset.sha256.dropFirst()))
         let stored = try Data(contentsOf: URL(filePath: path))
         if count > 32 { #expect((stored.range(of: Data(bytes.prefix(32))) != nil) != isSealed) }
