@@ -208,8 +208,9 @@ final class AssetKeeper: Sendable {
         return isGone
     }
 
-    /// Whether the tables of this node tell of all that its logs held at the start, and its clock is right: otherwise a
-    /// record may name what the tables do not count yet, or a file seem older than it is.
+    /// Whether the tables of this node tell of all that its logs held at the start, none of its replicas is still being
+    /// brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a file seem
+    /// older than it is.
     private func isCurrent() async throws -> Bool {
         if lane.clockWatch.problem != nil { return false }
         let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()
@@ -220,7 +221,7 @@ final class AssetKeeper: Sendable {
             return state.ends
         }
         for replica in replicas {
-            guard replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero else {
+            guard replica.isVoter, replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero else {
                 return false
             }
         }
