@@ -221,7 +221,8 @@ final class AssetKeeper: Sendable {
             return state.ends
         }
         for replica in replicas {
-            guard replica.isVoter, replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero else {
+            guard replica.isVoter, replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero
+            else {
                 return false
             }
         }

@@ -187,10 +187,18 @@ extension ClusterSuites {
             try await save("a", nil, on: cluster.node(1))
             for node in cluster.nodes.values { #expect(try await node.assets.holds(saved)) }
             for clock in cluster.clocks { clock.set(aheadMilliseconds: 12 * 3_600_000) }
+            var retention = Retention()
+            retention.assetGrace = 3_600_000
+            let node = try cluster.node(1)
             // The shard's time follows its clock by a minute a command.
-            for _ in 0..<700 {
-                try await save("b", nil, on: cluster.node(1))
-                if try await !cluster.node(1).assets.holds(saved) { break }
+            try await awaitTrue("the shard forgets it") {
+                for _ in 0..<100 {
+                    let maintain = Maintain(time: node.platform.clock.wallMilliseconds, retention: retention)
+                    _ = try await Commands.submit(.record(.maintain(maintain)), to: node)
+                }
+                return try node.holdings[group].map { applier in
+                    try applier.database.read { try !RecordTables.countsAsset(saved.sha256, in: $0) }
+                } ?? false
             }
             for node in cluster.nodes.values {
                 try await awaitTrue("the released one goes") { try await !node.assets.holds(saved) }
