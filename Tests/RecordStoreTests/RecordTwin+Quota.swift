@@ -14,8 +14,27 @@ struct Allotment {
 extension RecordTwin {
     func used(zone id: Int) -> QuotaAmounts {
         rows.filter { $0.zone == id && !$0.isDeleted }.reduce(.zero) {
-            $0 + QuotaAmounts(bytes: Int64($1.name.utf8.count + encodeBody($1.fields).count), records: 1)
+            $0
+                + QuotaAmounts(
+                    bytes: Int64($1.name.utf8.count + encodeBody($1.fields).count), records: 1,
+                    assets: Int64(Self.assets($1.fields).reduce(0) { $0 + $1.size }))
         }
+    }
+
+    /// The files that fields hold, in whatever order.
+    static func assets(_ fields: Fields) -> [AssetReference] {
+        fields.all.flatMap { field -> [AssetReference] in
+            switch field.value {
+            case .asset(let asset): [asset]
+            case .list(_, let members): members.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
+            default: []
+            }
+        }
+    }
+
+    /// How often records name each file, those of retired zones too.
+    func assetCounts() -> [AssetReference: Int64] {
+        rows.filter { !$0.isDeleted }.flatMap { Self.assets($0.fields) }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     func used(_ database: DatabaseKey) -> QuotaAmounts {
@@ -47,7 +66,8 @@ extension RecordTwin {
         if terms.epoch > known.epoch { return held }
         return QuotaAmounts(
             bytes: known.overdrawn.contains(.bytes) ? held.bytes : known.allotted.bytes,
-            records: known.overdrawn.contains(.records) ? held.records : known.allotted.records)
+            records: known.overdrawn.contains(.records) ? held.records : known.allotted.records,
+            assets: known.overdrawn.contains(.assets) ? held.assets : known.allotted.assets)
     }
 
     /// An operation that fails where it does not fit for good.
@@ -60,7 +80,8 @@ extension RecordTwin {
         let (old, new) = (before.used(command.zone.database), used(command.zone.database))
         let lack = QuotaAmounts(
             bytes: new.bytes > old.bytes ? new.bytes - allotted.bytes : 0,
-            records: new.records > old.records ? new.records - allotted.records : 0
+            records: new.records > old.records ? new.records - allotted.records : 0,
+            assets: new.assets > old.assets ? new.assets - allotted.assets : 0
         ).greater(.zero)
         if lack != .zero && terms.isFinal {
             self = before

@@ -38,7 +38,9 @@ extension RecordTransaction {
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
-                body: newBody, storedEdges: storedEdges, edges: edges, tellsFields: tellsFields))
+                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [],
+                assets: fields.assets,
+                tellsFields: tellsFields))
     }
 
     /// Whether the client does not know all of the fields that a record has now, and may read them.

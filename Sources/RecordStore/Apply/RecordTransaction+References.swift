@@ -110,9 +110,14 @@ extension RecordTransaction {
         return !row.isDeleted && batch.schema.byID[row.typeID] != nil
     }
 
+    /// The assets that a record holds, which only bodies of some types may.
+    private func assets(of row: RecordRow, _ type: InstalledType) throws -> [AssetReference] {
+        type.hasAssets || type.hasStrayFields ? try decodeBody(row.body).assets : []
+    }
+
     /// What the deletion of a record takes along, and whether it may happen.
     func planDeletion(_ row: RecordRow, type: InstalledType, _ batch: Batch) throws -> Verdict {
-        var plan = PlannedDeletion(row: row, type: type)
+        var plan = PlannedDeletion(row: row, type: type, assets: try assets(of: row, type))
         guard let zone = batch.zone, try hasEdges(zone) else { return .delete(plan) }
         let writer = CascadeWriter(
             caller: batch.command.caller, callerID: batch.callerID, zone: zone, schema: batch.schema)

@@ -60,6 +60,7 @@ extension RecordTransaction {
             try updateIndexes(plan.type, zoneID: zone.row.id, recordID: recordID, from: nil, to: after)
         }
         try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
+        try updateAssets(from: plan.storedAssets, to: plan.assets)
         return SavedRecord(
             recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
@@ -88,8 +89,9 @@ extension RecordTransaction {
             try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
+        try updateAssets(from: body.assets, to: [])
         zone.row.tombstones += 1
-        zone.count(.zero - row.size)
+        zone.count(.zero - row.size(body.assets))
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))

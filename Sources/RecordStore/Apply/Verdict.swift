@@ -18,7 +18,7 @@ enum Verdict {
         switch self {
         case .fail, .nothing: .zero
         case .save(let plan): plan.growth
-        case .delete(let plan): .zero - plan.row.size
+        case .delete(let plan): .zero - plan.row.size(plan.assets)
         }
     }
 
@@ -51,12 +51,16 @@ struct PlannedSave {
     /// The references with an action that the row has and that the record is to have.
     var storedEdges: [Edge]
     var edges: [Edge]
+    /// The assets that the row has and that the record is to have.
+    var storedAssets: [AssetReference]
+    var assets: [AssetReference]
     /// Whether the outcome carries `fields`: the client does not know all of them, and may.
     var tellsFields: Bool
 
     /// What the record counts for from now on, less what it did before.
     var growth: QuotaAmounts {
-        QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1) - (row?.size ?? .zero)
+        QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1, assets: assets.countedBytes)
+            - (row?.size(storedAssets) ?? .zero)
     }
 }
 
@@ -64,6 +68,8 @@ struct PlannedSave {
 struct PlannedDeletion {
     var row: RecordRow
     var type: InstalledType
+    /// Those that the record has.
+    var assets: [AssetReference]
     /// The records that go with it in the same transaction, in order, by row.
     var cascade: [Int64] = []
     /// Whether records that refer to it are left to maintenance.

@@ -95,7 +95,7 @@ extension QuotaCredit: WireCodable {
         guard let database else { throw .missingField(1) }
         self.init(
             database: database, cumulative: cumulative, epoch: epoch,
-            overdrawn: QuotaParts(rawValue: Int64(bitPattern: overdrawn)).intersection([.bytes, .records]))
+            overdrawn: QuotaParts(rawValue: Int64(bitPattern: overdrawn)).intersection(.all))
     }
 }
 

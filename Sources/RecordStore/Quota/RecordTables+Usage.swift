@@ -98,9 +98,12 @@ extension RecordTables {
     private static func unattributed(_ database: DatabaseRow, in db: Database) throws -> QuotaAmounts {
         let zones = try SQLStatement(
             cached: """
-                SELECT coalesce(sum(bytes), 0), coalesce(sum(records), 0) FROM zone WHERE database = ? AND state = 0
+                SELECT coalesce(sum(z.bytes), 0), coalesce(sum(z.records), 0), coalesce(sum(a.bytes), 0)
+                FROM zone z LEFT JOIN asset_zone a ON a.zone = z.id WHERE z.database = ? AND z.state = 0
                 """, in: db
-        ).first(.integer(database.id)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) }
+        ).first(.integer(database.id)) {
+            QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1), assets: $0.integer(2))
+        }
         return database.used - (zones ?? .zero)
     }
 
@@ -129,12 +132,24 @@ extension RecordTables {
 
     /// What a zone's records count for, from the records alone.
     private static func recount(zoneID: Int64, in db: Database) throws -> QuotaAmounts {
-        try SQLStatement(
-            cached: """
-                SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)), 0), count(*) FROM record
-                WHERE zone = ? AND deleted = 0
-                """, in: db
-        ).first(.integer(zoneID)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) } ?? .zero
+        var amounts =
+            try SQLStatement(
+                cached: """
+                    SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(body)), 0), count(*) FROM record
+                    WHERE zone = ? AND deleted = 0
+                    """, in: db
+            ).first(.integer(zoneID)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) } ?? .zero
+        // Bodies are only decoded where some may hold assets.
+        let hasAssets = try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM asset)", in: db).first {
+            $0.integer(0) != 0
+        }
+        guard hasAssets == true else { return amounts }
+        try SQLStatement(cached: "SELECT body FROM record WHERE zone = ? AND deleted = 0", in: db)
+            .forEach([.integer(zoneID)]) { row in
+                amounts.assets = saturating(amounts.assets, try decodeBody(row.bytes(0)).assets.countedBytes)
+                return true
+            }
+        return amounts
     }
 
     /// What the ledger of a database knows, at the shard where the ledger is; an empty one elsewhere.
