@@ -56,7 +56,9 @@ extension FuzzRandom {
         return place
     }
 
-    private static let scalars: [ScalarType] = [.string, .int64, .double, .timestamp, .bytes, .location, .reference]
+    private static let scalars: [ScalarType] = [
+        .string, .int64, .double, .timestamp, .bytes, .location, .reference, .asset,
+    ]
 
     mutating func scalar(_ type: ScalarType) -> FieldValue {
         switch type {
@@ -66,6 +68,8 @@ extension FuzzRandom {
         case .timestamp: .timestamp(integer())
         case .bytes: .bytes(bytes(20))
         case .location: .location(location())
+        case .asset:
+            .asset(AssetReference(sha256: [UInt8](repeating: UInt8(below(9)), count: 32), size: UInt64(below(1 << 30))))
         default: .reference(Reference(recordName: "r\(below(9))", action: pick(Reference.Action.allCases)))
         }
     }

@@ -16,7 +16,9 @@ extension RecordTwin {
         let isLive = zones.contains { $0.id == id && $0.isLive }
         return rows.filter { $0.zone == id }.reduce(QuotaAmounts(bytes: dropped[id] ?? 0)) { sum, row in
             let bytes = 64 + Int64(row.name.utf8.count) + (row.isDeleted ? 0 : liveBytes(of: row))
-            return sum + QuotaAmounts(bytes: bytes, records: isLive && !row.isDeleted ? 1 : 0)
+            guard isLive, !row.isDeleted else { return sum + QuotaAmounts(bytes: bytes) }
+            let assets = Int64(Self.assets(row.fields).reduce(0) { $0 + $1.size })
+            return sum + QuotaAmounts(bytes: bytes, records: 1, assets: assets)
         }
     }
 
@@ -38,6 +40,22 @@ extension RecordTwin {
                 dropped[row.zone, default: 0] += indexBytes(of: row).of(field, visible(row))
             }
         }
+    }
+
+    /// The files that fields hold, in whatever order.
+    static func assets(_ fields: Fields) -> [AssetReference] {
+        fields.all.flatMap { field -> [AssetReference] in
+            switch field.value {
+            case .asset(let asset): [asset]
+            case .list(_, let members): members.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
+            default: []
+            }
+        }
+    }
+
+    /// How often records name each file, those of retired zones too.
+    func assetCounts() -> [AssetReference: Int64] {
+        rows.filter { !$0.isDeleted }.flatMap { Self.assets($0.fields) }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     func used(_ database: DatabaseKey) -> QuotaAmounts {
@@ -76,7 +94,8 @@ extension RecordTwin {
         if terms.epoch > known.epoch { return held }
         return QuotaAmounts(
             bytes: known.overdrawn.contains(.bytes) ? held.bytes : known.allotted.bytes,
-            records: known.overdrawn.contains(.records) ? held.records : known.allotted.records)
+            records: known.overdrawn.contains(.records) ? held.records : known.allotted.records,
+            assets: known.overdrawn.contains(.assets) ? held.assets : known.allotted.assets)
     }
 
     /// An operation that fails where it does not fit for good.
@@ -89,7 +108,8 @@ extension RecordTwin {
         let (old, new) = (before.used(command.zone.database), used(command.zone.database))
         let lack = QuotaAmounts(
             bytes: new.bytes > old.bytes ? new.bytes - allotted.bytes : 0,
-            records: new.records > old.records ? new.records - allotted.records : 0
+            records: new.records > old.records ? new.records - allotted.records : 0,
+            assets: new.assets > old.assets ? new.assets - allotted.assets : 0
         ).greater(.zero)
         if lack != .zero && terms.isFinal {
             self = before

@@ -12,6 +12,10 @@ struct TwinCommands {
     private let zones =
         [Fixture.annsDefault, Fixture.publicZone]
         + ["work", "home"].map { ZoneKey(database: Fixture.annsData, name: $0) }
+    private static let photos = [
+        FieldDefinition(name: "photo", type: FieldType(.asset)),
+        FieldDefinition(name: "photos", type: FieldType(.asset, isList: true)),
+    ]
     private let callers = [Fixture.ann, Fixture.ann, Fixture.bob, Caller(user: nil)]
 
     init(_ seed: UInt64) { random = Random(seed) }
@@ -41,11 +45,12 @@ struct TwinCommands {
         let allotment = twin.allotments[key] ?? Allotment()
         let lacking = (twin.used(key) - allotment.allotted).greater(.zero)
         let more = QuotaAmounts(
-            bytes: Int64.random(in: -100...600, using: &random), records: Int64.random(in: -1...4, using: &random))
+            bytes: Int64.random(in: -100...600, using: &random), records: Int64.random(in: -1...4, using: &random),
+            assets: Int64.random(in: -4...12, using: &random))
         return .credit(
             QuotaCredit(
                 database: key, cumulative: (allotment.received + lacking + more).greater(.zero), epoch: epoch,
-                overdrawn: chance(4) ? pick([.bytes, .records, [.bytes, .records]]) : []))
+                overdrawn: chance(4) ? pick([.bytes, .records, .assets, .all]) : []))
     }
 
     mutating func maintain(rows: UInt64) -> Maintain {
@@ -75,6 +80,7 @@ struct TwinCommands {
             }
             if field.name == "due" && chance(3) { note.fields[place].type = FieldType(.int64) }
         }
+        note.fields += Self.photos.filter { _ in !chance(6) }
         var types = [note, Fixture.bare, Fixture.users]
         if !chance(3) { types.append(Fixture.secret) }
         if chance(10) { types.removeFirst() }
@@ -113,7 +119,7 @@ struct TwinCommands {
 
     private mutating func terms(_ twin: RecordTwin, _ database: DatabaseKey) -> QuotaTerms {
         var terms = QuotaTerms(epoch: epoch, isFinal: Bool.random(using: &random))
-        if chance(4) { terms.limit = twin.used(database) + QuotaAmounts(bytes: 300, records: 1) }
+        if chance(4) { terms.limit = twin.used(database) + QuotaAmounts(bytes: 300, records: 1, assets: 2) }
         return terms
     }
 
@@ -167,6 +173,9 @@ struct TwinCommands {
             let action = pick([Reference.Action.none, .deleteSelf, .deleteSelf, .validate])
             let target = chance(30) ? ZoneID(name: "other") : chance(4) ? ZoneID(name: zone.name) : nil
             return .reference(Reference(recordName: pick(names), zone: target, action: action))
+        case .asset:
+            let bytes = UInt64(number + 2)
+            return .asset(AssetReference(sha256: [UInt8](repeating: UInt8(bytes), count: 32), size: bytes))
         default: return .string(pick(["", "a", "ab", "b", "\u{E9}", "a\0", "\u{10FFFF}z"]))
         }
     }

@@ -34,6 +34,7 @@ struct TwinTests {
             counts.count(command, outcome)
             twin.rememberedBytes = try shard.rememberedBytes()
             try expectSameUsage(shard, twin, step)
+            try expectSameAssets(shard, twin, step)
             guard outcome == expected.withoutReasons else {
                 Issue.record("step \(step): \(command)\n got \(outcome)\nwant \(expected)")
                 return
@@ -73,6 +74,15 @@ struct TwinTests {
         }
     }
 
+    /// Compares what counts files with the twin's records and with a recount of what is stored.
+    private func expectSameAssets(_ shard: Fixture, _ twin: RecordTwin?, _ step: Int) throws {
+        let (counts, recount) = try shard.queue.read {
+            (try RecordTables.assetCounts(in: $0), try RecordTables.recountAssets(in: $0))
+        }
+        #expect(counts == recount, "step \(step)")
+        if let twin { #expect(counts == twin.assetCounts(), "step \(step)") }
+    }
+
     /// Compares counters, recounts and allotments of all databases and zones.
     private func expectSameUsage(_ shard: Fixture, _ twin: RecordTwin, _ step: Int) throws {
         for key in [Fixture.publicData, Fixture.annsData] {
@@ -110,6 +120,7 @@ struct TwinTests {
             }
             pending.removeAll()
             #expect(try shard.stateBytes() == other.stateBytes())
+            try expectSameAssets(shard, nil, pending.count)
             for key in [Fixture.publicData, Fixture.annsData] {
                 let usage = try shard.queue.read { try RecordTables.usage(of: key, recount: true, in: $0) }
                 #expect(usage.zones.allSatisfy { $0.recount == $0.used } && usage.recount == usage.used)

@@ -40,8 +40,6 @@ package final class AssetExchange: Sendable {
         pulls = AssetPulls(runningMax: settings.assets.pullsMax)
     }
 
-    private var wallMilliseconds: Int64 { platform.clock.wallMilliseconds }
-
     // MARK: On this node
 
     /// Begins a file that comes in.
@@ -112,12 +110,13 @@ package final class AssetExchange: Sendable {
         var sources = candidates.filter { $0 != settings.nodeID }
         do {
             repeat {
-                let used = try await fetch(asset, from: sources)
-                if used == nil { return counters.add(pulls: 1, pulledBytes: asset.size) }
+                if try await fetch(asset, from: sources) {
+                    return counters.add(pulls: 1, pulledBytes: asset.size)
+                }
                 // One of those that gave something gave something else. Fewer are left each time.
                 counters.add(failedPulls: 1)
                 logger.warning("asset \(asset): what nodes \(sources) have is something else")
-                sources.removeFirst()
+                sources = Array(sources.dropFirst())
             } while !sources.isEmpty
             throw AssetError.missing
         } catch {
@@ -126,46 +125,51 @@ package final class AssetExchange: Sendable {
         }
     }
 
-    /// - Returns: nil where the file is here; the sources where what came is something else.
-    private func fetch(_ asset: AssetReference, from sources: [NodeID]) async throws -> [NodeID]? {
+    /// - Returns: whether the file is here; false where what came is something else.
+    private func fetch(_ asset: AssetReference, from sources: [NodeID]) async throws -> Bool {
         let box = try await pool.run { [files, settings] in
             try files.requireSpace(settings.assets)
             return AssetWriterBox(try files.begin(limit: asset.size))
         }
         do {
-            var remaining = sources[...]
-            var offset: UInt64 = 0
-            while offset < asset.size {
-                guard let source = remaining.first else { throw AssetError.missing }
-                do {
-                    try await peers.pieces(of: asset, from: offset, at: source) { [files, pool, settings] piece in
-                        let end = offset + UInt64(piece.count)
-                        let isDue = offset >> 22 != end >> 22
-                        try await pool.run {
-                            try box.writer.withLock { try $0.write(piece) }
-                            if isDue { try files.requireSpace(settings.assets) }
-                        }
-                        offset = end
-                    }
-                } catch let error as AssetPeers.Failure {
-                    logger.debug("asset \(asset): node \(source): \(error)")
-                    remaining.removeFirst()
-                }
-            }
+            try await receive(asset, from: sources, in: box)
             return try await pool.run { [files, platform] in
-                do {
-                    _ = try box.writer.withLock {
-                        try files.keep(&$0, time: platform.clock.wallMilliseconds, as: asset)
+                try box.writer.withLock { writer in
+                    do {
+                        _ = try files.keep(&writer, time: platform.clock.wallMilliseconds, as: asset)
+                        return true
+                    } catch AssetError.missing {
+                        files.abandon(writer)
+                        return false
                     }
-                    return nil
-                } catch AssetError.missing {
-                    box.writer.withLock { files.abandon($0) }
-                    return sources
                 }
             }
         } catch {
             _ = try? await pool.run { [files] in box.writer.withLock { files.abandon($0) } }
             throw error
+        }
+    }
+
+    /// Reads a file from the first source, and goes on with the next where one fails.
+    private func receive(_ asset: AssetReference, from sources: [NodeID], in box: AssetWriterBox) async throws {
+        var remaining = sources[...]
+        var offset: UInt64 = 0
+        while offset < asset.size {
+            guard let source = remaining.first else { throw AssetError.missing }
+            do {
+                try await peers.pieces(of: asset, from: offset, at: source) { [files, pool, settings] piece in
+                    let end = offset + UInt64(piece.count)
+                    let isDue = offset >> 22 != end >> 22
+                    try await pool.run {
+                        try box.writer.withLock { try $0.write(piece) }
+                        if isDue { try files.requireSpace(settings.assets) }
+                    }
+                    offset = end
+                }
+            } catch let error as AssetPeers.Failure {
+                logger.debug("asset \(asset): node \(source): \(error)")
+                remaining.removeFirst()
+            }
         }
     }
 
@@ -319,11 +323,17 @@ extension ClusterNode {
         try await assets.receive(limit: limit)
     }
 
+    /// Whether every node of the cluster knows of assets, as far as this one knows.
+    package var hasAssets: Bool { holdings[.directory].map { $0.level >= .assets } ?? false }
+
+    /// What this node did with files since its start, and what it knows of them.
+    package var assetCounts: AssetCounts { assets.counters.current }
+
     /// Has a majority of a group's replicas hold a file durably, and keep it for a day from now at least. To be called
     /// after an upload, before its receipt is given, and before a command is submitted that newly names the file.
     /// - Throws: `AssetError.missing` where no node has it; `.diskFull`, `.unavailable` where too few can hold it.
     package func holdAsset(_ asset: AssetReference, in group: GroupID) async throws(AssetError) {
-        try await assets.hold(asset, in: group, hint: holders(of: group), by: deadline())
+        try await assets.hold(asset, in: group, hint: map.holders(of: group), by: deadline())
     }
 
     /// The bytes of a range of a file, which lies within its size: from here, or from another node.
@@ -331,13 +341,6 @@ extension ClusterNode {
     package func readAsset(
         _ asset: AssetReference, in group: GroupID, range: Range<UInt64>
     ) async throws(AssetError) -> AssetBytes {
-        try await assets.read(asset, range: range, from: holders(of: group))
-    }
-
-    /// The nodes that shall have a group's files, then all others: replicas may be on their way.
-    func holders(of group: GroupID) -> [NodeID] {
-        let map = map
-        let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
-        return members + map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) }
+        try await assets.read(asset, range: range, from: map.holders(of: group))
     }
 }

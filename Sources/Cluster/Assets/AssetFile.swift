@@ -27,10 +27,16 @@ enum AssetFormat {
         }
     }
 
-    /// How long the file of so many bytes is.
-    static func fileBytes(of size: UInt64, isSealed: Bool) -> UInt64 {
-        let chunks = (size + UInt64(chunkBytes) - 1) / UInt64(chunkBytes)
-        return UInt64(headerBytes) + size + (isSealed ? chunks * UInt64(tagBytes) : 0)
+    /// How many bytes a file of this length holds; nil where no file is so long.
+    static func size(ofFile bytes: UInt64, isSealed: Bool) -> UInt64? {
+        guard bytes >= UInt64(headerBytes) else { return nil }
+        let payload = bytes - UInt64(headerBytes)
+        guard isSealed else { return payload <= AssetReference.sizeMax ? payload : nil }
+        let whole = UInt64(chunkBytes + tagBytes)
+        let rest = payload % whole
+        guard rest == 0 || rest > UInt64(tagBytes) else { return nil }
+        let tags = (payload / whole + (rest == 0 ? 0 : 1)) * UInt64(tagBytes)
+        return payload - tags <= AssetReference.sizeMax ? payload - tags : nil
     }
 }
 
@@ -68,13 +74,13 @@ struct AssetFile: Sendable {
     private let disk: any LogDisk
     private let cipher: AssetCipher?
 
-    /// - Throws: `AssetError.missing` where the file is not that long, or not a file of ours; `DiskError`.
-    init(_ file: DiskFile, of reference: AssetReference, disk: any LogDisk, key: SymmetricKey?) throws {
+    /// - Throws: `AssetError.missing` where the file is no file of ours; `DiskError`.
+    init(_ file: DiskFile, sha256: [UInt8], disk: any LogDisk, key: SymmetricKey?) throws {
         let header = try disk.bytes(of: file, at: 0, count: AssetFormat.headerBytes)
         guard let cipher = AssetFormat.cipher(of: header, key: key),
-            try file.size() == Int(AssetFormat.fileBytes(of: reference.size, isSealed: cipher != nil))
+            let size = AssetFormat.size(ofFile: UInt64(try file.size()), isSealed: cipher != nil)
         else { throw AssetError.missing }
-        self.reference = reference
+        reference = AssetReference(sha256: sha256, size: size)
         self.file = file
         self.disk = disk
         self.cipher = cipher

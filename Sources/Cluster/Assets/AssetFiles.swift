@@ -73,14 +73,9 @@ final class AssetFiles: Sendable {
     /// - Returns: nil where there is no such file.
     /// - Throws: `AssetError.missing` where there is one of another length or form; `DiskError`.
     func open(_ reference: AssetReference) throws -> AssetFile? {
-        let file: DiskFile
-        do throws(DiskError) {
-            file = try disk.open(path(of: reference.sha256), creating: false)
-        } catch {
-            if error.code == ENOENT { return nil }
-            throw error
-        }
-        return try AssetFile(file, of: reference, disk: disk, key: key)
+        guard let file = try open(sha256: reference.sha256) else { return nil }
+        guard file.reference == reference else { throw AssetError.missing }
+        return file
     }
 
     /// Asks to keep a file that is here, durably. A file that was asked for within `interval` milliseconds is left as
@@ -106,11 +101,47 @@ final class AssetFiles: Sendable {
         }
     }
 
+    /// The first bytes that hashes of files here may have, in order.
+    func firstBytes() throws(DiskError) -> [UInt8] {
+        try listFolder(at: folder).compactMap { $0.utf8.count == 2 ? UInt8($0, radix: 16) : nil }
+    }
+
     /// The hashes of the files whose hash begins with a byte, in order.
     func hashes(beginningWith first: UInt8) throws(DiskError) -> [[UInt8]] {
         let place = "\(folder)/\(Self.digits([first]))"
-        guard access(place, F_OK) == 0 else { return [] }
         return try listFolder(at: place).compactMap { Self.hash(Self.digits([first]) + $0) }
+    }
+
+    /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone.
+    func status(of sha256: [UInt8]) throws(DiskError) -> (bytes: Int, modified: Int64)? {
+        do throws(DiskError) {
+            let file = try disk.open(path(of: sha256), creating: false)
+            return (try file.size(), try file.modified())
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
+    }
+
+    /// Opens a file by its hash, with the size that its length says; nil where it is gone.
+    /// - Throws: `AssetError.missing` where it is no file of ours; `DiskError`.
+    func open(sha256: [UInt8]) throws -> AssetFile? {
+        let file: DiskFile
+        do throws(DiskError) {
+            file = try disk.open(path(of: sha256), creating: false)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
+        return try AssetFile(file, sha256: sha256, disk: disk, key: key)
+    }
+
+    /// Moves a file aside that is something else than its name says. It is kept as evidence.
+    func setAside(_ sha256: [UInt8]) throws(DiskError) {
+        try names.withLock { _ throws(DiskError) in
+            try makeFolder(at: folder + "/damaged")
+            try disk.rename(path(of: sha256), to: "\(folder)/damaged/\(Self.digits(sha256))")
+        }
     }
 
     private func path(of sha256: [UInt8]) -> String {

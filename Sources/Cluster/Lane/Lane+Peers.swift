@@ -127,15 +127,7 @@ extension Lane: PeerTransportDelegate {
                 answer(.done([]))
             case .condition(let group):
                 answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
-            case .holdAsset(let asset, let group, let sources):
-                guard let assets, let replica = replicas[group] else { return answer(.notLeader(hint: nil)) }
-                guard replica.applier.level >= .assets else {
-                    return answer(.unavailable("the cluster's nodes are being upgraded, and have no assets before that"))
-                }
-                assets.hold(asset, from: sources, answer)
-            case .readAsset(let asset, let range):
-                guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
-                assets.read(asset, range, answer)
+            case .holdAsset, .readAsset: serveAsset(request, answer)
             case .introduce(let introduction):
                 guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
                 host.greet(introduction, from: node, reply: answer)
@@ -157,6 +149,21 @@ extension Lane: PeerTransportDelegate {
         return .unavailable(
             "node \(settings.nodeID) leads group \(group) and runs a build that does not know what node \(node) asks for "
                 + "(\(error)): upgrade it, or wait until another node leads")
+    }
+
+    /// Answers a question about files.
+    private func serveAsset(_ request: NodeRequest, _ answer: @escaping @Sendable (NodeReply) -> Void) {
+        guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
+        switch request {
+        case .holdAsset(let asset, let group, let sources):
+            guard let replica = replicas[group] else { return answer(.notLeader(hint: nil)) }
+            guard replica.applier.level >= .assets else {
+                return answer(.unavailable("the nodes are being upgraded, and have no assets before that"))
+            }
+            assets.hold(asset, from: sources, answer)
+        case .readAsset(let asset, let range): assets.read(asset, range, answer)
+        default: answer(.failed("no question about a file"))
+        }
     }
 
     private func ticket(of terms: ReadTerms) -> ReadTicket {

@@ -140,4 +140,6 @@ package struct ReplicaStatus: Sendable {
     package var applyFailure: String?
     /// At which the group's commands are applied here.
     package var level: FeatureLevel
+    /// Whether its vote counts; a learner may lack most of the state.
+    package var isVoter = true
 }

@@ -23,6 +23,8 @@ package final class ShardMachine: StateMachine {
         var pendingStores: [StoreKey] = []
         /// Whether the open transaction began new incarnations of all stores.
         var pendingAll = false
+        /// Files that the open transaction named.
+        var pendingAssets: [AssetReference] = []
     }
 
     /// The key-value stores that a transaction changed.
@@ -36,9 +38,21 @@ package final class ShardMachine: StateMachine {
     private let vault: FieldVault
     private let storesChanged: @Sendable (StoreChange) -> Void
 
-    /// - Parameter storesChanged: called once changes of key-value stores are in the database.
-    package init(vault: FieldVault, storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }) {
+    private let assets: AssetNews
+    private let retention: Retention
+
+    /// - Parameters:
+    ///   - assets: is told what records name.
+    ///   - storesChanged: called once changes of key-value stores are in the database.
+    package init(
+        vault: FieldVault, assets: AssetNews = AssetNews(), assetGrace: Int64 = AssetReference.graceMilliseconds,
+        storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }
+    ) {
         self.vault = vault
+        self.assets = assets
+        var retention = Retention()
+        retention.assetGrace = assetGrace
+        self.retention = retention
         self.storesChanged = storesChanged
     }
 
@@ -75,9 +89,10 @@ package final class ShardMachine: StateMachine {
             outcomes.append(try apply(decoded, in: &transaction, of: tables, db, isDue: &isDue))
         }
         try transaction.finish()
-        let hasJobs = transaction.hasWork
+        let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
         state.withLock { state in
             state.pendingJobs = hasJobs
+            state.pendingAssets += named
             state.pendingDue = isDue
         }
         return outcomes
@@ -119,14 +134,15 @@ package final class ShardMachine: StateMachine {
     }
 
     package func didCommit() {
-        let (stores, isAll) = state.withLock { state in
+        let (stores, isAll, named) = state.withLock { state in
             state.hasJobs = state.pendingJobs ?? state.hasJobs
             state.isDue = state.pendingDue ?? state.isDue
             state.pendingJobs = nil
             state.pendingDue = nil
-            defer { (state.pendingStores, state.pendingAll) = ([], false) }
-            return (state.pendingStores, state.pendingAll)
+            defer { (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, []) }
+            return (state.pendingStores, state.pendingAll, state.pendingAssets)
         }
+        if !named.isEmpty { assets.named(named) }
         if isAll { return storesChanged(.all) }
         guard !stores.isEmpty else { return }
         var seen: Set<StoreKey> = []
@@ -138,7 +154,7 @@ package final class ShardMachine: StateMachine {
             state.tables = RecordTables()
             state.pendingJobs = nil
             state.pendingDue = nil
-            (state.pendingStores, state.pendingAll) = ([], false)
+            (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, [])
         }
     }
 
@@ -147,15 +163,18 @@ package final class ShardMachine: StateMachine {
         let hasJobs = try tables.hasWork(now: .min, in: db)
         state.withLock { $0 = State(tables: tables, hasJobs: hasJobs) }
         storesChanged(.all)
+        assets.changed()
     }
 
     package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
         guard state.withLock({ $0.hasJobs || $0.isDue }) else { return nil }
-        return ShardCommand.record(.maintain(Maintain(time: now))).encoded()
+        return ShardCommand.record(.maintain(Maintain(time: now, retention: retention))).encoded()
     }
 
     package func findWork(now: Int64, in db: Database) throws {
-        let isDue = try RecordTables.isAstray(from: now, in: db) || state.withLock(\.tables).hasWork(now: now, in: db)
+        let isDue =
+            try RecordTables.isAstray(from: now, in: db)
+            || state.withLock(\.tables).hasWork(now: now, retention: retention, in: db)
         if isDue { state.withLock { $0.isDue = true } }
     }
 

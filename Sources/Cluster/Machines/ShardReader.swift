@@ -90,11 +90,11 @@ struct ShardReader {
             for (item, wanted) in zip(items, lookup.items) {
                 switch item {
                 case .record(let record):
-                    guard writer.bytes.count + record.fields.sizeBytes * 2 <= Self.answerBytesMax else {
-                        writer.recordError(recordName: wanted.name, Self.tooMuch)
-                        continue
-                    }
+                    let before = writer.bytes.count
                     write(record, in: lookup.zone, wanted.rendering, to: &writer)
+                    guard writer.bytes.count > Self.answerBytesMax else { continue }
+                    writer.cut(to: before)
+                    writer.recordError(recordName: wanted.name, Self.tooMuch)
                 case .failed(let error):
                     if error.code == .accessDenied { denials += 1 }
                     writer.recordError(recordName: wanted.name, error)

@@ -25,6 +25,8 @@ struct ReplicaKeeper: Sendable {
     var directory: DirectoryMachine
     var vault: FieldVault
     var changes: ChangeBell
+    /// What the shards' records come to name.
+    var assetNews = AssetNews()
     var logger: Logger
 
     /// Opens every replica that the folder's account names, and removes what is left of others.
@@ -117,7 +119,8 @@ struct ReplicaKeeper: Sendable {
 
     private func machine(of group: GroupID) -> any StateMachine {
         if group == .directory { return directory }
-        return ShardMachine(vault: vault) { [changes] change in
+        return ShardMachine(vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds) {
+            [changes] change in
             switch change {
             case .stores(let stores): changes.ring(.stores(stores, in: group))
             case .all: changes.ring(.everyStore(in: group))

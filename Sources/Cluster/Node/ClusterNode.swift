@@ -40,6 +40,7 @@ package final class ClusterNode: Sendable {
     let logger: Logger
     /// The files that records name.
     let assets: AssetExchange
+    private let assetNews: AssetNews
     let restore: RestoreMarker
     let refreshes: SingleFlight
     let lease: DirectoryLease
@@ -94,6 +95,7 @@ package final class ClusterNode: Sendable {
             candidates: Self.candidates(
                 parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
         self.router = router
+        assetNews = parts.keeper.assetNews
         assets = AssetExchange(
             settings: parts.settings, platform: parts.platform, files: parts.assets, pool: parts.pools.assets,
             router: router, transport: transport, logger: parts.logger)
@@ -124,10 +126,15 @@ package final class ClusterNode: Sendable {
             name: "checkpoint", everyMilliseconds: settings.checkpoint.intervalMilliseconds
         ) { [checkpointer, clock = platform.clock] in checkpointer.round(now: clock.now) }
         try await lane.eventLoop.submit { [lane] in lane.start() }.get()
+        let files = AssetKeeper(
+            exchange: assets, news: assetNews, holdings: holdings, lane: lane, upkeep: pools.upkeep, logger: logger
+        ) { [placement, configured] in placement.map ?? configured }
         let tasks = [
             platform.startTask { [weak self] in await self?.keepLease() },
             platform.startTask { [weak self] in await self?.keepMembership() },
             platform.startTask { [weak self] in await self?.keepPurging() },
+            platform.startTask { await files.run() },
+            platform.startTask { await files.scrub() },
         ]
         running.withLock { $0 = Running(tasks: tasks, checkpoints: checkpoints) }
     }

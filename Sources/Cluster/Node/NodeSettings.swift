@@ -129,11 +129,21 @@ package struct AssetSettings: Sendable {
     package var holdMilliseconds: UInt64 = 60_000
     /// Room on the disk that files never take.
     package var spareBytes = 64 << 20
-    /// How long a file is kept that no record names, in milliseconds: a receipt lives a day, a download's address an
-    /// hour.
-    package var graceMilliseconds: Int64 = 25 * 3_600_000
+    /// How long a file is kept that no record names, in milliseconds.
+    package var graceMilliseconds = AssetReference.graceMilliseconds
     /// A file that was asked for so recently is not marked again, in milliseconds.
     package var renewalMilliseconds: Int64 = 600_000
+
+    /// How often work with files is looked for, in milliseconds.
+    package var roundMilliseconds: UInt64 = 500
+    /// How often all tables are compared with the files, beside at the start and after a snapshot, in milliseconds.
+    package var comparisonMilliseconds: UInt64 = 3_600_000
+    /// How often files are looked for that nothing names, in milliseconds.
+    package var collectionMilliseconds: UInt64 = 600_000
+    /// Bytes that are compared with their hashes in a second; at least 1.
+    package var scrubBytesPerSecond: UInt64 = 4 << 20
+    /// How long that rests when it has been through all files, in milliseconds.
+    package var scrubPauseMilliseconds: UInt64 = 3_600_000
 
     package init() {}
 }

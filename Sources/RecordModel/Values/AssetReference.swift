@@ -26,6 +26,9 @@ package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
     package static let hashBytes = 32
     /// The largest size that has a binary form; limits of uploads are far below it.
     package static let sizeMax: UInt64 = 1 << 40
+    /// For how long an asset is kept that no record names, in milliseconds: a receipt lives a day, a download's address
+    /// an hour.
+    package static let graceMilliseconds: Int64 = 25 * 3_600_000
     /// What a reference counts for in a record's size, in bytes.
     package static let countedBytes = 40
 }
@@ -53,5 +56,35 @@ extension AssetReference: WireCodable {
         guard hash.count == Self.hashBytes else { throw .invalidValue(field: 1) }
         guard bytes <= Self.sizeMax else { throw .invalidValue(field: 2) }
         self.init(sha256: hash, size: bytes)
+    }
+}
+
+extension FieldValue {
+    /// The assets that the value holds, in order; one that it holds twice is there twice.
+    package var assets: [AssetReference] {
+        switch self {
+        case .asset(let asset): [asset]
+        case .list(.asset, let members): members.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
+        default: []
+        }
+    }
+}
+
+extension Fields {
+    /// The assets that the fields hold, by the names of their fields.
+    package var assets: [AssetReference] {
+        var assets: [AssetReference] = []
+        for field in all { assets += field.value.assets }
+        return assets
+    }
+}
+
+extension [AssetReference] {
+    /// Their sizes together, each as often as it is there: what they count for in a quota.
+    package var countedBytes: Int64 {
+        reduce(0) { sum, asset in
+            let (next, overflow) = sum.addingReportingOverflow(Int64(asset.size))
+            return overflow ? .max : next
+        }
     }
 }

@@ -33,6 +33,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     /// One user's private records, of each environment.
     case userBytes
     case userRecords
+    /// Assets of one user's private records, of each environment.
+    case userAssetBytes
     /// Saves that add to development's schema, on each node; 0: saves add nothing.
     case schemaGrowthsPerMinute
 
@@ -56,7 +58,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .concurrentRequests: .requests
         case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
             .assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes, .transferBytesPerMonth, .transferBytesPerUser,
-            .transferBytesPerMonthMax, .userBytes:
+            .transferBytesPerMonthMax, .userBytes, .userAssetBytes:
             .bytes
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
@@ -82,7 +84,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .transferBytesPerMonth: 2_000_000_000
         case .transferBytesPerUser: 50_000_000
         case .transferBytesPerMonthMax: 200_000_000_000_000
-        case .userBytes: 5_000_000_000
+        case .userBytes, .userAssetBytes: 5_000_000_000
         case .databaseRecords, .userRecords: Self.unlimited
         case .schemaGrowthsPerMinute: 60
         }

@@ -8,10 +8,13 @@ final class OpenDatabase {
     var row: DatabaseRow?
     /// Whether `row` is to be written back.
     var isChanged = false
+    /// Whether there is a row of what its assets count for.
+    var hasAssetRow: Bool
 
     init(schema: SchemaRow?, row: DatabaseRow?) {
         self.schema = schema
         self.row = row
+        hasAssetRow = row?.hasAssets ?? false
     }
 
     var version: UInt64 { schema?.version ?? 0 }
@@ -28,11 +31,14 @@ final class OpenZone {
     var lastCommand = 0
     /// Whether records of the zone refer to others with an action; nil until that is asked for the first time.
     var hasEdges: Bool?
+    /// Whether there is a row of what its assets count for.
+    var hasAssetRow: Bool
 
     init(key: ZoneKey, database: OpenDatabase, row: ZoneRow) {
         self.key = key
         self.database = database
         self.row = row
+        hasAssetRow = row.used.assets != 0
     }
 
     /// What holds of the zone whenever it is written.

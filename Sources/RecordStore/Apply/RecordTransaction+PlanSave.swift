@@ -38,14 +38,17 @@ extension RecordTransaction {
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
         if level >= .countedRows, let refusal = Self.refusal(of: indexes) { return .fail(refusal, nil) }
         let rowGrowth =
-            QuotaAmounts(bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1)
+            QuotaAmounts(
+                bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1,
+                assets: fields.assets.countedBytes)
             + QuotaAmounts(bytes: counted.containsRecord(judged.row?.id ?? .max) ? RowBytes.record : 0)
-            - (judged.row.map(counted.size) ?? .zero)
+            - (judged.row.map { counted.size(of: $0, body?.assets ?? []) } ?? .zero)
         return .save(
             PlannedSave(
                 name: operation.recordName, type: type, row: judged.row, storedFields: stored, fields: fields,
-                body: newBody, storedEdges: storedEdges, edges: edges, tellsFields: tellsFields, rowGrowth: rowGrowth,
-                indexes: indexes, indexGrowth: counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
+                body: newBody, storedEdges: storedEdges, edges: edges, storedAssets: body?.assets ?? [],
+                assets: fields.assets, tellsFields: tellsFields, rowGrowth: rowGrowth, indexes: indexes,
+                indexGrowth: counted.isNone ? 0 : indexes.reduce(0) { $0 + $1.growth }))
     }
 
     /// What a save makes of a record's index rows. Those of system fields are as large as they will be, and get their

@@ -110,10 +110,15 @@ extension RecordTransaction {
         return !row.isDeleted && batch.schema.byID[row.typeID] != nil
     }
 
+    /// The assets that a record holds, which only bodies of some types may.
+    private func assets(of row: RecordRow, _ type: InstalledType) throws -> [AssetReference] {
+        type.hasAssets || type.hasStrayFields ? try decodeBody(row.body).assets : []
+    }
+
     /// What the deletion of a record takes along, and whether it may happen.
     func planDeletion(_ row: RecordRow, type: InstalledType, _ batch: Batch) throws -> Verdict {
-        var plan = PlannedDeletion(row: row, type: type)
-        plan.growth = try growth(ofDeleting: row, type: type, batch)
+        var plan = PlannedDeletion(row: row, type: type, assets: try assets(of: row, type))
+        plan.growth = try growth(ofDeleting: row, type: type, plan.assets, batch)
         guard let zone = batch.zone, try hasEdges(zone) else { return .delete(plan) }
         let writer = CascadeWriter(
             caller: batch.command.caller, callerID: batch.callerID, zone: zone, schema: batch.schema)
@@ -143,9 +148,11 @@ extension RecordTransaction {
     }
 
     /// What a deletion makes room for; nothing where no other operation may use it.
-    private func growth(ofDeleting row: RecordRow, type: InstalledType, _ batch: Batch) throws -> QuotaAmounts {
+    private func growth(
+        ofDeleting row: RecordRow, type: InstalledType, _ assets: [AssetReference], _ batch: Batch
+    ) throws -> QuotaAmounts {
         guard batch.growth != nil, batch.command.operations.count > 1 else { return .zero }
-        var growth = QuotaAmounts.zero - counted.size(of: row)
+        var growth = QuotaAmounts.zero - counted.size(of: row, assets)
         if counted.isNone { return growth }
         if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
         let record = try indexedRecord(row, fields: try type.fields(of: row))

@@ -64,6 +64,7 @@ extension RecordTransaction {
         }
         zone.count(QuotaAmounts(bytes: indexGrowth))
         try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
+        try updateAssets(from: plan.storedAssets, to: plan.assets)
         return SavedRecord(
             recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
@@ -87,13 +88,14 @@ extension RecordTransaction {
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
         try check(row, named: row.name, precedes: sequence, in: zone)
         let body = try decodeBody(row.body)
-        var growth = QuotaAmounts.zero - counted.size(of: row)
+        var growth = QuotaAmounts.zero - counted.size(of: row, body.assets)
         if let type {
             let before = try indexedRecord(row, fields: type.visible(body))
             growth.bytes += try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
         if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
+        try updateAssets(from: body.assets, to: [])
         zone.row.tombstones += 1
         zone.count(growth)
         try statements.updateRecord.run(

@@ -93,6 +93,17 @@ extension RecordTransaction {
             WHERE state <> 0 AND database IN (SELECT id FROM database WHERE schema = ?)
             """,
             """
+            DELETE FROM asset_zone WHERE zone IN (
+                SELECT z.id FROM zone z JOIN database d ON d.id = z.database WHERE d.schema = ?)
+            """,
+            """
+            UPDATE asset_database SET bytes = 0 WHERE database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
+            DELETE FROM asset_database WHERE received = 0 AND returned = 0
+                AND database IN (SELECT id FROM database WHERE schema = ?)
+            """,
+            """
             UPDATE database SET incarnation = incarnation + 1, sequence = 0, zones = 0, records = 0,
                 bytes = (SELECT coalesce(sum(z.bytes), 0) FROM zone z WHERE z.database = database.id)
             WHERE schema = ?

@@ -36,6 +36,9 @@ package final class RecordTransaction {
     var counted: CountedRows
     static let partBytesMax = 4 * 1_048_576
     var isPartFull: Bool { partBytes >= Self.partBytesMax }
+    /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
+    /// it has their files.
+    package internal(set) var namedAssets: [AssetReference] = []
 
     /// Whether maintenance has something to do, as far as can be known without looking for what is too old.
     ///
@@ -109,6 +112,7 @@ package final class RecordTransaction {
         for database in databases.values where database.isChanged {
             if let row = database.row {
                 try row.check()
+                try writeAssets(of: database)
                 try statements.updateDatabase.run(
                     .integer(row.sequence), .integer(row.zones), .integer(row.used.bytes), .integer(row.used.records),
                     .integer(Int64(bitPattern: row.epoch)), .integer(row.received.bytes),
@@ -125,6 +129,7 @@ package final class RecordTransaction {
             .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
             .integer(zone.row.changedAt), .integer(zone.row.used.bytes), .integer(zone.row.used.records),
             .integer(zone.row.id))
+        try writeAssets(of: zone)
         zone.isChanged = false
     }
 

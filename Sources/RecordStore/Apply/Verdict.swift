@@ -51,6 +51,9 @@ struct PlannedSave {
     /// The references with an action that the row has and that the record is to have.
     var storedEdges: [Edge]
     var edges: [Edge]
+    /// The assets that the row has and that the record is to have.
+    var storedAssets: [AssetReference]
+    var assets: [AssetReference]
     /// Whether the outcome carries `fields`: the client does not know all of them, and may.
     var tellsFields: Bool
     /// What the record's row counts for from now on, less what it did before.
@@ -82,6 +85,8 @@ struct PlannedIndexRows {
 struct PlannedDeletion {
     var row: RecordRow
     var type: InstalledType
+    /// Those that the record has.
+    var assets: [AssetReference]
     /// The records that go with it in the same transaction, in order, by row.
     var cascade: [Int64] = []
     /// Whether records that refer to it are left to maintenance.

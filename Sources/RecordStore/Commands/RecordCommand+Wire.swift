@@ -74,6 +74,7 @@ extension Maintain: WireEncodable, WireDecodable {
         writer.field(2, rowsMax)
         writer.field(3, signed: retention.tombstoneAgeMax)
         writer.field(4, retention.tombstonesMax)
+        if retention.assetGrace != AssetReference.graceMilliseconds { writer.field(5, signed: retention.assetGrace) }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -84,6 +85,7 @@ extension Maintain: WireEncodable, WireDecodable {
             case 2: rowsMax = try reader.unsigned()
             case 3: retention.tombstoneAgeMax = try reader.signed()
             case 4: retention.tombstonesMax = try reader.unsigned()
+            case 5: retention.assetGrace = try reader.signed()
             default: try reader.skip()
             }
         }

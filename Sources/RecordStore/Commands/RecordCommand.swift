@@ -67,12 +67,15 @@ package struct Maintain: Hashable, Sendable {
     }
 }
 
-/// How long the tombstones of deleted records are kept for change feeds; a token that is older is expired.
+/// How long the tombstones of deleted records are kept for change feeds (a token that is older is expired), and assets
+/// that nothing names.
 package struct Retention: Hashable, Sendable {
     /// Milliseconds of shard time; 90 days.
     package var tombstoneAgeMax: Int64
     /// Tombstones that a zone may have.
     package var tombstonesMax: UInt64
+    /// For how long an asset is counted that no record names any more, in milliseconds of shard time.
+    package var assetGrace = AssetReference.graceMilliseconds
 
     package init(tombstoneAgeMax: Int64 = 90 * 86_400_000, tombstonesMax: UInt64 = 1_000_000) {
         self.tombstoneAgeMax = tombstoneAgeMax

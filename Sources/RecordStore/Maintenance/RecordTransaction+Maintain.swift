@@ -21,6 +21,7 @@ extension RecordTransaction {
         }
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
         budget -= try purgeIdempotency(budget: max(budget, share))
+        budget -= try purgeAssets(command.retention, budget: max(budget, share))
         // Index states and rows of zones have changed under what is remembered.
         try forgetRows()
         hasJobs = try Job.areWaiting(in: db)
@@ -101,8 +102,12 @@ extension RecordTables {
                 SELECT EXISTS (SELECT 1 FROM record WHERE deleted = 1 AND modified_at < ?)
                     OR EXISTS (SELECT 1 FROM zone WHERE tombstones > 0 AND tombstones > ? AND state = 0)
                     OR EXISTS (SELECT 1 FROM idempotency WHERE expires <= ?)
+                    OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
                 """, in: db
-        ).first(.integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now)) { $0.integer(0) != 0 }
+        ).first(
+            .integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now),
+            .integer(retention.assetCutoff(now))
+        ) { $0.integer(0) != 0 }
         return found ?? false
     }
 
@@ -125,6 +130,9 @@ extension Retention {
     func cutoff(_ now: Int64) -> Int64 {
         tombstoneAgeMax >= 0 ? saturating(now, -tombstoneAgeMax) : now
     }
+
+    /// Assets that nothing names since this time are forgotten.
+    func assetCutoff(_ now: Int64) -> Int64 { saturating(now, -max(assetGrace, 0)) }
 
     var countMax: Int64 { Int64(clamping: tombstonesMax) }
 }

@@ -49,6 +49,7 @@ extension RecordTransaction {
                     bytes += try removeIndexRows(row, type: type, body: body, zoneID: zoneID)
                 }
                 try updateEdges(zoneID: zoneID, recordID: row.id, from: Edge.all(in: body), to: [], sequence: 0)
+                try updateAssets(from: body.assets, to: [])
             }
             try deleteRow(row.id)
         }

@@ -41,7 +41,8 @@ extension RecordTransaction {
         scrubbed.body = encodeBody(visible)
         try SQLStatement(cached: "UPDATE record SET body = ? WHERE id = ?", in: db)
             .run(.blob(scrubbed.body), .integer(row.id))
-        zone.count(scrubbed.size - row.size)
+        zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
+        try updateAssets(from: body.assets, to: visible.assets)
         try updateEdges(
             zone: zone, recordID: row.id, from: Edge.all(in: body), to: Edge.all(in: visible), sequence: row.sequence)
     }

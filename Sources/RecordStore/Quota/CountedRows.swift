@@ -76,8 +76,8 @@ struct CountedRows: Equatable {
     }
 
     /// What a row of a record counts for; it must have been read with its body.
-    func size(of row: RecordRow) -> QuotaAmounts {
-        var size = row.size
+    func size(of row: RecordRow, _ assets: [AssetReference]) -> QuotaAmounts {
+        var size = row.size(assets)
         size.bytes += extraBytes(of: row)
         return size
     }

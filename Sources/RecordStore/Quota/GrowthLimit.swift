@@ -25,7 +25,8 @@ struct GrowthLimit {
         let after = used + growth
         let lack = QuotaAmounts(
             bytes: growth.bytes > 0 ? max(after.bytes - allotted.bytes, 0) : 0,
-            records: growth.records > 0 ? max(after.records - allotted.records, 0) : 0)
+            records: growth.records > 0 ? max(after.records - allotted.records, 0) : 0,
+            assets: growth.assets > 0 ? max(after.assets - allotted.assets, 0) : 0)
         if lack != .zero {
             if terms.isFinal { return refusal(growth, lack) }
             need = need?.greater(lack) ?? lack
@@ -44,7 +45,15 @@ struct GrowthLimit {
                 limit raised
                 """
         }
-        return ServiceError(.quotaExceeded, lack.bytes > 0 ? words("bytes", \.bytes) : words("records", \.records))
+        let text =
+            if lack.bytes > 0 {
+                words("bytes", \.bytes)
+            } else if lack.records > 0 {
+                words("records", \.records)
+            } else {
+                words("bytes of assets", \.assets)
+            }
+        return ServiceError(.quotaExceeded, text)
     }
 }
 
@@ -64,7 +73,8 @@ extension Batch {
             let isNew = operation.kind != .update && operation.kind != .replace
             let fields = operation.fields.reduce(0) { $0 + $1.name.utf8.count + 8 + ($1.value?.bodyBytesMost ?? 0) }
             let bytes = (isNew ? operation.recordName.utf8.count + 8 : 0) + fields
-            most = most + QuotaAmounts(bytes: Int64(bytes), records: isNew ? 1 : 0)
+            let assets = operation.fields.flatMap { $0.value?.assets ?? [] }.countedBytes
+            most = most + QuotaAmounts(bytes: Int64(bytes), records: isNew ? 1 : 0, assets: assets)
             if counted.isNone { continue }
             guard let rows = indexBytesMost(operation, isNew: isNew) else { return nil }
             most = most + QuotaAmounts(bytes: (isNew ? RowBytes.record : 0) + rows)
@@ -138,6 +148,7 @@ extension DatabaseRow {
         if epoch > self.epoch { return unused }
         return QuotaAmounts(
             bytes: overdrawn.contains(.bytes) ? unused.bytes : 0,
-            records: overdrawn.contains(.records) ? unused.records : 0)
+            records: overdrawn.contains(.records) ? unused.records : 0,
+            assets: overdrawn.contains(.assets) ? unused.assets : 0)
     }
 }

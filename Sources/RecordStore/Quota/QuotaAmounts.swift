@@ -5,24 +5,30 @@ package import Wire
 /// A record counts as 1, and as `RowBytes.record` with the bytes of its name in UTF-8 and of its stored body, sealed values
 /// in their sealed form. What else it leaves behind counts in bytes: each index row `RowBytes.index` and its key, a
 /// tombstone as a record without a body, a remembered request its row, and a deleted zone what is left of its rows.
+/// Assets count with their files' sizes, each as often as a record of a live zone names it.
 /// Before `FeatureLevel.countedRows` names and bodies of records in live zones were all that counted.
 package struct QuotaAmounts: Hashable, Sendable {
     package var bytes: Int64
     package var records: Int64
+    /// Bytes of assets.
+    package var assets: Int64
 
     package static let zero = QuotaAmounts()
     /// The limits of what is not limited.
-    package static let unlimited = QuotaAmounts(bytes: .max, records: .max)
+    package static let unlimited = QuotaAmounts(bytes: .max, records: .max, assets: .max)
     /// The greatest amount that a ledger gives and a shard takes over all times: sums of two cannot overflow.
-    package static let greatest = QuotaAmounts(bytes: 1 << 62, records: 1 << 62)
+    package static let greatest = QuotaAmounts(bytes: 1 << 62, records: 1 << 62, assets: 1 << 62)
 
-    package init(bytes: Int64 = 0, records: Int64 = 0) {
+    package init(bytes: Int64 = 0, records: Int64 = 0, assets: Int64 = 0) {
         self.bytes = bytes
         self.records = records
+        self.assets = assets
     }
 
     /// Whether nothing of it is greater than in another.
-    package func fits(in other: QuotaAmounts) -> Bool { bytes <= other.bytes && records <= other.records }
+    package func fits(in other: QuotaAmounts) -> Bool {
+        bytes <= other.bytes && records <= other.records && assets <= other.assets
+    }
 
     package static func + (left: QuotaAmounts, right: QuotaAmounts) -> QuotaAmounts {
         left.combined(with: right, saturating)
@@ -39,7 +45,8 @@ package struct QuotaAmounts: Hashable, Sendable {
     package func lesser(_ other: QuotaAmounts) -> QuotaAmounts { combined(with: other, min) }
 
     private func combined(with other: QuotaAmounts, _ body: (Int64, Int64) -> Int64) -> QuotaAmounts {
-        QuotaAmounts(bytes: body(bytes, other.bytes), records: body(records, other.records))
+        QuotaAmounts(
+            bytes: body(bytes, other.bytes), records: body(records, other.records), assets: body(assets, other.assets))
     }
 
     /// Each brought into what may be counted: 0 to `greatest`.
@@ -52,8 +59,9 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
 
     package static let bytes = QuotaParts(rawValue: 1)
     package static let records = QuotaParts(rawValue: 2)
+    package static let assets = QuotaParts(rawValue: 4)
     /// Those that this build knows.
-    static let all: QuotaParts = [.bytes, .records]
+    package static let all: QuotaParts = [.bytes, .records, .assets]
 
     package init(rawValue: Int64) { self.rawValue = rawValue }
 
@@ -62,14 +70,16 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
         self = []
         if amounts.bytes < 0 { insert(.bytes) }
         if amounts.records < 0 { insert(.records) }
+        if amounts.assets < 0 { insert(.assets) }
     }
 }
 
 extension QuotaAmounts: WireCodable {
-    /// 1 bytes, 2 records; zeros are left out.
+    /// 1 bytes, 2 records, 3 assets; zeros are left out.
     package func encode(to writer: inout WireWriter) {
         if bytes != 0 { writer.field(1, signed: bytes) }
         if records != 0 { writer.field(2, signed: records) }
+        if assets != 0 { writer.field(3, signed: assets) }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -78,6 +88,7 @@ extension QuotaAmounts: WireCodable {
             switch field {
             case 1: bytes = try reader.signed()
             case 2: records = try reader.signed()
+            case 3: assets = try reader.signed()
             default: try reader.skip()
             }
         }

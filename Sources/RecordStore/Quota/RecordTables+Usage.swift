@@ -106,9 +106,12 @@ extension RecordTables {
     ) throws -> QuotaAmounts {
         let zones = try SQLStatement(
             cached: """
-                SELECT coalesce(sum(bytes), 0), coalesce(sum(records), 0) FROM zone WHERE database = ? AND state = 0
+                SELECT coalesce(sum(z.bytes), 0), coalesce(sum(z.records), 0), coalesce(sum(a.bytes), 0)
+                FROM zone z LEFT JOIN asset_zone a ON a.zone = z.id WHERE z.database = ? AND z.state = 0
                 """, in: db
-        ).first(.integer(database.id)) { QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1)) }
+        ).first(.integer(database.id)) {
+            QuotaAmounts(bytes: $0.integer(0), records: $0.integer(1), assets: $0.integer(2))
+        }
         return database.used - (zones ?? .zero) - others
     }
 

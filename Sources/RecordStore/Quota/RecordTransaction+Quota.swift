@@ -113,11 +113,23 @@ extension RecordTransaction {
             .integer(id), .integer(Int64(bitPattern: ledger.epoch)), .integer(ledger.cap.bytes),
             .integer(ledger.cap.records), .integer(Int64(bitPattern: ledger.transferMonth)),
             .integer(Int64(bitPattern: ledger.transferBytes)))
+        if ledger.cap.assets == 0 {
+            try SQLStatement(cached: "DELETE FROM asset_ledger WHERE database = ?", in: db).run(.integer(id))
+        } else {
+            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_ledger VALUES (?, ?)", in: db)
+                .run(.integer(id), .integer(ledger.cap.assets))
+        }
         guard let share else { return }
         try share.check()
         try SQLStatement(cached: "INSERT OR REPLACE INTO ledger_share VALUES (?, ?, ?, ?, ?, ?)", in: db).run(
             .integer(id), .integer(Int64(bitPattern: share.shard)), .integer(share.granted.bytes),
             .integer(share.granted.records), .integer(share.returned.bytes), .integer(share.returned.records))
+        let shard = SQLValue.integer(Int64(bitPattern: share.shard))
+        // What was given over all times never comes back to nothing.
+        if share.granted.assets != 0 {
+            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_share VALUES (?, ?, ?, ?)", in: db)
+                .run(.integer(id), shard, .integer(share.granted.assets), .integer(share.returned.assets))
+        }
     }
 
     private static let nonsense = RecordOutcome.refused(
@@ -134,24 +146,30 @@ extension LedgerState {
     /// Reads the rows of a database's ledger; an empty one where there are none.
     init(_ databaseID: Int64, in db: Database) throws {
         let head = try SQLStatement(
-            cached: "SELECT epoch, cap_bytes, cap_records, month, transfer FROM ledger WHERE database = ?", in: db
+            cached: """
+                SELECT epoch, cap_bytes, cap_records, month, transfer,
+                    coalesce((SELECT a.cap FROM asset_ledger a WHERE a.database = l.database), 0)
+                FROM ledger l WHERE database = ?
+                """, in: db
         ).first(.integer(databaseID)) {
             LedgerState(
-                cap: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2)),
+                cap: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2), assets: $0.integer(5)),
                 epoch: UInt64(bitPattern: $0.integer(0)), transferMonth: UInt64(bitPattern: $0.integer(3)),
                 transferBytes: UInt64(bitPattern: $0.integer(4)))
         }
         self = head ?? LedgerState()
         shares = try SQLStatement(
             cached: """
-                SELECT shard, granted_bytes, granted_records, returned_bytes, returned_records FROM ledger_share
-                WHERE database = ? ORDER BY shard
+                SELECT l.shard, l.granted_bytes, l.granted_records, l.returned_bytes, l.returned_records,
+                    coalesce(a.granted, 0), coalesce(a.returned, 0)
+                FROM ledger_share l LEFT JOIN asset_share a ON a.database = l.database AND a.shard = l.shard
+                WHERE l.database = ? ORDER BY l.shard
                 """, in: db
         ).all(.integer(databaseID)) {
             Share(
                 shard: UInt64(bitPattern: $0.integer(0)),
-                granted: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2)),
-                returned: QuotaAmounts(bytes: $0.integer(3), records: $0.integer(4)))
+                granted: QuotaAmounts(bytes: $0.integer(1), records: $0.integer(2), assets: $0.integer(5)),
+                returned: QuotaAmounts(bytes: $0.integer(3), records: $0.integer(4), assets: $0.integer(6)))
         }
     }
 

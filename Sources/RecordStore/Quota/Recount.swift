@@ -36,7 +36,22 @@ struct Recount {
             QuotaAmounts(bytes: $0.integer(0) + $0.integer(1), records: $0.integer(2))
         }
         let rows = counted.isNone ? 0 : try indexes.reduce(0) { try $0 + indexBytes($1, zone: id) }
-        return (sum ?? .zero) + QuotaAmounts(bytes: rows)
+        return (sum ?? .zero) + QuotaAmounts(bytes: rows, assets: try assetBytes(zone: id))
+    }
+
+    /// The sizes of the files that a zone's records name. Bodies are decoded only where some may name any.
+    private func assetBytes(zone: Int64) throws -> Int64 {
+        let hasAssets = try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM asset)", in: db).first {
+            $0.integer(0) != 0
+        }
+        guard hasAssets == true else { return 0 }
+        var bytes: Int64 = 0
+        try SQLStatement(cached: "SELECT body FROM record WHERE zone = ? AND deleted = 0", in: db)
+            .forEach([.integer(zone)]) { row in
+                bytes = saturating(bytes, try decodeBody(row.bytes(0)).assets.countedBytes)
+                return true
+            }
+        return bytes
     }
 
     /// What is in no live zone of a database: rows of deleted zones, and what requests are remembered by.

@@ -36,6 +36,7 @@ final class InstalledType: Sendable {
     let hasPreferredNumbers: Bool
     /// Whether records may hold references that have an action.
     let hasReferences: Bool
+    let hasAssets: Bool
 
     init(id: Int64, definition: RecordType, indexes: [InstalledIndex], hasStrayFields: Bool) {
         self.id = id
@@ -47,6 +48,7 @@ final class InstalledType: Sendable {
             uniquingKeysWith: { first, _ in first })
         hasPreferredNumbers = definition.fields.contains { !$0.isSystem && $0.type.preferred != nil }
         hasReferences = definition.fields.contains { !$0.isSystem && $0.type.scalar == .reference }
+        hasAssets = definition.fields.contains { !$0.isSystem && $0.type.scalar == .asset }
     }
 
     func index(named name: String, for purpose: IndexPurpose = .values) -> InstalledIndex? {

@@ -8,10 +8,12 @@ extension RecordTables {
     package static func create(in db: Database) throws {
         try db.execute(sql: statements)
         try db.execute(sql: rememberedUse)
+        try db.execute(sql: assets)
     }
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
+        if try !db.tableExists("asset") { try db.execute(sql: assets) }
         guard try !db.tableExists("idempotency_use") else { return }
         try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
         try db.execute(sql: rememberedUse)
@@ -29,7 +31,8 @@ extension RecordTables {
         ("record", "id"), ("edge", "zone, target, action, source"),
         ("job", "id"), ("stray", "type, field"), ("idempotency", "id"), ("idempotency_use", "database, caller"),
         ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
-        ("index_missing", "field, zone, record"),
+        ("index_missing", "field, zone, record"), ("asset", "sha256, size"), ("asset_zone", "zone"),
+        ("asset_database", "database"), ("asset_ledger", "database"), ("asset_share", "database, shard"),
     ]
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.

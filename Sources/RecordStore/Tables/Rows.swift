@@ -16,8 +16,11 @@ struct RecordRow {
     var body: [UInt8]
 
     /// What the record counts for; the row must have been read with its body.
-    var size: QuotaAmounts {
-        isDeleted ? .zero : QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1)
+    /// - Parameter assets: those in the body.
+    func size(_ assets: [AssetReference]) -> QuotaAmounts {
+        isDeleted
+            ? .zero
+            : QuotaAmounts(bytes: Int64(name.utf8.count + body.count), records: 1, assets: assets.countedBytes)
     }
 
     /// The columns in the order that `init` reads them.
@@ -57,10 +60,12 @@ struct ZoneRow: Hashable {
     var used = QuotaAmounts()
 
     /// The columns in the order that `init` reads them.
-    static let columns =
-        "z.id, z.incarnation, z.sequence, z.state, z.floor, z.tombstones, z.changed_at, z.bytes, z.records"
+    static let columns = """
+        z.id, z.incarnation, z.sequence, z.state, z.floor, z.tombstones, z.changed_at, z.bytes, z.records, \
+        coalesce((SELECT a.bytes FROM asset_zone a WHERE a.zone = z.id), 0)
+        """
     /// How many they are.
-    static let columnCount: Int32 = 9
+    static let columnCount: Int32 = 10
 
     /// What holds of every row, whatever the zone's life.
     func check() throws(InvariantViolation) {
@@ -89,7 +94,8 @@ extension ZoneRow {
             id: row.integer(start), incarnation: row.integer(start + 1), sequence: row.integer(start + 2),
             state: row.integer(start + 3), floor: row.integer(start + 4), tombstones: row.integer(start + 5),
             changedAt: row.integer(start + 6),
-            used: QuotaAmounts(bytes: row.integer(start + 7), records: row.integer(start + 8)))
+            used: QuotaAmounts(
+                bytes: row.integer(start + 7), records: row.integer(start + 8), assets: row.integer(start + 9)))
     }
 }
 
@@ -142,20 +148,23 @@ struct DatabaseRow: Hashable {
 
     static let columns = """
         d.id, d.incarnation, d.sequence, d.zones, d.bytes, d.records, d.epoch, d.received_bytes, d.received_records, \
-        d.returned_bytes, d.returned_records, d.overdrawn
+        d.returned_bytes, d.returned_records, d.overdrawn, \
+        coalesce((SELECT a.bytes FROM asset_database a WHERE a.database = d.id), 0), \
+        coalesce((SELECT a.received FROM asset_database a WHERE a.database = d.id), 0), \
+        coalesce((SELECT a.returned FROM asset_database a WHERE a.database = d.id), 0)
         """
     /// How many they are.
-    static let columnCount: Int32 = 12
+    static let columnCount: Int32 = 15
 }
 
 extension DatabaseRow {
     init(_ row: SQLRow) {
         self.init(
             id: row.integer(0), incarnation: row.integer(1), sequence: row.integer(2), zones: row.integer(3),
-            used: QuotaAmounts(bytes: row.integer(4), records: row.integer(5)),
+            used: QuotaAmounts(bytes: row.integer(4), records: row.integer(5), assets: row.integer(12)),
             epoch: UInt64(bitPattern: row.integer(6)),
-            received: QuotaAmounts(bytes: row.integer(7), records: row.integer(8)),
-            returned: QuotaAmounts(bytes: row.integer(9), records: row.integer(10)),
+            received: QuotaAmounts(bytes: row.integer(7), records: row.integer(8), assets: row.integer(13)),
+            returned: QuotaAmounts(bytes: row.integer(9), records: row.integer(10), assets: row.integer(14)),
             overdrawn: QuotaParts(rawValue: row.integer(11)))
     }
 }

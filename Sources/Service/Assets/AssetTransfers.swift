@@ -63,10 +63,11 @@ package struct AssetTransfers: Sendable {
     }
 
     /// The bytes of a range of a file. They are counted as they are taken (`carried`).
-    /// - Throws: `NOT_FOUND` where the file is not there any more.
+    /// - Throws: `NOT_FOUND` where the file, or its container, is not there any more.
     package func read(
         _ ticket: AssetDownloadTicket, range: Range<UInt64>
     ) async throws(RequestFailure) -> AssetBytes {
+        try await service.requireContainer(ticket.zone.database.container)
         do throws(AssetError) {
             return try await service.node.readAsset(
                 ticket.asset, in: service.node.map.group(of: ticket.zone), range: range)

@@ -42,7 +42,10 @@ struct QuotaEscrow {
         }
         let need = ask.need.need
         let asked = request(received, returned)
-        var grant = try await submit(asked(ask.sum + Self.chunk(of: cap), need))
+        var plenty = Self.chunk(of: cap)
+        // Most records have no assets.
+        if need.assets == 0 { plenty.assets = 0 }
+        var grant = try await submit(asked(ask.sum + plenty, need))
         if !grant.isEnough, try await reclaim(need) { grant = try await submit(asked(ask.sum, need)) }
         service.warn(database, cap: cap, free: grant.free)
         if grant.isEnough {
@@ -55,10 +58,11 @@ struct QuotaEscrow {
     }
 
     /// What a shard is given at once where there is plenty: a 256th of the quota, of bytes 64 KB to 4 MB, of records 64
-    /// to 4,096.
+    /// to 4,096, of assets 1 MB to 64 MB.
     private static func chunk(of cap: QuotaAmounts) -> QuotaAmounts {
         QuotaAmounts(
-            bytes: min(max(cap.bytes / 256, 65_536), 4_194_304), records: min(max(cap.records / 256, 64), 4_096))
+            bytes: min(max(cap.bytes / 256, 65_536), 4_194_304), records: min(max(cap.records / 256, 64), 4_096),
+            assets: min(max(cap.assets / 256, 1 << 20), 64 << 20))
     }
 
     private func request(
@@ -139,7 +143,7 @@ struct QuotaEscrow {
             // Granted and not received, perhaps for ever where a node ended: it is received and, under no limits that
             // count, void.
             let credit = QuotaCredit(
-                database: database, cumulative: share.granted, epoch: 0, overdrawn: [.bytes, .records])
+                database: database, cumulative: share.granted, epoch: 0, overdrawn: .all)
             _ = try await service.submitQuota(.credit(credit), to: shard, by: deadline)
         }
         let (received, returned) = try await release(at: shard)

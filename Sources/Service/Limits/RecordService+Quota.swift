@@ -11,14 +11,19 @@ extension RecordService {
     package func quota(of database: DatabaseKey) -> (cap: QuotaAmounts, epoch: UInt64) {
         let directory = node.directory.snapshot
         let limits = directory.limits(of: database.container)
-        let cap =
+        var cap =
             switch database.scope {
             case .public:
                 QuotaAmounts(
                     bytes: limits.databaseBytes(users: directory.userCount(of: database.container)),
-                    records: limits[.databaseRecords])
-            case .private, .shared: QuotaAmounts(bytes: limits[.userBytes], records: limits[.userRecords])
+                    records: limits[.databaseRecords],
+                    assets: limits.assetBytes(users: directory.userCount(of: database.container)))
+            case .private, .shared:
+                QuotaAmounts(
+                    bytes: limits[.userBytes], records: limits[.userRecords], assets: limits[.userAssetBytes])
             }
+        // Builds from before assets do not know the field, and there are none while they take part.
+        if !node.hasAssets { cap.assets = 0 }
         return (cap, directory.limitsEpoch(of: database.container))
     }
 
@@ -139,7 +144,10 @@ package enum QuotaWarning: Int, Hashable, Sendable, Comparable {
 
     /// By what is nearest.
     init?(cap: QuotaAmounts, free: QuotaAmounts) {
-        let warnings = [Self(cap: cap.bytes, free: free.bytes), Self(cap: cap.records, free: free.records)]
+        let warnings = [
+            Self(cap: cap.bytes, free: free.bytes), Self(cap: cap.records, free: free.records),
+            Self(cap: cap.assets, free: free.assets),
+        ]
         guard let nearest = warnings.compactMap(\.self).max() else { return nil }
         self = nearest
     }

@@ -161,6 +161,9 @@ package enum RaftLogError: Error, Hashable, Sendable {
 }
 
 extension DiskError {
+    /// The code of a sector that cannot be read or written.
+    package static let ioFailure: Int32 = EIO
+
     /// Whether there is no room, by the disk or by a quota.
     package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
 }

@@ -125,6 +125,12 @@ extension AdminRequest {
                 name: (isPublic ? ContainerLimit.databaseRecords : .userRecords).rawValue, limit: cap.records,
                 used: used.records, fires: isGrowing && used.records >= cap.records,
                 reason: "records of \(isPublic ? "the public database" : "the user"); only new ones are refused"),
+            Rule(
+                name: (isPublic ? ContainerLimit.assetBytes : .userAssetBytes).rawValue, limit: cap.assets,
+                used: used.assets, fires: isGrowing && context.service.node.hasAssets && used.assets >= cap.assets,
+                reason:
+                    "bytes of assets of \(isPublic ? "the public database" : "the user"); only new references are refused"
+            ),
         ]
         if isPublic {
             let limit = directory.limits(of: database.container).transferBytesPerMonth(

@@ -20,13 +20,16 @@ extension AdminRequest {
                 "nothing to change: a limit and its value, such as {\"requestsPerSecond\": 40}, is expected")
         }
         // Builds without the cluster's secret do not know these, and could not follow the command.
-        if changes.contains(where: { [.assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes].contains($0.limit) })
-        {
+        if changes.contains(where: { Self.assetLimits.contains($0.limit) }) {
             _ = try await context.service.requireSecret()
         }
         try await change(.setLimits(container: container, changes))
         return Self.limits(of: container, in: context.service.node.directory.snapshot)
     }
+
+    private static let assetLimits: Set = [
+        ContainerLimit.assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes, .userAssetBytes,
+    ]
 
     /// The container that the parameter names; nil where it is missing, for the cluster's own values.
     private func limitedContainer(in directory: DirectorySnapshot) throws(RequestFailure) -> String? {
@@ -96,7 +99,7 @@ extension AdminRequest {
             (.concurrentRequests, limits[.concurrentRequests]), (.databaseBytes, limits.databaseBytes(users: users)),
             (.databaseRecords, limits[.databaseRecords]), (.assetBytes, limits.assetBytes(users: users)),
             (.transferBytesPerMonth, limits.transferBytesPerMonth(users: users)), (.userBytes, limits[.userBytes]),
-            (.userRecords, limits[.userRecords]),
+            (.userRecords, limits[.userRecords]), (.userAssetBytes, limits[.userAssetBytes]),
         ] { writer.member(limit.rawValue, integer: value) }
     }
 }

@@ -118,12 +118,15 @@ extension AdminRequest {
         }
         writer.member("bytes", integer: database.used.bytes)
         writer.member("records", integer: database.used.records)
+        writer.member("assetBytes", integer: database.used.assets)
         writer.member("allottedBytes", integer: database.allotted.bytes)
         writer.member("limitBytes", integer: cap.bytes)
         writer.member("limitRecords", integer: cap.records)
+        writer.member("limitAssetBytes", integer: cap.assets)
         let warnings = [
             Self.warning(of: database.used.bytes, limit: cap.bytes, "bytes"),
             Self.warning(of: database.used.records, limit: cap.records, "records"),
+            Self.warning(of: database.used.assets, limit: cap.assets, "bytes of assets"),
         ].compactMap { $0 }
         if !warnings.isEmpty { writer.member("warning", warnings.joined(separator: "; ")) }
         writer.key("zones")
@@ -133,6 +136,7 @@ extension AdminRequest {
                     writer.member("name", zone.name)
                     writer.member("bytes", integer: zone.used.bytes)
                     writer.member("records", integer: zone.used.records)
+                    writer.member("assetBytes", integer: zone.used.assets)
                     if let recount = zone.recount {
                         Self.write(recount, isEqual: recount == zone.used, to: &writer)
                     }
@@ -156,6 +160,7 @@ extension AdminRequest {
         writer.object { writer in
             writer.member("bytes", integer: recount.bytes)
             writer.member("records", integer: recount.records)
+            writer.member("assetBytes", integer: recount.assets)
             writer.member("isEqual", isEqual)
         }
     }

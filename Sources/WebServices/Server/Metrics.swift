@@ -41,6 +41,7 @@ package final class Metrics: Sendable {
             "# TYPE zonekeeper_clock_error_milliseconds gauge",
             "zonekeeper_clock_error_milliseconds \(node.clockErrorMilliseconds ?? 0)",
         ]
+        lines += Self.lines(of: node.assetCounts)
         lines += Self.lines(of: replicas)
         lines.append("# TYPE zonekeeper_requests_total counter")
         let counts = requests.withLock { $0 }
@@ -50,6 +51,19 @@ package final class Metrics: Sendable {
         lines += edge.withLock(\.self)?.lines ?? []
         lines += watches.withLock(\.self)?.lines ?? []
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func lines(of assets: AssetCounts) -> [String] {
+        func line(_ name: String, _ kind: String, _ value: UInt64) -> [String] {
+            ["# TYPE zonekeeper_asset_\(name) \(kind)", "zonekeeper_asset_\(name) \(value)"]
+        }
+        return line("files", "gauge", assets.files) + line("bytes", "gauge", assets.bytes)
+            + line("missing", "gauge", assets.missing) + line("pulls_total", "counter", assets.pulls)
+            + line("pulled_bytes_total", "counter", assets.pulledBytes)
+            + line("failed_pulls_total", "counter", assets.failedPulls)
+            + line("scrubbed_bytes_total", "counter", assets.scrubbedBytes)
+            + line("damaged_total", "counter", assets.damaged)
+            + line("collected_total", "counter", assets.collected)
     }
 
     private static func lines(of replicas: [ReplicaStatus]) -> [String] {

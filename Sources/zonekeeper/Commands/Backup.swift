@@ -239,9 +239,7 @@ struct ClusterRestore {
                 try copy(file, to: "\(temporary)/\(name)", progress: &progress)
             }
             try replaceFile(at: temporary + "/restored.json", with: incarnation)
-            for folder in [temporary, temporary + "/log", temporary + "/shards"] where Paths.exists(folder) {
-                try fsyncFolder(at: folder)
-            }
+            try Self.sync(temporary)
             // An empty folder may be in the place.
             guard rmdir(folder) == 0 || errno == ENOENT else {
                 throw DiskError(operation: "rmdir", path: folder, code: errno)
@@ -267,14 +265,19 @@ struct ClusterRestore {
         guard sum.sha256 == file.sha256 else { throw DiskError(operation: "verify", path: path, code: EIO) }
     }
 
-    /// Removes what an interrupted restore left: a folder of files and one level of folders.
+    /// Makes the names in a folder, and in those below it, durable.
+    private static func sync(_ folder: String) throws(DiskError) {
+        for name in try listFolder(at: folder) where isSpecialFile(at: "\(folder)/\(name)") {
+            try sync("\(folder)/\(name)")
+        }
+        try fsyncFolder(at: folder)
+    }
+
+    /// Removes what an interrupted restore left.
     private static func remove(_ folder: String) throws(DiskError) {
         guard Paths.exists(folder) else { return }
-        for name in try listFolder(at: folder) {
-            let path = "\(folder)/\(name)"
-            if unlink(path) == 0 { continue }
-            for inner in try listFolder(at: path) { try removeFile(at: "\(path)/\(inner)") }
-            guard rmdir(path) == 0 else { throw DiskError(operation: "rmdir", path: path, code: errno) }
+        for name in try listFolder(at: folder) where unlink("\(folder)/\(name)") != 0 {
+            try remove("\(folder)/\(name)")
         }
         guard rmdir(folder) == 0 else { throw DiskError(operation: "rmdir", path: folder, code: errno) }
     }

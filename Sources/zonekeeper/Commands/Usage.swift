@@ -95,7 +95,10 @@ struct UsagePages {
         let isEqual = recount["isEqual"] == .bool(true) && more["isEqual"] == .bool(true)
         return joined.replacing(
             "recount",
-            with: .members(["bytes": sum("bytes"), "records": sum("records"), "isEqual": .bool(isEqual)]))
+            with: .members([
+                "bytes": sum("bytes"), "records": sum("records"), "assetBytes": sum("assetBytes"),
+                "isEqual": .bool(isEqual),
+            ]))
     }
 }
 
@@ -187,6 +190,7 @@ struct UsageReport {
         }
         let isSame =
             recount.amount("bytes") == json.amount("bytes") && recount.amount("records") == json.amount("records")
+            && recount.amount("assetBytes") == json.amount("assetBytes")
         if isSame, recount["isEqual"] == .bool(true) { return nil }
         guard isSame else { return "\(name): the counters say \(counts(json)), the records \(counts(recount))" }
         return "\(name): the sum is right, but not each counter in it"

@@ -1,0 +1,295 @@
+import Crypto
+import Directory
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordModel
+import RecordStore
+import Storage
+import Synchronization
+
+/// What the shards of this node say of the files that their records name. Any thread.
+package final class AssetNews: Sendable {
+    private struct State {
+        var named: [AssetReference] = []
+        var isComparisonDue = true
+    }
+
+    private let state = Mutex(State())
+    /// Files that are remembered one by one; more are found by a comparison.
+    private static let namedMax = 10_000
+
+    package init() {}
+
+    /// Records came to name files.
+    func named(_ assets: [AssetReference]) {
+        state.withLock { state in
+            if state.named.count + assets.count <= Self.namedMax {
+                state.named += assets
+            } else {
+                (state.named, state.isComparisonDue) = ([], true)
+            }
+        }
+    }
+
+    /// Any file may be named: a database was opened or installed.
+    func changed() { state.withLock { $0.isComparisonDue = true } }
+
+    /// What was said since the last call.
+    func take() -> (named: [AssetReference], isComparisonDue: Bool) {
+        state.withLock { state in
+            defer { (state.named, state.isComparisonDue) = ([], false) }
+            return (state.named, state.isComparisonDue)
+        }
+    }
+}
+
+/// Keeps the files of this node as its groups' tables have them: fetches what is missing, deletes what nothing names,
+/// and reads all of them again and again to find what a disk changed.
+final class AssetKeeper: Sendable {
+    private let exchange: AssetExchange
+    private let news: AssetNews
+    private let holdings: HostedGroups
+    private let lane: Lane
+    private let upkeep: BlockingPool
+    private let map: @Sendable () -> ClusterMap
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Files that are named and not here, each with a group that names it.
+        var missing: [AssetReference: GroupID] = [:]
+        var nextComparison = MonotonicTime.zero
+        var nextCollection = MonotonicTime.zero
+        /// Where the logs of the groups ended when they were first seen.
+        var ends: [GroupID: LogIndex] = [:]
+    }
+
+    init(
+        exchange: AssetExchange, news: AssetNews, holdings: HostedGroups, lane: Lane, upkeep: BlockingPool,
+        logger: Logger, map: @escaping @Sendable () -> ClusterMap
+    ) {
+        self.exchange = exchange
+        self.news = news
+        self.holdings = holdings
+        self.lane = lane
+        self.upkeep = upkeep
+        self.logger = logger
+        self.map = map
+    }
+
+    private var settings: AssetSettings { exchange.settings.assets }
+    private var clock: any NodeClock { exchange.platform.clock }
+    /// The groups that have records.
+    private var shards: [Applier] { holdings.all.filter { $0.group != .directory } }
+
+    /// Looks for work until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do {
+                try await lookForMissing()
+                await fetchMissing()
+                if state.withLock({ $0.nextCollection <= clock.now }) { try await collect() }
+            } catch is CancellationError {
+                return
+            } catch {
+                logger.warning("the files of assets are looked at again in a while: \(error)")
+            }
+            do { try await clock.sleep(milliseconds: settings.roundMilliseconds) } catch { return }
+        }
+    }
+
+    // MARK: What is missing
+
+    private func lookForMissing() async throws {
+        let (named, isDue) = news.take()
+        for asset in named where try await !exchange.holds(asset) {
+            let found = try await upkeep.run { [shards] in
+                try shards.first { shard in
+                    try shard.database.read { try RecordTables.countsAsset(asset.sha256, in: $0) }
+                }
+            }
+            if let found { note(asset, found.group) }
+        }
+        guard isDue || state.withLock({ $0.nextComparison <= clock.now }) else { return }
+        state.withLock { $0.nextComparison = clock.now.adding(milliseconds: settings.comparisonMilliseconds) }
+        do {
+            for shard in shards { try await compare(shard) }
+        } catch {
+            news.changed()
+            throw error
+        }
+    }
+
+    private func note(_ asset: AssetReference, _ group: GroupID) {
+        state.withLock { $0.missing[asset] = group }
+    }
+
+    /// Compares what a group's table counts with the files.
+    private func compare(_ shard: Applier) async throws {
+        var last: AssetReference?
+        repeat {
+            let after = last
+            let page = try await upkeep.run {
+                try shard.database.read { try RecordTables.namedAssets(after: after, limit: 500, in: $0) }
+            }
+            for asset in page where try await !exchange.holds(asset) { note(asset, shard.group) }
+            last = page.last
+        } while last != nil
+    }
+
+    private func fetchMissing() async {
+        let missing = state.withLock { $0.missing }.sorted { $0.key.sha256.lexicographicallyPrecedes($1.key.sha256) }
+        exchange.counters.update { $0.missing = UInt64(missing.count) }
+        if missing.isEmpty { return }
+        // As many at once as are fetched at once, so that one dead peer does not hold up all.
+        await withTaskGroup(of: Void.self) { tasks in
+            for (place, (asset, group)) in missing.enumerated() {
+                if place >= settings.pullsMax { await tasks.next() }
+                if Task.isCancelled { break }
+                tasks.addTask { await self.fetch(asset, of: group) }
+            }
+        }
+        exchange.counters.update { counts in counts.missing = UInt64(state.withLock { $0.missing.count }) }
+    }
+
+    private func fetch(_ asset: AssetReference, of group: GroupID) async {
+        do {
+            let isNamed = try await upkeep.run { [shards] in
+                try shards.contains { try $0.database.read { try RecordTables.countsAsset(asset.sha256, in: $0) } }
+            }
+            if isNamed { try await exchange.pull(asset, from: map().holders(of: group)) }
+            state.withLock { _ = $0.missing.removeValue(forKey: asset) }
+        } catch AssetError.missing {
+            logger.error("asset \(asset) is named by records of group \(group), and no node that answers has it whole")
+        } catch {
+            logger.debug("asset \(asset) is fetched again in a while: \(error)")
+        }
+    }
+
+    // MARK: What nothing names
+
+    /// Deletes files that none of this node's groups counts, and nobody asked for since the grace.
+    func collect() async throws {
+        let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
+        let mayDelete = try await isCurrent()
+        let before = clock.wallMilliseconds - settings.graceMilliseconds
+        var (files, bytes): (UInt64, UInt64) = (0, 0)
+        for first in try await exchange.pool.run({ [files = exchange.files] in try files.firstBytes() }) {
+            try Task.checkCancellation()
+            let hashes = try await exchange.pool.run { [files = exchange.files] in
+                try files.hashes(beginningWith: first)
+            }
+            for hash in hashes {
+                guard
+                    let status = try await exchange.pool.run({ [files = exchange.files] in
+                        try files.status(of: hash)
+                    })
+                else { continue }
+                if mayDelete, status.modified < before, try await isGone(hash, before) { continue }
+                files += 1
+                bytes += UInt64(status.bytes)
+            }
+        }
+        exchange.counters.update { ($0.files, $0.bytes) = (files, bytes) }
+        state.withLock { $0.nextCollection = next }
+    }
+
+    private func isGone(_ hash: [UInt8], _ before: Int64) async throws -> Bool {
+        let isCounted = try await upkeep.run { [shards] in
+            try shards.contains { try $0.database.read { try RecordTables.countsAsset(hash, in: $0) } }
+        }
+        if isCounted { return false }
+        let isGone = try await exchange.pool.run { [files = exchange.files] in
+            try files.remove(hash, unlessRenewedSince: before)
+        }
+        if isGone { exchange.counters.update { $0.collected += 1 } }
+        return isGone
+    }
+
+    /// Whether the tables of this node tell of all that its logs held at the start, none of its replicas is still being
+    /// brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a file seem
+    /// older than it is.
+    private func isCurrent() async throws -> Bool {
+        if lane.clockWatch.problem != nil { return false }
+        let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()
+        let ends = state.withLock { state in
+            for replica in replicas where state.ends[replica.group] == nil {
+                state.ends[replica.group] = replica.lastLog.index
+            }
+            return state.ends
+        }
+        for replica in replicas {
+            guard replica.isVoter, replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero
+            else {
+                return false
+            }
+        }
+        let map = map()
+        let present = Set(replicas.map(\.group))
+        return map.groups.allSatisfy { group in
+            !map.replicas(ofShard: group.shard).contains { $0.node == exchange.settings.nodeID.rawValue }
+                || present.contains(group)
+        }
+    }
+
+    // MARK: What a disk changed
+
+    /// Reads all files again and again, so many bytes a second, until the task is cancelled.
+    func scrub() async {
+        while !Task.isCancelled {
+            do {
+                for first in try await exchange.pool.run({ [files = exchange.files] in try files.firstBytes() }) {
+                    let hashes = try await exchange.pool.run { [files = exchange.files] in
+                        try files.hashes(beginningWith: first)
+                    }
+                    for hash in hashes { try await scrub(hash) }
+                }
+            } catch is CancellationError {
+                return
+            } catch {
+                logger.warning("files of assets cannot be read to compare them with their hashes: \(error)")
+            }
+            do { try await clock.sleep(milliseconds: settings.scrubPauseMilliseconds) } catch { return }
+        }
+    }
+
+    private func scrub(_ hash: [UInt8]) async throws {
+        var isSound = true
+        do {
+            guard let file = try await exchange.pool.run({ [files = exchange.files] in try files.open(sha256: hash) })
+            else { return }
+            var hasher = SHA256()
+            var offset: UInt64 = 0
+            while offset < file.reference.size {
+                let range = offset..<min(file.reference.size, offset + 4 * AssetBytes.pieceBytes)
+                let bytes = try await exchange.pool.run { try file.bytes(range) }
+                hasher.update(data: bytes)
+                offset = range.upperBound
+                exchange.counters.update { $0.scrubbedBytes += UInt64(range.count) }
+                try await clock.sleep(milliseconds: UInt64(range.count) * 1_000 / settings.scrubBytesPerSecond)
+            }
+            isSound = Array(hasher.finalize()) == hash
+        } catch AssetError.missing {
+            isSound = false
+        } catch let error as DiskError where error.code == DiskError.ioFailure {
+            isSound = false
+        }
+        if isSound { return }
+        logger.error(
+            "the file of asset \(AssetFiles.digits(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
+        )
+        exchange.counters.update { $0.damaged += 1 }
+        try await exchange.pool.run { [files = exchange.files] in try files.setAside(hash) }
+        news.changed()
+    }
+}
+
+extension ClusterMap {
+    /// The nodes that shall have a group's files, then all others: replicas may be on their way.
+    func holders(of group: GroupID) -> [NodeID] {
+        let members = replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
+        return members + nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) }
+    }
+}

@@ -1,0 +1,137 @@
+package import GRDB
+package import RecordModel
+
+extension RecordTables {
+    /// What records name, and what that counts for. The tables are empty, and so make no difference between replicas,
+    /// until `FeatureLevel.assets`. A count of nothing has no row, so that rows do not depend on how commands were
+    /// grouped; but a file that nothing names any more is remembered for a while (`Retention.assetGrace`).
+    static let assets = """
+        CREATE TABLE asset (
+            sha256 BLOB NOT NULL, size INTEGER NOT NULL, named INTEGER NOT NULL, released_at INTEGER NOT NULL,
+            PRIMARY KEY (sha256, size)) WITHOUT ROWID;
+        CREATE INDEX asset_released ON asset (released_at) WHERE named = 0;
+        CREATE TABLE asset_zone (zone INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
+        CREATE TABLE asset_database (
+            database INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, received INTEGER NOT NULL, returned INTEGER NOT NULL);
+        CREATE TABLE asset_ledger (database INTEGER PRIMARY KEY, cap INTEGER NOT NULL);
+        CREATE TABLE asset_share (
+            database INTEGER NOT NULL, shard INTEGER NOT NULL, granted INTEGER NOT NULL, returned INTEGER NOT NULL,
+            PRIMARY KEY (database, shard)) WITHOUT ROWID;
+        """
+
+    /// Whether a file must be kept: a record names it, or did so a while ago.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func countsAsset(_ sha256: [UInt8], in db: Database) throws -> Bool {
+        try SQLStatement(cached: "SELECT 1 FROM asset WHERE sha256 = ? LIMIT 1", in: db).first(.blob(sha256)) { _ in
+            true
+        } ?? false
+    }
+
+    /// Files that records name, by their hashes: those after one, in order.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func namedAssets(
+        after last: AssetReference?, limit: Int, in db: Database
+    ) throws -> [AssetReference] {
+        try SQLStatement(
+            cached: """
+                SELECT sha256, size FROM asset WHERE (sha256, size) > (?, ?) AND named > 0 ORDER BY sha256, size LIMIT ?
+                """, in: db
+        ).all(
+            .blob(last?.sha256 ?? []), .integer(last.map { Int64($0.size) } ?? -1), .integer(Int64(clamping: limit))
+        ) { AssetReference(sha256: $0.bytes(0), size: UInt64($0.integer(1))) }
+    }
+
+    /// How many records' fields name each file, as counted; those of which none does any more are left out.
+    /// - Throws: `DatabaseError` on an I/O error.
+    package static func assetCounts(in db: Database) throws -> [AssetReference: Int64] {
+        let rows = try SQLStatement(cached: "SELECT sha256, size, named FROM asset WHERE named > 0", in: db).all {
+            (AssetReference(sha256: $0.bytes(0), size: UInt64($0.integer(1))), $0.integer(2))
+        }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
+    /// The same, counted anew from all records that are stored.
+    /// - Throws: `DatabaseError` on an I/O error; `WireError` on a damaged row.
+    package static func recountAssets(in db: Database) throws -> [AssetReference: Int64] {
+        var counts: [AssetReference: Int64] = [:]
+        try SQLStatement(cached: "SELECT body FROM record WHERE deleted = 0", in: db).forEach([]) { row in
+            for asset in try decodeBody(row.bytes(0)).assets { counts[asset, default: 0] += 1 }
+            return true
+        }
+        return counts
+    }
+}
+
+extension RecordTransaction {
+    /// Counts what a record names from now on in place of what it named.
+    func updateAssets(from old: [AssetReference], to new: [AssetReference]) throws {
+        if old == new { return }
+        // What stays is never without a name in between.
+        for asset in new {
+            try SQLStatement(
+                cached: """
+                    INSERT INTO asset VALUES (?, ?, 1, 0)
+                    ON CONFLICT (sha256, size) DO UPDATE SET named = named + 1, released_at = 0
+                    """, in: db
+            ).run(.blob(asset.sha256), .integer(Int64(asset.size)))
+            if !old.contains(asset), namedAssets.count < Self.namedAssetsMax { namedAssets.append(asset) }
+        }
+        for asset in old {
+            try SQLStatement(
+                cached: """
+                    UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
+                    WHERE sha256 = ? AND size = ? AND named > 0
+                    """, in: db
+            ).run(.integer(time), .blob(asset.sha256), .integer(Int64(asset.size)))
+            try Invariant.check(db.changesCount == 1, "asset \(asset) is given up, and nothing counts as naming it")
+        }
+    }
+
+    /// More are found by the next comparison of tables and files.
+    private static let namedAssetsMax = 10_000
+
+    /// Forgets files that nothing names since a while, those first that were given up first.
+    func purgeAssets(_ retention: Retention, budget: Int) throws -> Int {
+        let old = try SQLStatement(
+            cached: """
+                SELECT sha256, size FROM asset WHERE named = 0 AND released_at <= ?
+                ORDER BY released_at, sha256, size LIMIT ?
+                """, in: db
+        ).all(.integer(retention.assetCutoff(time)), .integer(Int64(budget))) { ($0.bytes(0), $0.integer(1)) }
+        for (sha256, size) in old {
+            try SQLStatement(cached: "DELETE FROM asset WHERE sha256 = ? AND size = ? AND named = 0", in: db)
+                .run(.blob(sha256), .integer(size))
+        }
+        return old.count
+    }
+
+    /// Writes what a zone's assets count for.
+    func writeAssets(of zone: OpenZone) throws {
+        let bytes = zone.row.used.assets
+        if bytes != 0 {
+            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_zone VALUES (?, ?)", in: db)
+                .run(.integer(zone.row.id), .integer(bytes))
+        } else if zone.hasAssetRow {
+            try SQLStatement(cached: "DELETE FROM asset_zone WHERE zone = ?", in: db).run(.integer(zone.row.id))
+        }
+        zone.hasAssetRow = bytes != 0
+    }
+
+    /// Writes what a database's assets count for, and may.
+    func writeAssets(of database: OpenDatabase) throws {
+        guard let row = database.row else { return }
+        if row.hasAssets {
+            try SQLStatement(cached: "INSERT OR REPLACE INTO asset_database VALUES (?, ?, ?, ?)", in: db).run(
+                .integer(row.id), .integer(row.used.assets), .integer(row.received.assets),
+                .integer(row.returned.assets))
+        } else if database.hasAssetRow {
+            try SQLStatement(cached: "DELETE FROM asset_database WHERE database = ?", in: db).run(.integer(row.id))
+        }
+        database.hasAssetRow = row.hasAssets
+    }
+}
+
+extension DatabaseRow {
+    /// Whether something is counted of its assets.
+    var hasAssets: Bool { used.assets != 0 || received.assets != 0 || returned.assets != 0 }
+}

@@ -1,0 +1,203 @@
+import Crypto
+import Foundation
+import Glibc
+import RecordModel
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Cluster
+
+/// A disk that fails from one of its calls on, as one does that goes away, or once.
+final class FailingDisk: LogDisk {
+    private let calls = Mutex(0)
+    private let failing: Range<Int>
+    private let code: Int32
+
+    init(failing: Range<Int> = Int.max..<Int.max, code: Int32 = EIO) {
+        self.failing = failing
+        self.code = code
+    }
+
+    var count: Int { calls.withLock(\.self) }
+
+    private func call(_ operation: String) throws(DiskError) {
+        let number = calls.withLock { calls in
+            defer { calls += 1 }
+            return calls
+        }
+        if failing.contains(number) { throw DiskError(operation: operation, path: "", code: code) }
+    }
+
+    func open(_ path: String, creating: Bool) throws(DiskError) -> DiskFile {
+        try call("open")
+        return try PosixDisk().open(path, creating: creating)
+    }
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        try call("pwrite")
+        return try PosixDisk().write(bytes, to: file, at: offset)
+    }
+    func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) {
+        try call("fsync")
+        try PosixDisk().stamp(file, time)
+    }
+    func rename(_ path: String, to newPath: String) throws(DiskError) {
+        try call("rename")
+        try PosixDisk().rename(path, to: newPath)
+    }
+    func remove(_ path: String) throws(DiskError) {
+        try call("unlink")
+        try PosixDisk().remove(path)
+    }
+    func syncFolder(_ path: String) throws(DiskError) {
+        try call("fsync")
+        try PosixDisk().syncFolder(path)
+    }
+}
+
+@Suite("the files of assets on one node")
+struct AssetFileTests {
+    private let folder = NSTemporaryDirectory() + "zonekeeper-assets-\(UUID().uuidString)"
+    private static let key = [UInt8](repeating: 9, count: 32)
+    private static let time: Int64 = 1_700_000_000_000
+
+    private func files(_ disk: any LogDisk = PosixDisk(), key: [UInt8]? = nil) throws -> AssetFiles {
+        let files = AssetFiles(folder: folder, disk: disk, key: key) { .random(in: 0 ... .max) }
+        try files.prepare()
+        return files
+    }
+
+    private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+
+    private func reference(_ bytes: [UInt8]) -> AssetReference {
+        AssetReference(sha256: Array(SHA256.hash(data: bytes)), size: UInt64(bytes.count))
+    }
+
+    private func keep(_ bytes: [UInt8], in files: AssetFiles, pieces: Int = 10_000) throws -> AssetReference {
+        var writer = try files.begin(limit: .max)
+        do {
+            for start in stride(from: 0, to: bytes.count, by: pieces) {
+                try writer.write(bytes[start..<min(bytes.count, start + pieces)])
+            }
+            return try files.keep(&writer, time: Self.time)
+        } catch {
+            files.abandon(writer)
+            throw error
+        }
+    }
+
+    @Test(
+        "a file is read as it was written, whole and in ranges, in the clear and sealed",
+        arguments: [0, 1, 65_535, 65_536, 65_537, 200_000], [false, true])
+    func ranges(_ count: Int, _ isSealed: Bool) throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try files(key: isSealed ? Self.key : nil)
+        let bytes = bytes(count)
+        let asset = try keep(bytes, in: files)
+        #expect(asset == reference(bytes))
+        let file = try #require(try files.open(asset))
+        #expect(try file.bytes(0..<UInt64(count)) == bytes)
+        for range in [0..<count / 2, count / 3..<count, count / 2..<count / 2] {
+            #expect(try file.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound)) == Array(bytes[range]))
+        }
+        let path =
+            folder + "/" + AssetFiles.digits(Array(asset.sha256.prefix(1))) + "/"
+            + AssetFiles.digits(Array(asset.sha256.dropFirst()))
+        let stored = try Data(contentsOf: URL(filePath: path))
+        if count > 32 { #expect((stored.range(of: Data(bytes.prefix(32))) != nil) != isSealed) }
+    }
+
+    @Test("what was sealed opens under no other key, and not where a bit is another")
+    func sealed() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try files(key: Self.key)
+        let asset = try keep(bytes(100_000), in: files)
+        #expect(throws: AssetError.missing) { try self.files().open(asset) }
+        let other = try #require(try self.files(key: [UInt8](repeating: 8, count: 32)).open(asset))
+        #expect(throws: AssetError.missing) { try other.bytes(0..<10) }
+        try flip(asset, at: 90_000)
+        let file = try #require(try files.open(asset))
+        #expect(try file.bytes(0..<65_536).count == 65_536)
+        #expect(throws: AssetError.missing) { try file.bytes(0..<100_000) }
+    }
+
+    private func flip(_ asset: AssetReference, at offset: Int) throws {
+        let digits = AssetFiles.digits(asset.sha256)
+        let file = try DiskFile(path: "\(folder)/\(digits.prefix(2))/\(digits.dropFirst(2))", flags: O_RDWR)
+        let byte = try file.bytes(at: offset, count: 1)[0] ^ 1
+        _ = try withUnsafeBytes(of: byte) { raw in try file.write(raw, at: offset) }
+    }
+
+    @Test("wherever the disk fails, a file is there whole or not at all, and a restart leaves nothing else")
+    func failures() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bytes = bytes(150_000)
+        let asset = reference(bytes)
+        let sound = FailingDisk()
+        _ = try keep(bytes, in: files(sound))
+        let steps = sound.count
+        #expect(steps > 6)
+        for step in 0..<steps {
+            for end in [step + 1, Int.max] {
+                try? FileManager.default.removeItem(atPath: folder)
+                let disk = FailingDisk(failing: step..<end)
+                let kept = try? keep(bytes, in: files(disk))
+                let again = try files()
+                let found = try again.open(asset)
+                if kept != nil { #expect(found != nil, "step \(step)") }
+                if let found { #expect(try found.bytes(0..<asset.size) == bytes, "step \(step)") }
+                #expect(try listFolder(at: folder + "/incoming").isEmpty, "step \(step)")
+            }
+        }
+    }
+
+    @Test("one byte over the limit is refused, and nothing stays")
+    func limit() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try files()
+        var writer = try files.begin(limit: 100)
+        try writer.write(bytes(100))
+        #expect(throws: AssetError.tooLarge(limit: 100)) { try writer.write([1]) }
+        files.abandon(writer)
+        #expect(try listFolder(at: folder + "/incoming").isEmpty)
+    }
+
+    @Test("what is something else than was expected is not kept")
+    func expected() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try files()
+        var writer = try files.begin(limit: 100)
+        try writer.write(bytes(10))
+        let other = reference(bytes(11))
+        #expect(throws: AssetError.missing) { try files.keep(&writer, time: Self.time, as: other) }
+        #expect(try files.open(other) == nil)
+        #expect(try files.open(reference(bytes(10))) == nil)
+    }
+
+    @Test("a file that was asked for since a time stays; the time outlives the process")
+    func renewal() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let asset = try keep(bytes(10), in: files())
+        #expect(try files().renew(asset, time: Self.time + 500, interval: 1_000))
+        #expect(try files().status(of: asset.sha256)?.modified == Self.time)
+        #expect(try files().renew(asset, time: Self.time + 5_000, interval: 1_000))
+        #expect(try files().status(of: asset.sha256)?.modified == Self.time + 5_000)
+        #expect(try !files().remove(asset.sha256, unlessRenewedSince: Self.time + 5_000))
+        #expect(try files().open(asset) != nil)
+        #expect(try files().remove(asset.sha256, unlessRenewedSince: Self.time + 5_001))
+        #expect(try files().open(asset) == nil)
+        #expect(try !files().renew(asset, time: Self.time, interval: 0))
+    }
+
+    @Test("a damaged file is moved aside")
+    func aside() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try files()
+        let asset = try keep(bytes(10), in: files)
+        #expect(try files.hashes(beginningWith: asset.sha256[0]) == [asset.sha256])
+        try files.setAside(asset.sha256)
+        #expect(try files.open(asset) == nil)
+        #expect(try listFolder(at: folder + "/damaged") == [AssetFiles.digits(asset.sha256)])
+    }
+}

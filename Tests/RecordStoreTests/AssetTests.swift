@@ -1,0 +1,190 @@
+import GRDB
+import RecordModel
+import RecordStore
+import Testing
+
+@Suite("assets: what records name, and what that counts for")
+struct AssetTests {
+    private static let type = RecordType(
+        name: "Note",
+        fields: [
+            FieldDefinition(name: "photo", type: FieldType(.asset)),
+            FieldDefinition(name: "more", type: FieldType(.asset, isList: true)),
+            FieldDefinition(name: "holder", type: FieldType(.reference)),
+        ])
+
+    private static func file(_ byte: UInt8, _ size: UInt64) -> AssetReference {
+        AssetReference(sha256: [UInt8](repeating: byte, count: 32), size: size)
+    }
+
+    private let first = file(1, 100)
+    private let second = file(2, 30)
+
+    private func fixture() throws -> Fixture {
+        let shard = try Fixture(installs: false)
+        _ = try shard.apply(Fixture.install(1, Schema(types: [Self.type])))
+        return shard
+    }
+
+    /// How often each file is named, where the counts equal a recount; else nil.
+    private func counts(_ shard: Fixture) throws -> [AssetReference: Int64]? {
+        try shard.queue.read { db in
+            let counts = try RecordTables.assetCounts(in: db)
+            return try RecordTables.recountAssets(in: db) == counts ? counts : nil
+        }
+    }
+
+    private func save(
+        _ shard: Fixture, _ name: String, in zone: ZoneKey = Fixture.annsDefault, _ fields: (String, FieldValue?)...
+    ) throws {
+        #expect(try shard.modify(zone, .make(.forceUpdate, name, fields)).codes == [nil])
+    }
+
+    @Test("a file is counted as often as records name it, in fields and lists, twice in one record too")
+    func counted() throws {
+        let shard = try fixture()
+        try save(shard, "a", ("photo", .asset(first)), ("more", .list(.asset, [.asset(first), .asset(second)])))
+        try save(shard, "b", ("photo", .asset(first)))
+        #expect(try counts(shard) == [first: 3, second: 1])
+        #expect(try shard.used()?.assets == 330)
+        #expect(try shard.queue.read { try RecordTables.namedAssets(after: nil, limit: 9, in: $0) } == [first, second])
+        #expect(try shard.queue.read { try RecordTables.namedAssets(after: first, limit: 9, in: $0) } == [second])
+    }
+
+    @Test("another value, none, and a deletion give up what they replace")
+    func released() throws {
+        let shard = try fixture()
+        try save(shard, "a", ("photo", .asset(first)), ("more", .list(.asset, [.asset(second)])))
+        try save(shard, "a", ("photo", .asset(second)))
+        #expect(try counts(shard) == [second: 2])
+        try save(shard, "a", ("more", nil))
+        #expect(try counts(shard) == [second: 1])
+        #expect(try shard.modify(Fixture.annsDefault, .make(.forceReplace, "a")).codes == [nil])
+        #expect(try counts(shard) == [:])
+        try save(shard, "a", ("photo", .asset(first)))
+        #expect(try shard.modify(Fixture.annsDefault, .make(.forceDelete, "a")).codes == [nil])
+        #expect(try counts(shard) == [:])
+        #expect(try shard.used() == .zero)
+    }
+
+    @Test("what goes along with a deleted record, and with a zone, gives up its files")
+    func cascadeAndZone() throws {
+        let shard = try fixture()
+        try shard.zone(.create, Fixture.work)
+        try save(shard, "a", in: Fixture.work, ("photo", .asset(first)))
+        let holder = FieldValue.reference(Reference(recordName: "a", action: .deleteSelf))
+        try save(shard, "b", in: Fixture.work, ("photo", .asset(first)), ("holder", holder))
+        try save(shard, "c", in: Fixture.work, ("photo", .asset(second)))
+        #expect(try counts(shard) == [first: 2, second: 1])
+        #expect(try shard.modify(Fixture.work, .make(.forceDelete, "a")).codes == [nil])
+        #expect(try counts(shard) == [second: 1])
+        try shard.zone(.delete, Fixture.work)
+        #expect(try shard.used() == .zero)
+        // Records of the zone are still there, and so are their files.
+        #expect(try counts(shard) == [second: 1])
+        try shard.maintain()
+        #expect(try counts(shard) == [:])
+    }
+
+    @Test("a field that the schema loses gives its files up once it is cleaned away, a reset when zones are reclaimed")
+    func schemaChanges() throws {
+        let shard = try fixture()
+        try save(shard, "a", ("photo", .asset(first)), ("more", .list(.asset, [.asset(second)])))
+        var type = Self.type
+        type.fields.removeAll { $0.name == "photo" }
+        _ = try shard.apply(Fixture.install(2, Schema(types: [type])))
+        #expect(try counts(shard) == [first: 1, second: 1])
+        try shard.maintain()
+        #expect(try counts(shard) == [second: 1])
+        #expect(try shard.used()?.assets == 30)
+        _ = try shard.apply(Fixture.install(3, Schema(types: [type]), generation: 1))
+        #expect(try shard.used()?.assets == 0)
+        try shard.maintain()
+        #expect(try counts(shard) == [:])
+        #expect(
+            try shard.count("SELECT (SELECT count(*) FROM asset_zone) + (SELECT count(*) FROM asset_database)") == 0)
+    }
+
+    @Test("a file that nothing names is remembered for the grace, and again for all of it after it was named once more")
+    func grace() throws {
+        let shard = try fixture()
+        let grace = AssetReference.graceMilliseconds
+        func isKept() throws -> Bool { try shard.queue.read { try RecordTables.countsAsset(first.sha256, in: $0) } }
+        try save(shard, "a", ("photo", .asset(first)))
+        try save(shard, "a", ("photo", nil))
+        try shard.setTime(1_000 + grace - 1)
+        try shard.maintain(time: 1_000 + grace - 1)
+        #expect(try isKept())
+        try save(shard, "a", ("photo", .asset(first)))
+        try shard.setTime(1_000 + grace)
+        try shard.maintain(time: 1_000 + grace)
+        #expect(try isKept())
+        try save(shard, "a", ("photo", nil))
+        // The save brought the shard's time back by a minute.
+        let released = 1_000 + grace - ShardClock.stepMax
+        try shard.setTime(released + grace - 1)
+        try shard.maintain(time: released + grace - 1)
+        #expect(try isKept())
+        #expect(try shard.queue.read { try RecordTables.hasWork(now: 1_000 + 3 * grace, in: $0) })
+        try shard.setTime(1_000 + 3 * grace)
+        try shard.maintain(time: 1_000 + 3 * grace)
+        #expect(try !isKept())
+    }
+
+    @Test("assets have a quota of their own, to the byte, each reference counted")
+    func quota() throws {
+        let shard = try fixture()
+        func credit(_ assets: Int64) throws {
+            let cumulative = QuotaAmounts(bytes: 1 << 20, records: 100, assets: assets)
+            _ = try shard.apply(
+                .quota(.credit(QuotaCredit(database: Fixture.annsData, cumulative: cumulative, epoch: 1))))
+        }
+        try credit(199)
+        let one = RecordChange.make(.create, "a", [("photo", .asset(first))])
+        let two = RecordChange.make(.create, "b", [("photo", .asset(first))])
+        #expect(try shard.save(Fixture.annsDefault, one, two).need?.need == QuotaAmounts(assets: 1))
+        let refused = try shard.save(Fixture.annsDefault, final: true, one, two)
+        #expect(refused.codes == [nil, .quotaExceeded])
+        #expect(refused.items[1].error?.reason.contains("100 of 199 bytes of assets") == true)
+        try credit(200)
+        #expect(try shard.save(Fixture.annsDefault, two).codes == [nil])
+        #expect(try shard.used()?.assets == 200)
+        // What a deletion of the same batch gives up is room.
+        let third = RecordChange.make(.create, "c", [("photo", .asset(first))])
+        #expect(
+            try shard.save(Fixture.annsDefault, atomic: true, .make(.forceDelete, "a"), third).codes == [nil, nil])
+        #expect(try shard.used()?.assets == 200)
+        #expect(try shard.usage().unattributed == .zero)
+    }
+
+    @Test("the ledger gives and takes back bytes of assets as it does bytes of records")
+    func ledger() throws {
+        let shard = try fixture()
+        let grant = QuotaGrant(
+            ledger: Fixture.annsData, shard: 7, want: QuotaAmounts(assets: 50), need: QuotaAmounts(assets: 20),
+            received: .zero, returned: .zero, cap: QuotaAmounts(bytes: 10, records: 10, assets: 40), epoch: 1,
+            time: 1_000)
+        #expect(
+            try shard.apply(.quota(.grant(grant))).quota
+                == .granted(
+                    cumulative: QuotaAmounts(assets: 40), free: QuotaAmounts(bytes: 10, records: 10, assets: 0)))
+        let back = QuotaDeposit(
+            ledger: Fixture.annsData, shard: 7, received: QuotaAmounts(assets: 40), returned: QuotaAmounts(assets: 15))
+        _ = try shard.apply(.quota(.deposit(back)))
+        #expect(try shard.ledger().free.assets == 15)
+    }
+
+    @Test("without assets the tables for them stay empty, so that replicas of older builds are equal")
+    func emptyTables() throws {
+        let shard = try Fixture()
+        try shard.credit(1 << 20)
+        #expect(try shard.save(Fixture.annsDefault, .note(.create, "a", "text")).codes == [nil])
+        let grant = QuotaGrant(
+            ledger: Fixture.annsData, shard: 1, want: QuotaAmounts(bytes: 5), need: .zero, received: .zero,
+            returned: .zero, cap: QuotaAmounts(bytes: 10, records: 10), epoch: 1, time: 1_000)
+        _ = try shard.apply(.quota(.grant(grant)))
+        for table in ["asset", "asset_zone", "asset_database", "asset_ledger", "asset_share"] {
+            #expect(try shard.count("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+    }
+}
