@@ -25,6 +25,9 @@ struct CommandTests {
             (["zone", "changes", "--token", "AAA="], "ZoneChangesCommand"),
             (["record", "changes", "--zone", "A"], "RecordChangesCommand"),
             (["record", "changes", "--zone", "A", "--from-start", "--reverse"], "RecordChangesCommand"),
+            (["asset", "get", "r", "photo", "-o", "x.jpg", "--number", "2"], "AssetGetCommand"),
+            (["asset", "stat", "r", "--database", "private", "--zone", "A"], "AssetStatCommand"),
+            (["record", "save", "--type", "T", "photo:ASSET=@x"], "RecordSaveCommand"),
             (["user", "create", "ada", "--email", "a@b.c", "--discoverable"], "UserCreateCommand"),
             (["user", "update", "ada", "--family-name", "", "--no-discoverable"], "UserUpdateCommand"),
             (["container", "rotate-key"], "ContainerRotateKeyCommand"),
@@ -42,7 +45,8 @@ struct CommandTests {
             ["schema", "add-index", "c", "T", "f"], ["schema", "add-index", "c", "T", "f", "FAST"],
             ["zone", "create"], ["zone", "delete"], ["record", "changes"],
             ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
-            ["user", "update", "--email", "x"],
+            ["user", "update", "--email", "x"], ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
+            ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }

@@ -106,18 +106,13 @@ extension DatabaseService {
         var failed: [(Int, Result<JSONValue, CKError>)] = []
         for (zone, numbers) in Self.byZone(uploads, records) {
             for first in stride(from: 0, to: numbers.count, by: Limits.operationsMax) {
-                let part = Array(numbers[first..<min(first + Limits.operationsMax, numbers.count)])
-                do throws(CKError) {
-                    let urls = try await uploadURLs(part.map { (uploads[$0], records[uploads[$0].record]) }, in: zone)
-                    for (number, url) in zip(part, urls) {
-                        switch url {
-                        case .success(let url): tickets.append(UploadTicket(number: number, url: url))
-                        case .failure(let error): failed.append((number, .failure(error)))
-                        }
+                let part = numbers[first..<min(first + Limits.operationsMax, numbers.count)]
+                let urls = try await eachURL(part.map { (uploads[$0], records[uploads[$0].record]) }, in: zone)
+                for (number, url) in zip(part, urls) {
+                    switch url {
+                    case .success(let url): tickets.append(UploadTicket(number: number, url: url))
+                    case .failure(let error): failed.append((number, .failure(error)))
                     }
-                } catch {
-                    if error.isOfWholeRequest { throw error }
-                    failed += part.map { ($0, .failure(error)) }
                 }
             }
         }
@@ -147,6 +142,22 @@ extension DatabaseService {
             zones[place].1.append(number)
         }
         return zones
+    }
+
+    /// A URL for each upload, or its error. The server refuses a request for one upload that is wrong in it: halves tell
+    /// which.
+    private func eachURL(
+        _ uploads: [(AssetUploadPlan.Upload, RecordSnapshot)], in zone: CKRecordZone.ID
+    ) async throws(CKError) -> [Result<String, CKError>] {
+        do throws(CKError) {
+            return try await uploadURLs(uploads, in: zone)
+        } catch {
+            if error.isOfWholeRequest { throw error }
+            guard uploads.count > 1, error.code != .zoneNotFound else { return uploads.map { _ in .failure(error) } }
+            let middle = uploads.count / 2
+            return try await eachURL(Array(uploads[..<middle]), in: zone)
+                + eachURL(Array(uploads[middle...]), in: zone)
+        }
     }
 
     private func uploadURLs(

@@ -175,11 +175,12 @@ package final class AssetSink: Sendable {
         guard descriptor >= 0 else { throw .notWritten(path: path, code: errno) }
     }
 
-    /// Writes to standard output, from which nothing can be taken back.
-    package init(standardOutput: Void) {
-        path = "standard output"
+    /// Writes to something that is open, such as standard output, from which nothing can be taken back.
+    /// - Parameter name: what errors call it.
+    package init(stream descriptor: Int32, name: String) {
+        path = name
         isStream = true
-        descriptor = STDOUT_FILENO
+        self.descriptor = descriptor
     }
 
     deinit {

@@ -288,6 +288,9 @@ extension LoadEngine {
             let outcome = LoadAnswer.judge(
                 status: answer.status, body: body, proof: deck.proofs[flight.card.operation],
                 retryAfterHeader: answer.retryAfterSeconds, namesLimit: answer.budget != nil)
+            if outcome == .succeeded, !deck.isWhole(body.count, for: flight.card) {
+                return .failed(status: answer.status, code: LoadAnswer.otherLength, reason: nil)
+            }
             if outcome == .succeeded { deck.take(body, for: flight.card) }
             return outcome
         }
