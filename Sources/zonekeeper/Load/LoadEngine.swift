@@ -284,7 +284,7 @@ extension LoadEngine {
         guard let flight = connection.flight else { return connection.close("an answer to no request") }
         connection.flight = nil
         pools[connection.target].busy -= 1
-        let outcome = answer.body.withUnsafeReadableBytes { body in
+        let outcome = answer.body.withUnsafeReadableBytes { body -> LoadOutcome in
             let outcome = LoadAnswer.judge(
                 status: answer.status, body: body, proof: deck.proofs[flight.card.operation],
                 retryAfterHeader: answer.retryAfterSeconds, namesLimit: answer.budget != nil)

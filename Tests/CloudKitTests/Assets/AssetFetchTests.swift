@@ -31,6 +31,11 @@ struct AssetFetchTests {
         try ((record?["image"] as? CKAsset)?.fileURL).map { try [UInt8](Data(contentsOf: $0)) }
     }
 
+    /// The file of the record.
+    private static func fetched(_ database: CKDatabase) async throws -> [UInt8]? {
+        try bytes(try await database.record(for: id))
+    }
+
     @Test("Every way to fetch a record brings its file, for its owner's eyes")
     func ways() async throws {
         let bytes = someBytes(700_000)
@@ -80,7 +85,7 @@ struct AssetFetchTests {
         let bytes = someBytes(2_000_000)
         try await running(bytes, nodes: 3) { server, database in
             server.fail { $0.cutDownloads = [600_000, 700_000] }
-            #expect(try Self.bytes(try await database.record(for: Self.id)) == bytes)
+            #expect(try await Self.fetched(database) == bytes)
             let downloads = server.requests.filter { $0.path.hasPrefix("/down/") }
             #expect(Set(downloads.map(\.node)) == [0, 1, 2] && downloads.count == 3)
             let starts = downloads.map { $0.range.flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0 }
@@ -93,7 +98,7 @@ struct AssetFetchTests {
         let bytes = someBytes(1_000_000)
         try await running(bytes, nodes: 2) { server, database in
             server.fail { ($0.cutDownloads, $0.hasTags) = ([600_000], false) }
-            #expect(try Self.bytes(try await database.record(for: Self.id)) == bytes)
+            #expect(try await Self.fetched(database) == bytes)
             #expect(server.requests.allSatisfy { $0.range == nil } && server.count("/down/") == 2)
         }
     }
@@ -111,7 +116,7 @@ struct AssetFetchTests {
         let bytes = someBytes(900_000)
         try await running(bytes, patience: .seconds(5)) { server, database in
             server.fail { $0.cutDownloads = [Int](repeating: 300_000, count: 2) }
-            #expect(try Self.bytes(try await database.record(for: Self.id)) == bytes)
+            #expect(try await Self.fetched(database) == bytes)
         }
     }
 
@@ -165,7 +170,7 @@ struct AssetFetchTests {
             server.fail { $0.surplusBytes = 1 }
             #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
             server.fail { ($0.surplusBytes, $0.wrongDigests) = (0, 1) }
-            #expect(try Self.bytes(try await database.record(for: Self.id)) == bytes, "the second attempt is right")
+            #expect(try await Self.fetched(database) == bytes, "the second attempt is right")
             server.fail { $0.wrongDigests = 2 }
             #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
         }

@@ -55,7 +55,7 @@ struct AssetSaveTests {
         let folder = try TestFolder()
         defer { folder.remove() }
         let contents = (0..<6).map { someBytes(1_000 + $0, seed: UInt64($0)) }
-        let files = try contents.enumerated().map { try folder.file("\($0)", $1) }
+        let files = try contents.enumerated().map { try folder.file($1, "\($0)") }
         try await AssetServer.running { server, database in
             let record = CKRecord(recordType: "Photo")
             record["images"] = files.map { CKAsset(fileURL: $0) }
@@ -73,7 +73,7 @@ struct AssetSaveTests {
     func keeping() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let (first, second) = (try folder.file("a", someBytes(100)), try folder.file("b", someBytes(200)))
+        let (first, second) = (try folder.file(someBytes(100), "a"), try folder.file(someBytes(200), "b"))
         try await AssetServer.running { server, database in
             try await database.save(Self.photo(first))
             let record = try await database.record(for: CKRecord.ID(recordName: "one"))
@@ -277,7 +277,7 @@ struct AssetSaveTests {
     func progress() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let files = [try folder.file("a", someBytes(3_000_000)), try folder.file("b", someBytes(1_000_000, seed: 2))]
+        let files = [try folder.file(someBytes(3_000_000), "a"), try folder.file(someBytes(1_000_000, seed: 2), "b")]
         try await AssetServer.running { server, database in
             server.fail { $0.cutUploads = [1_000_000] }
             let record = CKRecord(recordType: "Photo")

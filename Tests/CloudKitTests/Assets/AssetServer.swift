@@ -349,7 +349,7 @@ struct TestFolder {
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 
     /// Makes a file.
-    func file(_ name: String = "file", _ bytes: [UInt8]) throws -> URL {
+    func file(_ bytes: [UInt8], _ name: String = "file") throws -> URL {
         let url = URL(fileURLWithPath: "\(path)/\(name)")
         try Data(bytes).write(to: url)
         return url

@@ -40,7 +40,7 @@ extension EndToEnd {
             let folder = try TestFolder()
             defer { folder.remove() }
             let contents = [someBytes(70_000), someBytes(80_000, seed: 2), someBytes(90_000, seed: 3)]
-            let files = try contents.enumerated().map { try folder.file("\($0)", $1) }
+            let files = try contents.enumerated().map { try folder.file($1, "\($0)") }
             let record = Self.photo("one", in: zone)
             record["image"] = CKAsset(fileURL: files[0])
             record["images"] = files.prefix(2).map { CKAsset(fileURL: $0) }
