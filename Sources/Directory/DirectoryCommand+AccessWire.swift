@@ -38,6 +38,11 @@ extension DirectoryCommand {
                 purge.field(1, signed: time)
                 purge.field(2, auditRecordsMax)
             }
+        case .makeSecret(let key, let time):
+            writer.field(24) { secret in
+                secret.field(1, key)
+                secret.field(2, signed: time)
+            }
         default: preconditionFailure("a command whose form is written elsewhere")
         }
     }
@@ -57,6 +62,7 @@ extension DirectoryCommand {
         case 20: return .removeIdentityProvider(name: try reader.string())
         case 21: return .setSignUp(isOpen: try reader.bool())
         case 22: return try purge(&reader)
+        case 24: return try makeSecret(&reader)
         default:
             try reader.skip()
             return nil
@@ -121,6 +127,20 @@ extension DirectoryCommand {
             }
         }
         return .setLimits(container: container, changes)
+    }
+
+    private static func makeSecret(_ reader: inout WireReader) throws(WireError) -> Self {
+        var nested = try reader.nested()
+        var key: [UInt8] = []
+        var time: Int64 = 0
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: key = try nested.array()
+            case 2: time = try nested.signed()
+            default: try nested.skip()
+            }
+        }
+        return .makeSecret(key: key, time: time)
     }
 
     private static func purge(_ reader: inout WireReader) throws(WireError) -> Self {

@@ -5,7 +5,7 @@ extension DirectoryCommand: WireCodable {
     /// One field: 1 map, 2 container, 3 schema, 4 account, 5 account's name, 6 token, 7 token's id, 8 changed account,
     /// 9 reset, 10 container key, 11 password, 12 session, 13 failure, 14 server key, 15 server key's id, 16 role's new
     /// member, 17 role's former member, 18 limits, 19 provider, 20 provider's name, 21 sign-up, 22 purge, 23 change of
-    /// the map.
+    /// the map, 24 secret.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .installMap(let map): writer.field(1) { map.encode(to: &$0) }
@@ -43,7 +43,8 @@ extension DirectoryCommand: WireCodable {
             }
         case .changeMap(let change): writer.field(23) { change.encode(to: &$0) }
         case .setPassword, .beginSession, .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember,
-            .removeRoleMember, .setLimits, .setIdentityProvider, .removeIdentityProvider, .setSignUp, .purge:
+            .removeRoleMember, .setLimits, .setIdentityProvider, .removeIdentityProvider, .setSignUp, .purge,
+            .makeSecret:
             encodeAccess(to: &writer)
         }
     }

@@ -45,6 +45,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case setSignUp(isOpen: Bool)
     /// Changes who is in the cluster, or where replicas shall be.
     case changeMap(MapChange)
+    /// Gives the cluster its secret, where it has none yet; made at `time`.
+    case makeSecret(key: [UInt8], time: Int64)
     /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at
     /// most 500 of each.
     case purge(time: Int64, auditRecordsMax: UInt64 = AuditRetention.recordsMax)

@@ -15,6 +15,7 @@ struct DirectoryContents: Equatable, Sendable {
     /// Sorted by name.
     var providers: [IdentityProvider] = []
     var isSignUpOpen = false
+    var secret: ClusterSecret?
     var audit = Dictionary(uniqueKeysWithValues: AuditLog.allCases.map { ($0, AuditBounds()) })
 
     mutating func take(_ change: DirectoryChange) {
@@ -41,6 +42,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .provider(let provider): take(provider)
         case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
+        case .secret(let new): secret = new
         case .audit(let log, let bounds): audit[log] = bounds
         }
     }

@@ -119,6 +119,7 @@ package enum DirectoryChange: Hashable, Sendable {
     case provider(IdentityProvider)
     case providerRemoved(name: String)
     case signUp(isOpen: Bool)
+    case secret(ClusterSecret)
     case audit(AuditLog, AuditBounds)
 }
 

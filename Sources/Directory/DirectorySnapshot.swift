@@ -27,6 +27,10 @@ package struct DirectorySnapshot: Sendable {
     /// The data keys of containers that have any, ascending by number; the last one seals.
     package var containerKeys: [String: [ContainerKey]] { box.contents.containerKeys }
 
+    /// Nil until the directory has made it: within moments in a new cluster, and in an older one once all of its nodes
+    /// run a build that knows it.
+    package var secret: ClusterSecret? { box.contents.secret }
+
     /// The container's data keys, ascending by number; empty until something was sealed.
     package func keys(of container: String) -> [ContainerKey] { box.contents.containerKeys[container] ?? [] }
 }

@@ -120,6 +120,20 @@ extension DirectoryTables {
         return [.signUp(isOpen: isOpen)]
     }
 
+    static func makeSecret(key: [UInt8], time: Int64, in db: Database) throws -> [DirectoryChange] {
+        var settings = try settings(in: db)
+        if settings.secret != nil { return [] }
+        // Without a container nothing was ever given in clear.
+        let isNew = try Int.fetchOne(db, sql: "SELECT 1 FROM container LIMIT 1") == nil
+        let secret = ClusterSecret(key: key, clearUntil: isNew ? 0 : time + ClusterSecret.clearMilliseconds)
+        guard secret.isWhole else {
+            throw ServiceError(.badRequest, "a secret of \(ClusterSecret.keyBytes) bytes is expected, not \(key.count)")
+        }
+        settings.secret = secret
+        try write(settings, in: db)
+        return [.secret(secret)]
+    }
+
     static func settings(in db: Database) throws -> DirectorySettings {
         let body = try Data.fetchOne(db, sql: "SELECT body FROM settings")
         return try body.map { try DirectorySettings(decoding: [UInt8]($0)) } ?? DirectorySettings()
@@ -135,13 +149,15 @@ extension DirectoryTables {
 struct DirectorySettings: Hashable, Sendable, WireCodable {
     var isSignUpOpen = false
     var limits = LimitOverrides()
+    var secret: ClusterSecret?
 
     init() {}
 
-    /// 1 whether anybody may make an account, 2 limits.
+    /// 1 whether anybody may make an account, 2 limits, 3 secret.
     func encode(to writer: inout WireWriter) {
         writer.field(1, isSignUpOpen)
         writer.field(2) { limits.encode(to: &$0) }
+        if let secret { writer.field(3) { secret.encode(to: &$0) } }
     }
 
     init(from reader: inout WireReader) throws(WireError) {
@@ -149,6 +165,7 @@ struct DirectorySettings: Hashable, Sendable, WireCodable {
             switch field {
             case 1: isSignUpOpen = try reader.bool()
             case 2: limits = try reader.message()
+            case 3: secret = try reader.message()
             default: try reader.skip()
             }
         }

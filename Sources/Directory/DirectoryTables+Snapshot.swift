@@ -16,6 +16,7 @@ extension DirectoryTables {
         let settings = try settings(in: db)
         snapshot.take(.limits(container: nil, settings.limits))
         snapshot.take(.signUp(isOpen: settings.isSignUpOpen))
+        if let secret = settings.secret { snapshot.take(.secret(secret)) }
         for log in AuditLog.allCases { snapshot.take(.audit(log, try auditBounds(of: log, in: db))) }
         return snapshot
     }

@@ -118,6 +118,7 @@ package enum DirectoryTables {
         case .setIdentityProvider(let provider): try setProvider(provider, in: db)
         case .removeIdentityProvider(let name): try removeProvider(name, in: db)
         case .setSignUp(let isOpen): try setSignUp(isOpen: isOpen, in: db)
+        case .makeSecret(let key, let time): try makeSecret(key: key, time: time, in: db)
         case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)
         }
     }

@@ -32,6 +32,7 @@ package final class FieldVault: Sendable {
         var wrapped: [String: [ContainerKey]] = [:]
         /// Data keys in clear, by container and number, as they were needed.
         var keys: [String: [UInt64: SymmetricKey]] = [:]
+        var secret: ClusterSecret?
     }
 
     /// A length of the cluster's key, and of data keys, in bytes.
@@ -47,11 +48,17 @@ package final class FieldVault: Sendable {
         self.clusterKey = clusterKey.map { SymmetricKey(data: $0) }
     }
 
-    /// Takes over the containers' keys of the directory.
+    /// Takes over the containers' keys and the cluster's secret from the directory.
     package func update(_ snapshot: DirectorySnapshot) {
-        let keys = snapshot.containerKeys
-        state.withLock { $0.wrapped = keys }
+        let (keys, secret) = (snapshot.containerKeys, snapshot.secret)
+        state.withLock {
+            $0.wrapped = keys
+            $0.secret = secret
+        }
     }
+
+    /// Nil until the cluster has one, or this node has heard of it.
+    package var secret: ClusterSecret? { state.withLock(\.secret) }
 
     /// The number of the key that seals; nil until the container has one: then `newContainerKey(number: 1, ...)` makes
     /// it, and the command `addContainerKey` gives it to the cluster.

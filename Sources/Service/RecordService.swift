@@ -21,6 +21,7 @@ package final class RecordService: Sendable {
     package let usage: UsageMeter
     package let audit: AuditTrail
     package let watches: WatchHub
+    let unsavedUploads = UnsavedUploads()
     /// Requests whose credentials were wrong, by address.
     package let failedAuthentications: AddressLimiter
     /// How many requests this node works on at once, shared fairly between containers.
@@ -43,7 +44,8 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
-        peerExchange = PeerExchange(node: node, rotation: rotation, watches: watches, logger: logger)
+        peerExchange = PeerExchange(
+            node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
         gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)
     }
 
@@ -83,6 +85,21 @@ package final class RecordService: Sendable {
     /// A name that nothing else has, ordered by time.
     package func newName() -> String {
         UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
+    }
+
+    /// What seals and signs what clients carry from one request to another, on whichever node they come to.
+    /// - Throws: `TRY_AGAIN_LATER` while the cluster has none: in the first moments of its life, or while one of its
+    ///   nodes runs a build that does not know it.
+    package func requireSecret() async throws(RequestFailure) -> ClusterSecret {
+        if let secret = node.directory.snapshot.secret { return secret }
+        try await refreshDirectory()
+        if let secret = node.directory.snapshot.secret { return secret }
+        throw RequestFailure(
+            ServiceError(
+                .tryAgainLater,
+                "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
+                    + "force once every node runs this build; see `zonekeeper cluster status`",
+                retryAfterSeconds: 1))
     }
 
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.

@@ -30,6 +30,8 @@ package struct RequestFailure: Error {
         case bodyTooLarge
         /// The body did not arrive in time.
         case bodyTooSlow
+        /// The URL was good once.
+        case expiredURL
     }
 
     package init(_ error: ServiceError, details: Details? = nil) {

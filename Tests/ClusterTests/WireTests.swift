@@ -16,6 +16,10 @@ struct ClusterWireTests {
     private static let store = StoreKey(container: "c", environment: .development, user: "_u")
     private static let rendering = ShardRead.Rendering(desiredKeys: ["a", "b"], numbersAsStrings: true)
 
+    private static func shows(_ assets: ShardRead.AssetRendering) -> ShardRead.Rendering {
+        ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false, assets: assets)
+    }
+
     private static let samples: [ShardRead] = [
         .lookup(
             ShardRead.RecordLookup(
@@ -24,7 +28,11 @@ struct ClusterWireTests {
         .lookup(
             ShardRead.RecordLookup(
                 zone: zone, schemaVersion: 1, caller: Caller(user: nil),
-                items: [("x", ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false))])),
+                items: [
+                    ("x", ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)),
+                    ("y", shows(.links(origin: "https://a", expires: 5))), ("z", shows(.checksums)),
+                    ("z", shows(.receipts(zone: zone, user: "_v", expires: 6))),
+                ])),
         .query(
             RecordQuery(
                 zone: zone, schemaVersion: 7, caller: Caller(user: "_u"),

@@ -36,16 +36,6 @@ extension Conformance {
             expectError(try await space.lookup("a"), "NOT_FOUND")
         }
 
-        @Test(
-            "deviates: assets are a later issue: values of ASSETID and ASSET are refused",
-            arguments: Door.cases(["ASSETID", "ASSET"]))
-        func assets(door: Door, type: String) async throws {
-            let value: JSONValue = ["value": ["fileChecksum": "AA==", "size": 1], "type": .string(type)]
-            expectError(
-                try await Space(door).modify(Space.operation("create", "a", ["file": value])), "BAD_REQUEST",
-                "not built")
-        }
-
         @Test("after a container's first encrypted save, lookups, queries and changes through any node show it")
         func firstEncryptedSave() async throws {
             // Each request goes to the next of three nodes, and each container's key is made by its first save.

@@ -2,13 +2,13 @@ import RecordModel
 import Testing
 
 extension Conformance {
-    @Suite("14 Subscriptions and push, 16 Sharing, 17 Assets: later issues")
+    @Suite("14 Subscriptions and push, 16 Sharing: later issues")
     struct Section14LaterTests {
         @Test(
             "deviates: what is a later issue answers 501 with BAD_REQUEST and a reason",
             arguments: Door.cases([
-                "subscriptions/lookup", "subscriptions/modify", "records/resolve", "records/accept", "assets/upload",
-                "assets/rereference", "records/zip/prepare", "subscriptions/list",
+                "subscriptions/lookup", "subscriptions/modify", "records/resolve", "records/accept",
+                "records/zip/prepare", "subscriptions/list",
             ]))
         func later(door: Door, action: String) async throws {
             let answer = try await Space(door).inPublic.call(action, [:])

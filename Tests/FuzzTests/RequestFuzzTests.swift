@@ -52,6 +52,7 @@ struct RequestFuzzTests {
         let isTaken = [
             (try? LookupRecordsRequest(body: body)) != nil, (try? ZonesLookupRequest(body: body)) != nil,
             (try? ZonesModifyRequest(body: body)) != nil, (try? UsersDiscoverRequest(body: body)) != nil,
+            (try? AssetsUploadRequest(body: body)) != nil, (try? AssetsRereferenceRequest(body: body)) != nil,
         ]
         if let users = try? UsersLookupRequest(body: body) {
             _ = try? users.emailAddresses()

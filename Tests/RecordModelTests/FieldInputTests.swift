@@ -157,15 +157,14 @@ struct FieldInputTests {
         #expect(try resolve(#"{"value":null}"#, as: FieldType(.string, isEncrypted: true)) == nil)
     }
 
-    @Test("assets say that they are not built yet")
-    func notBuilt() {
+    @Test("assets need somebody who knows their files")
+    func assetsWithoutResolver() {
         let asset = #"{"fileChecksum":"x"}"#
         let reasons = [
             reason("{\"value\":\(asset)}", as: nil), reason("{\"value\":\(asset)}", as: FieldType(.asset)),
             reason("{\"value\":[\(asset)]}", as: nil), reason("{\"value\":\(asset),\"type\":\"ASSETID\"}", as: nil),
-            reason(#"{"value":[],"type":"ASSETID_LIST"}"#, as: nil),
         ]
-        for reason in reasons { #expect(reason?.contains("ASSETID are not built yet") == true) }
+        for reason in reasons { #expect(reason?.contains("ASSETID has no place here") == true) }
     }
 
     @Test(

@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import PeerTransport
+import RecordModel
 import Service
 package import WebServices
 
@@ -87,6 +88,20 @@ package final class SingleNode: Sendable {
             try? await node.refreshDirectory()
         }
         throw TestFailure("the node never became ready")
+    }
+
+    /// A URL of an asset as it would be if its time were over; nil where it is none.
+    package func expired(_ url: String) -> String? {
+        let parts = url.split(separator: "/")
+        guard parts.count > 5, let secret = node.directory.snapshot.secret else { return nil }
+        let bytes = Base64URL.decode(parts[5])
+        if var ticket = secret.ticket(bytes, as: AssetUploadTicket.self) {
+            ticket.expires = 1
+            return AssetURL.upload(ticket, secret, origin: "")
+        }
+        guard var ticket = secret.ticket(bytes, as: AssetDownloadTicket.self) else { return nil }
+        ticket.expires = 1
+        return AssetURL.download(ticket, secret, origin: "", field: "file")
     }
 
     /// Stops the node and removes its folder.

@@ -1,4 +1,5 @@
 import Crypto
+import RecordModel
 
 /// The secret that ties a sign-in at an identity provider to the node that began it (RFC 7636, method S256).
 package struct PKCE: Hashable, Sendable {

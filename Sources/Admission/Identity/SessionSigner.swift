@@ -1,4 +1,5 @@
 import Crypto
+import RecordModel
 
 /// Makes and opens what the cluster gives out and takes back: the tokens of sessions, which are signed, and tickets,
 /// which are sealed. Every node with the cluster's key opens what any other made; nothing is stored.

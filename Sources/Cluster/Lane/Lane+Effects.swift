@@ -127,6 +127,8 @@ extension Lane {
         if change.role == .follower { replicas[group]?.leadGiver = nil }
         if change.role == .leader {
             replicas[group]?.leadingSince = now
+            // A new cluster shall not begin its work at a lower level than it need to.
+            if group == .directory { nextBuildReview = .zero }
             logger.info("group \(group): leading in term \(change.term)")
             handOver(group, isForced: true)
         }

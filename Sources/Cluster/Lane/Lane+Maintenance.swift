@@ -21,7 +21,8 @@ extension Lane {
             guard let replica = replicas[group], replica.raft.role == .leader, !submissions.isStalled,
                 replica.applyFailure == nil, replica.transferUntil <= now,
                 let due = replica.nextMaintenance, due <= now,
-                let command = replica.applier.machine.maintenance(now: wallTime)
+                let command = replica.applier.machine.maintenance(
+                    now: wallTime, at: replica.applier.level, random: platform.random)
             else { continue }
             replica.nextMaintenance = nil
             propose(GroupCommand.freeing(command).encoded(), to: group) { [self] result in

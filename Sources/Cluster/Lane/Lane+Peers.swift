@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 package import PeerTransport
 import RaftCore
+import RecordModel
 import Storage
 import Wire
 
@@ -123,6 +124,15 @@ extension Lane: PeerTransportDelegate {
                 answer(.done([]))
             case .condition(let group):
                 answer(condition(of: group).map { .done($0.encoded()) } ?? .notLeader(hint: nil))
+            case .holdAsset(let asset, let group, let sources):
+                guard let assets, let replica = replicas[group] else { return answer(.notLeader(hint: nil)) }
+                guard replica.applier.level >= .assets else {
+                    return answer(.unavailable("the cluster's nodes are being upgraded, and have no assets before that"))
+                }
+                assets.hold(asset, from: sources, answer)
+            case .readAsset(let asset, let range):
+                guard let assets else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
+                assets.read(asset, range, answer)
             case .introduce(let introduction):
                 guard let host else { return answer(.unavailable("node \(settings.nodeID) is starting")) }
                 host.greet(introduction, from: node, reply: answer)

@@ -30,6 +30,8 @@ package final class Lane: @unchecked Sendable {
     var transport: (any PeerNetwork)?
     var knownPeers: KnownPeers?
     var peerBook: PeerBook?
+    /// Serves peers with files.
+    weak var assets: AssetExchange?
     /// The cluster's map; nil while this node is of no cluster.
     var map: ClusterMap?
     /// The newest that a peer came with by itself; it tells only whom to ask.

@@ -78,7 +78,12 @@ package final class DirectoryMachine: StateMachine {
         }
     }
 
-    package func maintenance(now: Int64) -> [UInt8]? {
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
+        let snapshot = snapshot
+        if snapshot.secret == nil, level >= .containerDeletion {
+            let key = (0..<ClusterSecret.keyBytes / 8).flatMap { _ in withUnsafeBytes(of: random()) { Array($0) } }
+            return DirectoryEntry(.makeSecret(key: key, time: now)).encoded()
+        }
         guard snapshot.needsPurge(now: now) else { return nil }
         return DirectoryEntry(.purge(time: now)).encoded()
     }

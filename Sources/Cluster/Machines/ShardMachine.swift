@@ -139,7 +139,7 @@ package final class ShardMachine: StateMachine {
         storesChanged(.all)
     }
 
-    package func maintenance(now: Int64) -> [UInt8]? {
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? {
         guard state.withLock({ $0.hasJobs || $0.isDue }) else { return nil }
         return ShardCommand.record(.maintain(Maintain(time: now))).encoded()
     }

@@ -97,6 +97,17 @@ extension ShardRead: WireCodable {
 extension ShardRead.Rendering: WireCodable {
     package func encode(to writer: inout WireWriter) {
         if numbersAsStrings { writer.field(1, true) }
+        switch assets {
+        case .sizes: break
+        case .checksums: writer.field(8, true)
+        case .links(let origin, let expires):
+            writer.field(4, signed: expires)
+            writer.field(5, origin)
+        case .receipts(let zone, let user, let expires):
+            writer.field(4, signed: expires)
+            writer.field(6, user)
+            writer.field(7) { zone.encode(to: &$0) }
+        }
         guard let desiredKeys else { return }
         writer.field(2, true)
         for key in desiredKeys { writer.field(3, key) }
@@ -104,11 +115,18 @@ extension ShardRead.Rendering: WireCodable {
 
     package init(from reader: inout WireReader) throws(WireError) {
         self.init(desiredKeys: nil, numbersAsStrings: false)
+        var expires: Int64 = 0
+        var user = ""
         while let field = try reader.nextField() {
             switch field {
             case 1: numbersAsStrings = try reader.bool()
             case 2: desiredKeys = try reader.bool() ? [] : nil
             case 3: desiredKeys?.append(try reader.string())
+            case 4: expires = try reader.signed()
+            case 5: assets = .links(origin: try reader.string(), expires: expires)
+            case 6: user = try reader.string()
+            case 8: assets = try reader.bool() ? .checksums : .sizes
+            case 7: assets = .receipts(zone: try reader.message(), user: user, expires: expires)
             default: try reader.skip()
             }
         }

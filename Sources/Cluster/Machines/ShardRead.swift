@@ -53,11 +53,24 @@ package enum ShardRead: Sendable {
     package struct Rendering: Hashable, Sendable {
         package var desiredKeys: [String]?
         package var numbersAsStrings: Bool
+        package var assets: AssetRendering
 
-        package init(desiredKeys: [String]?, numbersAsStrings: Bool) {
+        package init(desiredKeys: [String]?, numbersAsStrings: Bool, assets: AssetRendering = .sizes) {
             self.desiredKeys = desiredKeys
             self.numbersAsStrings = numbersAsStrings
+            self.assets = assets
         }
+    }
+
+    /// What the dictionaries of assets have beside checksum and size.
+    package enum AssetRendering: Hashable, Sendable {
+        /// Not even a checksum.
+        case sizes
+        case checksums
+        /// A URL that begins with `origin` and is good until a time in milliseconds since 1970.
+        case links(origin: String, expires: Int64)
+        /// A receipt by which a user may save the file in any field of a zone, until a time.
+        case receipts(zone: ZoneKey, user: String, expires: Int64)
     }
 
     /// Records of one zone by name, rendered one by one.

@@ -149,7 +149,8 @@ struct ShardReader {
             writer.record(
                 try vault.opened(record, in: zone, desiredKeys: rendering.desiredKeys),
                 desiredKeys: rendering.desiredKeys, numbersAsStrings: rendering.numbersAsStrings,
-                zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil)
+                zone: showsZone ? ZoneID(name: zone.name, owner: owner) : nil,
+                assets: vault.secret?.presenter(of: zone, as: rendering.assets))
         } catch {
             if error.code == .tryAgainLater { throw DirectoryBehind(answer: ReadAnswer.refused(error).encoded()) }
             writer.recordError(recordName: record.name, error)
@@ -168,6 +169,28 @@ extension JSONWriter {
         guard bytes.count > bytesMax, before > 1 else { return true }
         cut(to: before)
         return false
+    }
+}
+
+extension ClusterSecret {
+    /// Makes the dictionaries of a zone's assets.
+    package func presenter(of zone: ZoneKey, as rendering: ShardRead.AssetRendering) -> AssetPresenter? {
+        let container = zone.database.container
+        switch rendering {
+        case .sizes: return nil
+        case .checksums: return AssetPresenter { asset, _ in dictionary(of: asset, in: container) }
+        case .links(let origin, let expires):
+            return AssetPresenter { asset, field in
+                let ticket = AssetDownloadTicket(asset: asset, zone: zone, expires: expires)
+                var dictionary = dictionary(of: asset, in: container)
+                dictionary.downloadURL = AssetURL.download(ticket, self, origin: origin, field: field)
+                return dictionary
+            }
+        case .receipts(let target, let user, let expires):
+            return AssetPresenter { asset, _ in
+                dictionary(of: AssetReceipt(asset: asset, zone: target, user: user, expires: expires))
+            }
+        }
     }
 }
 

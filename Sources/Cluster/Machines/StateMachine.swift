@@ -30,7 +30,10 @@ package protocol StateMachine: Sendable {
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
     /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if
     /// none waits. Cheap: the group's leader asks all the time.
-    func maintenance(now: Int64) -> [UInt8]?
+    /// - Parameters:
+    ///   - level: in force for it.
+    ///   - random: what of it has to be random; the replicas must agree, so it goes into the command.
+    func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws
 }
@@ -43,6 +46,6 @@ package struct DirectoryBehind: Error {
 
 extension StateMachine {
     package func upgradeTables(in db: Database) throws {}
-    package func maintenance(now: Int64) -> [UInt8]? { nil }
+    package func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]? { nil }
     package func findWork(now: Int64, in db: Database) throws {}
 }

@@ -18,6 +18,7 @@ struct NodeParts {
     var lane: Lane
     var checkpointer: Checkpointer
     var pools: WorkPools
+    var assets: AssetFiles
     var logger: Logger
 }
 
@@ -50,12 +51,24 @@ extension ClusterNode {
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
                     },
                     onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
-                pools: pools, logger: logger))
+                pools: pools, assets: try openAssets(settings, platform), logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
         try await node.connectLane()
         if settings.nodes.count == 1, node.placement.map == nil { try await node.foundAlone() }
         return node
+    }
+
+    private static func openAssets(_ settings: NodeSettings, _ platform: any NodePlatform) throws -> AssetFiles {
+        let files = AssetFiles(
+            folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
+            random: platform.random)
+        do throws(DiskError) {
+            try files.prepare()
+        } catch {
+            throw NodeStartError("\(settings.dataPath)/assets cannot be used: \(error)")
+        }
+        return files
     }
 
     private static func makeKeeper(
@@ -88,6 +101,7 @@ extension ClusterNode {
             lane.transport = transport
             lane.knownPeers = knownPeers
             lane.peerBook = peerBook
+            lane.assets = assets
             lane.isDirectoryCurrent = { [lease] in lease.isValid(at: $0) }
             lane.host = self
             lane.catchUp = { [weak self] completion in

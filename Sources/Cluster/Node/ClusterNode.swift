@@ -38,6 +38,8 @@ package final class ClusterNode: Sendable {
     let checkpointer: Checkpointer
     let pools: WorkPools
     let logger: Logger
+    /// The files that records name.
+    let assets: AssetExchange
     let restore: RestoreMarker
     let refreshes: SingleFlight
     let lease: DirectoryLease
@@ -86,11 +88,15 @@ package final class ClusterNode: Sendable {
         lease = DirectoryLease(lengthMilliseconds: parts.settings.directoryLeaseMilliseconds)
         refreshes = SingleFlight(platform: parts.platform)
         restore = RestoreMarker(folder: parts.settings.dataPath)
-        router = Router(
+        let router = Router(
             platform: parts.platform, nodeID: parts.settings.nodeID, lane: parts.lane, transport: transport,
             leaders: parts.lane.leaders,
             candidates: Self.candidates(
                 parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
+        self.router = router
+        assets = AssetExchange(
+            settings: parts.settings, platform: parts.platform, files: parts.assets, pool: parts.pools.assets,
+            router: router, transport: transport, logger: parts.logger)
     }
 
     /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all

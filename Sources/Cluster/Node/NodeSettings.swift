@@ -41,6 +41,7 @@ package struct NodeSettings: Sendable {
     package var spaceReserveBytes = 8 << 20
     package var apply = ApplySettings()
     package var checkpoint = CheckpointSettings()
+    package var assets = AssetSettings()
     /// How often a part of a group's state is compared over its replicas, in milliseconds.
     package var scrubIntervalMilliseconds: UInt64 = 10_000
     /// How long a node must lead a group that another should lead before it hands it over.
@@ -112,4 +113,27 @@ package struct CheckpointSettings: Sendable {
     package var walBytesMax = 8 * 1_048_576
     /// A database with anything to checkpoint is, after this long.
     package var ageMilliseconds: UInt64 = 30_000
+}
+
+/// How the files that records name are kept.
+package struct AssetSettings: Sendable {
+    /// The calls of the disk.
+    package var disk: any LogDisk = PosixDisk()
+    /// Uploads that may be received at once.
+    package var uploadsMax = 64
+    /// Files that are fetched from peers at once.
+    package var pullsMax = 4
+    /// How long a peer has for a piece of 256 KiB, in milliseconds.
+    package var pieceMilliseconds: UInt64 = 5_000
+    /// How long the nodes of a group have to fetch a file that they are to hold, in milliseconds.
+    package var holdMilliseconds: UInt64 = 60_000
+    /// Room on the disk that files never take.
+    package var spareBytes = 64 << 20
+    /// How long a file is kept that no record names, in milliseconds: a receipt lives a day, a download's address an
+    /// hour.
+    package var graceMilliseconds: Int64 = 25 * 3_600_000
+    /// A file that was asked for so recently is not marked again, in milliseconds.
+    package var renewalMilliseconds: Int64 = 600_000
+
+    package init() {}
 }

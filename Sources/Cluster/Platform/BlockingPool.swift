@@ -137,6 +137,8 @@ struct WorkPools: Sendable {
     let upkeep: BlockingPool
     /// Copies of whole databases, one at a time.
     let snapshots: BlockingPool
+    /// Files of assets.
+    let assets: BlockingPool
 
     init(_ platform: any NodePlatform) {
         func pool(_ bounds: BlockingPool.Bounds) -> BlockingPool {
@@ -146,6 +148,7 @@ struct WorkPools: Sendable {
         directory = pool(BlockingPool.Bounds(threads: 2, waitingMax: 256))
         upkeep = pool(BlockingPool.Bounds(threads: 2, waitingMax: 4_096))
         snapshots = pool(BlockingPool.Bounds(threads: 1, waitingMax: 1_024))
+        assets = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
     }
 
     func stop() async {
@@ -153,5 +156,6 @@ struct WorkPools: Sendable {
         await directory.stop()
         await upkeep.stop()
         await snapshots.stop()
+        await assets.stop()
     }
 }

@@ -1,4 +1,6 @@
+import PeerTransport
 import RaftCore
+import RecordModel
 import Wire
 
 /// What one node asks another, beside Raft's own messages.
@@ -27,6 +29,11 @@ enum NodeRequest: Sendable {
     case distrust(GroupID, ReplicaID, at: LogIndex)
     /// How your replica of the group is: a `ReplicaCondition`.
     case condition(GroupID)
+
+    /// Hold a file durably for a group of yours, and fetch it from one of these nodes if you lack it.
+    case holdAsset(AssetReference, GroupID, from: [NodeID])
+    /// The bytes of a range of a file; no bytes where you do not have it whole.
+    case readAsset(AssetReference, Range<UInt64>)
 
     /// Whether a node may ask this whose data folder does not count.
     var isOfStrangers: Bool {
@@ -122,6 +129,18 @@ extension NodeRequest: WireCodable {
                 distrust.field(2, index.rawValue)
             }
         case .condition(let group): writer.field(13, group.rawValue)
+        case .holdAsset(let asset, let group, let sources):
+            writer.field(1, group.rawValue)
+            writer.field(16) { hold in
+                hold.field(1) { asset.encode(to: &$0) }
+                for source in sources { hold.field(2, source.rawValue) }
+            }
+        case .readAsset(let asset, let range):
+            writer.field(17) { read in
+                read.field(1) { asset.encode(to: &$0) }
+                read.field(2, range.lowerBound)
+                read.field(3, range.upperBound)
+            }
         }
     }
 
@@ -146,6 +165,8 @@ extension NodeRequest: WireCodable {
             case 13: request = .condition(GroupID(try reader.unsigned()))
             case 14: terms.container = try reader.string()
             case 15: terms.milliseconds = try reader.unsigned()
+            case 16: request = try Self.holdAsset(group, &reader)
+            case 17: request = try Self.readAsset(&reader)
             default: try reader.skip()
             }
         }
@@ -184,6 +205,42 @@ extension NodeRequest {
             }
         }
         return .distrust(group, replica, at: index)
+    }
+}
+
+extension NodeRequest {
+    private static func holdAsset(_ group: GroupID, _ reader: inout WireReader) throws(WireError) -> NodeRequest {
+        var nested = try reader.nested()
+        var asset: AssetReference?
+        var sources: [NodeID] = []
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: asset = try nested.message()
+            case 2: sources.append(NodeID(try nested.unsigned()))
+            default: try nested.skip()
+            }
+        }
+        guard let asset else { throw .missingField(1) }
+        return .holdAsset(asset, group, from: sources)
+    }
+
+    private static func readAsset(_ reader: inout WireReader) throws(WireError) -> NodeRequest {
+        var nested = try reader.nested()
+        var asset: AssetReference?
+        var (start, end): (UInt64, UInt64) = (0, 0)
+        while let field = try nested.nextField() {
+            switch field {
+            case 1: asset = try nested.message()
+            case 2: start = try nested.unsigned()
+            case 3: end = try nested.unsigned()
+            default: try nested.skip()
+            }
+        }
+        guard let asset else { throw .missingField(1) }
+        guard start <= end, end <= asset.size, end - start <= AssetBytes.pieceBytes else {
+            throw .invalidValue(field: 3)
+        }
+        return .readAsset(asset, start..<end)
     }
 }
 

@@ -29,6 +29,7 @@ extension DirectoryCommand {
             )
         case .removeIdentityProvider(let name): ("provider.remove", "provider \(name)")
         case .setSignUp(let isOpen): (isOpen ? "sign-up.open" : "sign-up.close", "cluster")
+        case .makeSecret: ("secret.make", "cluster")
         case .purge: ("directory.purge", "expired tokens, old audit records")
         case .createAccount, .updateAccount, .deleteAccount, .setPassword, .createToken, .beginSession, .revokeToken,
             .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember, .removeRoleMember:

@@ -12,12 +12,13 @@ private enum Tag {
     static let reference = 7
     static let list = 8
     static let sealed = 9
+    static let asset = 10
     /// Inside a list: the type of its members, so that an empty list keeps it.
     static let element = 15
 }
 
 extension FieldValue: WireCodable {
-    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list, 9 sealed.
+    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list, 9 sealed, 10 asset.
     package func encode(to writer: inout WireWriter) {
         encode(to: &writer, base: 0)
     }
@@ -42,6 +43,7 @@ extension FieldValue: WireCodable {
         case .bytes(let bytes): writer.field(base + Tag.bytes, bytes)
         case .location(let location): writer.field(base + Tag.location) { location.encode(to: &$0) }
         case .reference(let reference): writer.field(base + Tag.reference) { reference.encode(to: &$0) }
+        case .asset(let asset): writer.field(base + Tag.asset) { asset.encode(to: &$0) }
         case .list(let element, let members):
             writer.field(base + Tag.list) { nested in
                 nested.field(Tag.element, element.wireCode)
@@ -75,6 +77,7 @@ extension FieldValue: WireCodable {
         case Tag.bytes: .bytes(try reader.array())
         case Tag.location: .location(try reader.message())
         case Tag.reference: .reference(try reader.message())
+        case Tag.asset: .asset(try reader.message())
         default: nil
         }
     }
@@ -93,7 +96,7 @@ extension FieldValue: WireCodable {
                 members.append(member)
             } else {
                 // A member of a type from the future cannot be left out silently.
-                throw .invalidValue(field: field)
+                throw field <= Tag.sealed ? .invalidValue(field: field) : .unknownField(field)
             }
         }
         return .list(try required(element, Tag.element), members)

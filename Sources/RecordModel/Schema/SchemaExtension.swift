@@ -76,7 +76,9 @@ package enum SchemaExtension {
         for field in operation.fields {
             let definition = table[field.name]
             let value = try field.value.map { input throws(ServiceError) in
-                try input.resolve(field: field.name, definition: definition ?? SystemField.definition(field.name))
+                try input.resolve(
+                    field: field.name, definition: definition ?? SystemField.definition(field.name),
+                    assets: .typesOnly)
             }
             if isNew(field, in: table), let value = value ?? nil {
                 if scope == .public, value.type.isEncrypted { throw noEncryption(field.name) }

@@ -21,6 +21,11 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     case assetBytes
     case assetBytesPerUser
     case assetBytesMax
+    /// One upload: a file whose size nobody said before, and one whose size was said.
+    case assetUploadBytes
+    case assetUploadBytesMax
+    /// What one user has uploaded to a node within a day and saved in no record.
+    case unsavedAssetBytes
     /// What requests for public data may carry in a month.
     case transferBytesPerMonth
     case transferBytesPerUser
@@ -50,7 +55,8 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
             .requestsPerSecond
         case .concurrentRequests: .requests
         case .databaseBytes, .databaseBytesPerUser, .databaseBytesMax, .assetBytes, .assetBytesPerUser, .assetBytesMax,
-            .transferBytesPerMonth, .transferBytesPerUser, .transferBytesPerMonthMax, .userBytes:
+            .assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes, .transferBytesPerMonth, .transferBytesPerUser,
+            .transferBytesPerMonthMax, .userBytes:
             .bytes
         case .databaseRecords, .userRecords: .records
         case .schemaGrowthsPerMinute: .savesPerMinute
@@ -70,6 +76,9 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
         case .assetBytes: 10_000_000_000
         case .assetBytesPerUser: 250_000_000
         case .assetBytesMax: 1_000_000_000_000_000
+        case .assetUploadBytes: 50_000_000
+        case .assetUploadBytesMax: 250_000_000
+        case .unsavedAssetBytes: 1_000_000_000
         case .transferBytesPerMonth: 2_000_000_000
         case .transferBytesPerUser: 50_000_000
         case .transferBytesPerMonthMax: 200_000_000_000_000

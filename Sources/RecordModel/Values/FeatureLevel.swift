@@ -7,6 +7,8 @@
 /// | --- | --- | --- |
 /// | 1 | 0.1.0 | levels themselves; apply is what it was when they came |
 /// | 2 | 0.1.0 | no command moves a shard's time by more than a minute; maintenance moved it by an hour |
+/// | 3 | 0.1.0 | the cluster's secret, by which positions are sealed; containers are deleted, restored and purged |
+/// | 3 | 0.1.0 | fields that hold assets, and the counts of what names them |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -21,7 +23,13 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let first = FeatureLevel(1)
     /// No command moves a shard's time by more than `ShardClock.stepMax`.
     package static let evenSteps = FeatureLevel(2)
+    /// Fields hold assets, and shards count what names them.
+    package static let assets = FeatureLevel(3)
+
+    /// The directory makes `ClusterSecret`, and deletes, restores and purges containers; shards remove a container's
+    /// rows.
+    package static let containerDeletion = FeatureLevel(3)
 
     /// The levels that this build can follow.
-    package static let supported = first...evenSteps
+    package static let supported = first...containerDeletion
 }

@@ -8,6 +8,7 @@ package enum FieldValue: Hashable, Sendable {
     case bytes([UInt8])
     case location(Location)
     case reference(Reference)
+    case asset(AssetReference)
     /// Values of one scalar type, in order. An empty list keeps its type where the schema knows it.
     case list(ScalarType, [FieldValue])
     /// An encrypted field's value in the clear, as a client sends and gets it. It is sealed before a command is made of
@@ -26,6 +27,7 @@ package enum FieldValue: Hashable, Sendable {
         case .bytes: FieldType(.bytes)
         case .location: FieldType(.location)
         case .reference: FieldType(.reference)
+        case .asset: FieldType(.asset)
         case .list(let element, _): FieldType(element, isList: true)
         case .encrypted(let value):
             FieldType(value.type.scalar, isList: value.type.isList, isEncrypted: true)
@@ -34,7 +36,8 @@ package enum FieldValue: Hashable, Sendable {
     }
 
     /// What the value counts for in a record's size, in bytes: text in UTF-8, bytes as they are, 8 for a number or a
-    /// timestamp, 56 for a location, a reference its names, a list the sum, a sealed value its sealed form.
+    /// timestamp, 56 for a location, a reference its names, 40 for an asset (whose bytes have a quota of their own), a
+    /// list the sum, a sealed value its sealed form.
     package var sizeBytes: Int {
         switch self {
         case .string(let text): text.utf8.count
@@ -42,6 +45,7 @@ package enum FieldValue: Hashable, Sendable {
         case .bytes(let bytes): bytes.count
         case .location: 56
         case .reference(let reference): reference.recordName.utf8.count + (reference.zone?.name.utf8.count ?? 0)
+        case .asset: AssetReference.countedBytes
         case .list(_, let elements): elements.reduce(0) { $0 + $1.sizeBytes }
         case .encrypted(let value): value.sizeBytes
         case .sealed(let bytes): bytes.count

@@ -6,13 +6,15 @@ extension FieldInput {
     /// an encrypted field is `.encrypted`, still in the clear.
     /// - Parameter zone: the zone of the record that holds the field; references to it lose their zone, and references
     ///   to another are refused. nil keeps zones as they are.
+    /// - Parameter assets: finds the files of ASSET values; without it they are refused.
     /// - Throws: `BAD_REQUEST` naming the field; a retry does not help.
     package func resolve(
-        field name: String, definition: FieldDefinition?, zone: ZoneID? = nil
+        field name: String, definition: FieldDefinition?, zone: ZoneID? = nil, assets: AssetResolver? = nil
     ) throws(ServiceError) -> FieldValue? {
         try service { () throws(FormError) in
             try at(name == SystemField.parent.rawValue ? "parent" : "fields.\(name).value") { () throws(FormError) in
-                try resolve(as: definition?.type, with: ValueConverter(zone: zone))
+                try resolve(
+                    as: definition?.type, with: ValueConverter(zone: zone, asset: assets?.resolver(of: name)))
             }
         }
     }
@@ -38,18 +40,15 @@ extension FieldInput {
     private func plain(
         as known: FieldType?, stated: StatedType, with converter: ValueConverter
     ) throws(FormError) -> FieldValue {
-        if known?.scalar == .asset || stated.scalar == .asset { throw Self.notBuilt(.asset) }
         if case .array(let members) = json, members.isEmpty { return try emptyList(known, stated) }
         let target = try Self.target(of: known, stated: stated, json: json)
         guard target.isList else {
-            guard converter.accepts(target.scalar) else { throw Self.notBuilt(target.scalar) }
             return try converter.convert(json, to: target.scalar)
         }
         guard case .array(let members) = json else { throw .invalid(target, json) }
         guard members.count <= Limits.listCountMax else {
             throw FormError("\(members.count) members given, at most \(Limits.listCountMax) in a list")
         }
-        guard converter.accepts(target.scalar) else { throw Self.notBuilt(target.scalar) }
         var values: [FieldValue] = []
         values.reserveCapacity(members.count)
         for (index, member) in members.enumerated() {
@@ -57,12 +56,6 @@ extension FieldInput {
                 try at("[\(index)]") { () throws(FormError) in try converter.convert(member, to: target.scalar) })
         }
         return .list(target.scalar, values)
-    }
-
-    private static func notBuilt(_ scalar: ScalarType) -> FormError {
-        FormError(
-            "values of type \(FieldType(scalar).webName) are not built yet in this version of Zonekeeper; "
-                + "keep small data in a BYTES field")
     }
 
     /// An empty list says nothing about its type, so the schema's counts, whatever list type was stated.
@@ -119,10 +112,6 @@ extension FieldInput {
 extension StatedType {
     fileprivate var isEncrypted: Bool {
         if case .type(let type) = self { type.isEncrypted } else { false }
-    }
-
-    fileprivate var scalar: ScalarType? {
-        if case .type(let type) = self { type.scalar } else { nil }
     }
 }
 

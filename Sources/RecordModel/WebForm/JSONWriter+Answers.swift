@@ -42,14 +42,15 @@ extension JSONWriter {
     ///   merge without another request; only where the caller may read it. CloudKit's web service has no such member
     ///   (its native one has): an extension of ours.
     package mutating func recordError(
-        recordName: String?, _ error: ServiceError, serverRecord: Record? = nil, numbersAsStrings: Bool = false
+        recordName: String?, _ error: ServiceError, serverRecord: Record? = nil, numbersAsStrings: Bool = false,
+        assets: AssetPresenter? = nil
     ) {
         beginObject()
         if let recordName { member("recordName", recordName) }
         errorMembers(error)
         if let serverRecord {
             key("serverRecord")
-            record(serverRecord, numbersAsStrings: numbersAsStrings)
+            record(serverRecord, numbersAsStrings: numbersAsStrings, assets: assets)
         }
         endObject()
     }

@@ -4,14 +4,16 @@ extension JSONWriter {
     ///   - desiredKeys: the fields to write; nil is all.
     ///   - numbersAsStrings: whether INT64, DOUBLE and TIMESTAMP values are written as strings.
     ///   - zone: the record's zone, for results from more than one.
+    ///   - assets: makes the dictionaries of assets; without it they have sizes only.
     package mutating func record(
-        _ record: Record, desiredKeys: [String]? = nil, numbersAsStrings: Bool = false, zone: ZoneID? = nil
+        _ record: Record, desiredKeys: [String]? = nil, numbersAsStrings: Bool = false, zone: ZoneID? = nil,
+        assets: AssetPresenter? = nil
     ) {
         beginObject()
         member("recordName", record.name)
         member("recordType", record.type)
         key("fields")
-        fields(record.fields, DesiredKeys(desiredKeys), numbersAsStrings: numbersAsStrings)
+        fields(record.fields, DesiredKeys(desiredKeys), numbersAsStrings: numbersAsStrings, assets)
         key("pluginFields")
         object { _ in }
         member("recordChangeTag", record.changeTag.description)
@@ -42,7 +44,9 @@ extension JSONWriter {
         endObject()
     }
 
-    private mutating func fields(_ fields: Fields, _ desired: DesiredKeys, numbersAsStrings: Bool) {
+    private mutating func fields(
+        _ fields: Fields, _ desired: DesiredKeys, numbersAsStrings: Bool, _ assets: AssetPresenter?
+    ) {
         beginObject()
         for field in fields.all where desired.contains(field.name) {
             // The parent has a member of its own, and what is sealed is never for a client.
@@ -51,7 +55,7 @@ extension JSONWriter {
             key(field.name)
             beginObject()
             key("value")
-            value(field.value, numbersAsStrings: numbersAsStrings)
+            value(field.value, numbersAsStrings: numbersAsStrings) { assets?.present($0, field.name) }
             member("type", field.value.webTypeName)
             if case .encrypted = field.value { member("isEncrypted", true) }
             endObject()
@@ -70,7 +74,10 @@ extension JSONWriter {
     }
 
     /// The value of a field, without its type.
-    package mutating func value(_ value: FieldValue, numbersAsStrings: Bool) {
+    /// - Parameter asset: makes the dictionary of an asset; without one it has the size only.
+    package mutating func value(
+        _ value: FieldValue, numbersAsStrings: Bool, asset: (AssetReference) -> AssetDictionary? = { _ in nil }
+    ) {
         switch value {
         case .string(let text): string(text)
         case .int64(let number), .timestamp(let number):
@@ -80,11 +87,12 @@ extension JSONWriter {
         case .bytes(let bytes): base64(bytes)
         case .location(let location): self.location(location)
         case .reference(let reference): self.reference(reference)
+        case .asset(let file): self.asset(asset(file) ?? AssetDictionary(size: file.size))
         case .list(_, let members):
             beginArray()
-            for member in members { self.value(member, numbersAsStrings: numbersAsStrings) }
+            for member in members { self.value(member, numbersAsStrings: numbersAsStrings, asset: asset) }
             endArray()
-        case .encrypted(let plain): self.value(plain, numbersAsStrings: numbersAsStrings)
+        case .encrypted(let plain): self.value(plain, numbersAsStrings: numbersAsStrings, asset: asset)
         case .sealed(let bytes): base64(bytes)
         }
     }

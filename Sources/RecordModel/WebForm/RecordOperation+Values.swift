@@ -33,9 +33,12 @@ extension RecordOperation {
     /// The operation's fields with their values converted to the schema's types, in its order; the parent among them as
     /// `___parent`, encrypted fields as `.encrypted`. Fields that the schema does not know and that are cleared are
     /// left out: they hold nothing.
+    /// - Parameter assets: finds the files of ASSET values; without it they are refused.
     /// - Throws: `BAD_REQUEST` if the schema lacks the type or a field, or a value does not fit; a retry does not help.
     ///   `TRY_AGAIN_LATER` if the environment is development and the schema could be extended (`SchemaExtension`).
-    package func values(in schema: Schema, at place: Place) throws(ServiceError) -> [Value] {
+    package func values(
+        in schema: Schema, at place: Place, assets: AssetResolver? = nil
+    ) throws(ServiceError) -> [Value] {
         if kind.isDelete { return [] }
         guard let recordType else {
             guard fields.allSatisfy({ $0.name == SystemField.parent.rawValue }) else {
@@ -51,18 +54,18 @@ extension RecordOperation {
         var values: [Value] = []
         values.reserveCapacity(fields.count)
         for field in fields {
-            if let value = try self.value(field, of: table, at: place) { values.append(value) }
+            if let value = try self.value(field, of: table, at: place, assets) { values.append(value) }
         }
         return values
     }
 
     private func value(
-        _ field: FieldChange, of type: FieldTable, at place: Place
+        _ field: FieldChange, of type: FieldTable, at place: Place, _ assets: AssetResolver?
     ) throws(ServiceError) -> Value? {
         if field.name == SystemField.parent.rawValue { return try parent(field, place.zone) }
         guard let definition = type[field.name] else { return nil }
         let value = try field.value.map { input throws(ServiceError) in
-            try input.resolve(field: field.name, definition: definition, zone: place.zone)
+            try input.resolve(field: field.name, definition: definition, zone: place.zone, assets: assets)
         }
         if definition.type.isEncrypted, place.scope == .public, value != nil {
             throw SchemaExtension.noEncryption(field.name)

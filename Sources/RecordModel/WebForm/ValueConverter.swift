@@ -4,9 +4,10 @@ struct ValueConverter {
     var zone: ZoneID?
     /// Whether the value is one to look for: a reference may then be a bare record name.
     var isQuery = false
+    /// Finds the file that an asset dictionary stands for; nil where there can be none.
+    var asset: Assets?
 
-    /// Whether values of this type are built.
-    func accepts(_ scalar: ScalarType) -> Bool { scalar != .asset && scalar != .number }
+    typealias Assets = (JSONValue) throws(FormError) -> AssetReference
 
     /// The type that a value without a stated type or a schema has.
     static func infer(_ json: JSONValue) throws(FormError) -> FieldType {
@@ -49,9 +50,10 @@ struct ValueConverter {
             return .bytes(bytes)
         case .location: return .location(try location(json))
         case .reference: return .reference(try reference(json))
-        case .asset, .number:
-            throw FormError(
-                "values of type \(FieldType(scalar).webName) are not built yet in this version of Zonekeeper")
+        case .asset:
+            guard let asset else { throw FormError("a value of type ASSETID has no place here") }
+            return .asset(try asset(json))
+        case .number: preconditionFailure("a number is of one kind or the other before it is converted")
         }
     }
 

@@ -80,6 +80,7 @@ extension FieldValue {
         case .reference(let reference):
             reference.recordName.utf8.count + (reference.zone?.name.utf8.count ?? 0)
                 + (reference.zone?.owner?.utf8.count ?? 0) + 64
+        case .asset: 64
         case .list(_, let members): members.reduce(32) { $0 + $1.bodyBytesMost }
         case .encrypted(let value): value.bodyBytesMost
         }

@@ -1,4 +1,5 @@
 import Admission
+import RecordModel
 import Wire
 
 /// What nodes tell each other at once, without a log: losing one costs accuracy, never correctness.
@@ -7,6 +8,8 @@ enum NodeMessage: Hashable, Sendable {
     case sessions(SessionNews)
     /// Asks for the tokens that were first used, or learned of, at most so many milliseconds ago.
     case wantsSessions(within: Int64)
+    /// Records have files now that a user uploaded to the node that is told.
+    case savedAssets(SavedAssets)
     /// A request that this node had a part in ended in an error.
     case trace(id: String, text: String)
 }
@@ -23,9 +26,38 @@ struct SessionNews: Hashable, Sendable {
     var isLast = false
 }
 
+/// Files that records have now, and who uploaded them.
+struct SavedAssets: Hashable, Sendable {
+    var container: String
+    var user: String
+    var assets: [AssetReference]
+}
+
+extension SavedAssets: WireCodable {
+    /// 1 container, 2 user, 3 a file.
+    func encode(to writer: inout WireWriter) {
+        writer.field(1, container)
+        writer.field(2, user)
+        for asset in assets { writer.field(3) { asset.encode(to: &$0) } }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(container: "", user: "", assets: [])
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: container = try reader.string()
+            case 2: user = try reader.string()
+            case 3: assets.append(try reader.message())
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
 extension NodeMessage: WireCodable {
     /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last; or 2 id of a request
-    /// and 3 what became of it; or 7 from how long ago sessions are wanted.
+    /// and 3 what became of it; or 7 from how long ago sessions are wanted; or 8 files
+    /// that records have.
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):
@@ -40,6 +72,7 @@ extension NodeMessage: WireCodable {
             writer.field(5, news.number)
             writer.field(6, news.isLast)
         case .wantsSessions(let milliseconds): writer.field(7, signed: milliseconds)
+        case .savedAssets(let saved): writer.field(8) { saved.encode(to: &$0) }
         case .trace(let id, let text):
             writer.field(2, id)
             writer.field(3, text)
@@ -50,6 +83,7 @@ extension NodeMessage: WireCodable {
         var news = SessionNews(uses: [], boot: 0, number: 0)
         var id: String?
         var wanted: Int64?
+        var saved: SavedAssets?
         var text = ""
         while let field = try reader.nextField() {
             switch field {
@@ -60,11 +94,14 @@ extension NodeMessage: WireCodable {
             case 5: news.number = try reader.unsigned()
             case 6: news.isLast = try reader.bool()
             case 7: wanted = try reader.signed()
+            case 8: saved = try reader.message()
             default: try reader.skip()
             }
         }
         if let id {
             self = .trace(id: id, text: text)
+        } else if let saved {
+            self = .savedAssets(saved)
         } else {
             self = wanted.map { .wantsSessions(within: $0) } ?? .sessions(news)
         }

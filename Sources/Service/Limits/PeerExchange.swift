@@ -18,6 +18,7 @@ package final class PeerExchange: NodeServices {
     private let signatures = SignatureMemory()
     private let sessions: SessionSpread
     private let watches: WatchHub
+    private let unsavedUploads: UnsavedUploads
     /// What other nodes told and was not looked at yet. What finds no place is lost, as a message is.
     private let heard = AsyncStream.makeStream(
         of: (message: [UInt8], node: NodeID).self, bufferingPolicy: .bufferingOldest(1_000))
@@ -29,8 +30,11 @@ package final class PeerExchange: NodeServices {
     /// How long a signature is waited for whose date is still to come.
     private static let aheadMillisecondsMax: Int64 = 2_000
 
-    init(node: ClusterNode, rotation: SessionRotation, watches: WatchHub, logger: Logger) {
+    init(
+        node: ClusterNode, rotation: SessionRotation, watches: WatchHub, unsavedUploads: UnsavedUploads, logger: Logger
+    ) {
         self.node = node
+        self.unsavedUploads = unsavedUploads
         self.watches = watches
         self.rotation = rotation
         self.logger = logger
@@ -77,6 +81,7 @@ package final class PeerExchange: NodeServices {
     private func take(_ message: [UInt8], from node: NodeID) {
         switch try? NodeMessage(decoding: message) {
         case .sessions(let news)?: sessions.hear(news, from: node)
+        case .savedAssets(let saved)?: unsavedUploads.saved(saved)
         case .wantsSessions(let milliseconds)?: sessions.answer(within: milliseconds, to: node)
         case .trace(let id, let text)?: logger.info("request \(id), which came through node \(node), \(text)")
         case nil: logger.warning("node \(node) told something that this version cannot read")
@@ -116,6 +121,21 @@ package final class PeerExchange: NodeServices {
 
     /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
     func didUse(_ use: SessionUse) { sessions.didUse(use.sessionID, issued: use.issued) }
+
+    /// Records have the files of these receipts now: the nodes that took them cease to count them as unsaved.
+    func didSave(_ receipts: [AssetReceipt]) {
+        for (other, receipts) in Dictionary(grouping: receipts, by: \.node) {
+            guard let other, let first = receipts.first else { continue }
+            let saved = SavedAssets(
+                container: first.zone.database.container, user: first.user, assets: receipts.map(\.asset))
+            if other == node.settings.nodeID.rawValue {
+                unsavedUploads.saved(saved)
+            } else {
+                let message = NodeMessage.savedAssets(saved).encoded()
+                node.platform.startTask { [node] in await node.router.tell(message, to: NodeID(other)) }
+            }
+        }
+    }
 
     func warn(_ text: String) { logger.warning("\(text)") }
 

@@ -46,7 +46,8 @@ package struct ChangeFeeds: Sendable {
                 ZoneChangesRequest(
                     zone: zone, schemaVersion: schema.version, caller: request.caller, token: token,
                     limit: item.resultsLimit, isReverse: item.isReverse, recordTypes: item.desiredRecordTypes),
-                ShardRead.Rendering(desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings))
+                request.rendering(
+                    desiredKeys: item.desiredKeys, numbersAsStrings: item.numbersAsStrings, now: service.now))
         }
         return ZonePage(records: page.bytes, hasMore: page.hasMore, token: page.cursor ?? [])
     }

@@ -16,6 +16,8 @@ package struct DatabaseRequest: Sendable {
     package var identity: RequestIdentity?
     /// Whether the answer is to carry the zone's current token.
     package var wantsSyncToken = false
+    /// Scheme and host, as the client addresses the cluster: what URLs in answers begin with.
+    package var origin = ""
 
     package init(key: DatabaseKey, requester: Requester, deadline: Deadline, identity: RequestIdentity? = nil) {
         self.key = key

@@ -20,7 +20,8 @@ struct DatabaseWideQuery {
         }
         let (query, _) = try await service.resolve(form, for: request, schema: service.schema(request.schemaKey))
         let marker = try marker(for: query)
-        let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+        let rendering = request.rendering(
+            desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
         let answers = try await service.readAll(of: request.key, by: request.deadline) {
             [service, request, form] _, schema throws(RequestFailure) in
             let (query, version) = try await service.resolve(form, for: request, schema: schema)

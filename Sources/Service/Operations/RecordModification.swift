@@ -8,8 +8,8 @@ import RecordStore
 
 /// Up to 200 operations on records of one zone.
 package struct RecordModification: Sendable {
-    private let service: RecordService
-    private let request: DatabaseRequest
+    let service: RecordService
+    let request: DatabaseRequest
 
     package init(_ service: RecordService, _ request: DatabaseRequest) {
         self.service = service
@@ -29,7 +29,8 @@ package struct RecordModification: Sendable {
     /// What became of one operation.
     package enum Outcome: Sendable {
         /// The record as it is now, encrypted fields in the clear.
-        case saved(Record)
+        /// - Parameter isReadable: whether the caller may read it, and so gets URLs of its assets.
+        case saved(Record, isReadable: Bool)
         case deleted
         /// Nothing was changed, or the record was saved and cannot be shown.
         /// - Parameter serverRecord: the record as the server has it, where the caller may read it.
@@ -62,6 +63,7 @@ package struct RecordModification: Sendable {
         let hidden = try await addTypes(to: &named, in: zone)
         try await service.ensureUserRecord(of: request, among: named.map(\.1))
         let group = service.node.map.group(of: zone)
+        let assets = try await AssetSaving(named, in: zone, service, request)
         if form.operations.contains(where: { !$0.kind.isDelete }) {
             try await service.requireTransfer(for: request.key, by: request.deadline)
         }
@@ -69,7 +71,7 @@ package struct RecordModification: Sendable {
         for _ in 0..<16 {
             let schema = service.schema(request.schemaKey)
             if try await service.extend(schema, by: named.map(\.0), for: request) { continue }
-            let plan = try await self.plan(named, hidden: hidden, schema: schema.schema, zone: zone)
+            let plan = try await self.plan(named, hidden: hidden, assets, schema: schema.schema, zone: zone)
             if plan.changes.count < plan.items.count,
                 try await service.isOutdated(schema, request.schemaKey)
             {
@@ -92,6 +94,7 @@ package struct RecordModification: Sendable {
                 idempotency: request.idempotencyKey(), quota: terms, operations: plan.changes)
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
+            guard try await assets.hold(plan.changes.lazy.flatMap { $0.fields.lazy.compactMap(\.value) }) else { continue }
             let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
             case .needsSchema(let installed):
@@ -99,7 +102,9 @@ package struct RecordModification: Sendable {
             case .needsAllotment(let need):
                 isOverQuota = try await !service.allot(
                     need, under: terms, of: request.key, to: group, by: request.deadline)
-            case let outcome: return try await result(answer, outcome)
+            case let outcome:
+                if case .records = outcome { assets.didSave() }
+                return try await result(answer, outcome)
             }
         }
         throw RequestFailure(
@@ -149,7 +154,8 @@ package struct RecordModification: Sendable {
     }
 
     private func plan(
-        _ operations: [(RecordOperation, String)], hidden: Set<Int>, schema: Schema, zone: ZoneKey
+        _ operations: [(RecordOperation, String)], hidden: Set<Int>, _ assets: AssetSaving, schema: Schema,
+        zone: ZoneKey
     ) async throws(RequestFailure) -> Plan {
         var plan = Plan()
         for (position, (operation, name)) in operations.enumerated() {
@@ -159,7 +165,8 @@ package struct RecordModification: Sendable {
             }
             var change: RecordChange
             do throws(ServiceError) {
-                change = try self.change(operation, name: name, schema: schema, zone: request.zoneID(named: zone.name))
+                change = try self.change(
+                    operation, name: name, assets, schema: schema, zone: request.zoneID(named: zone.name))
             } catch {
                 plan.items.append(.failed(error))
                 continue
@@ -182,7 +189,7 @@ package struct RecordModification: Sendable {
         .badRequest, "recordType is missing, and the caller may not read the record to learn it")
 
     private func change(
-        _ operation: RecordOperation, name: String, schema: Schema, zone: ZoneID
+        _ operation: RecordOperation, name: String, _ assets: AssetSaving, schema: Schema, zone: ZoneID
     ) throws(ServiceError) -> RecordChange {
         var change = RecordChange(
             operation.kind.changeKind, name, type: operation.recordType,
@@ -196,7 +203,8 @@ package struct RecordModification: Sendable {
             zone: zone,
             schemaGrows: service.growthRate(of: request.key.container) != nil)
         do throws(ServiceError) {
-            change.fields = try operation.values(in: schema, at: place).map {
+            let resolver = assets.resolver(of: operation, name: name)
+            change.fields = try operation.values(in: schema, at: place, assets: resolver).map {
                 RecordChange.FieldChange(name: $0.name, value: $0.value)
             }
         } catch {
@@ -310,6 +318,12 @@ extension RecordModification {
             subject: request.subject)
     }
 
+    private func isReadable(_ type: String, creator: String) -> Bool {
+        guard let type = service.schema(request.schemaKey).schema.type(named: type) else { return false }
+        let isCreator = request.caller.user == creator
+        return Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
+    }
+
     private func outcome(_ outcome: ItemOutcome, at position: Int, _ answer: Answer) -> Outcome {
         let name = answer.plan.changes[position].recordName
         switch outcome {
@@ -327,7 +341,8 @@ extension RecordModification {
                 return .saved(
                     Record(
                         name: name, type: saved.recordType, changeTag: saved.changeTag, created: saved.created,
-                        modified: saved.modified, fields: merged ?? answer.plan.plainFields[position]))
+                        modified: saved.modified, fields: merged ?? answer.plan.plainFields[position]),
+                    isReadable: isReadable(saved.recordType, creator: saved.created.user))
             } catch {
                 return .failed(
                     ServiceError(

@@ -32,8 +32,9 @@ package struct RecordQueries: Sendable {
         let items = form.records.map { item in
             (
                 item.recordName,
-                ShardRead.Rendering(
-                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+                request.rendering(
+                    desiredKeys: item.desiredKeys ?? form.desiredKeys, numbersAsStrings: form.numbersAsStrings,
+                    now: service.now)
             )
         }
         let records = try await service.readUnderSchema(
@@ -59,7 +60,8 @@ package struct RecordQueries: Sendable {
         }
         let zone = try request.zone(form.zoneID)
         let cursor = try ContinuationMarker.position(form.continuationMarker, service.signer)
-        let rendering = ShardRead.Rendering(desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings)
+        let rendering = request.rendering(
+            desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
         let page = try await service.readUnderSchema(
             request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema throws(RequestFailure) in

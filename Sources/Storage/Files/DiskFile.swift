@@ -57,6 +57,24 @@ package final class DiskFile: Sendable {
         guard fdatasync(descriptor) == 0 else { throw failure("fdatasync") }
     }
 
+    /// When the content last changed or was stamped, in milliseconds since 1970.
+    package func modified() throws(DiskError) -> Int64 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("fstat") }
+        return Int64(status.st_mtim.tv_sec) * 1_000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
+    }
+
+    /// Sets the time that `modified` gives and makes it durable, with the content. After a failure the file must not be
+    /// written again.
+    package func stamp(_ milliseconds: Int64) throws(DiskError) {
+        let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
+        let time = timespec(tv_sec: Int(max(seconds, 0)), tv_nsec: Int(max(rest, 0)) * 1_000_000)
+        guard [time, time].withUnsafeBufferPointer({ futimens(descriptor, $0.baseAddress) }) == 0 else {
+            throw failure("futimens")
+        }
+        guard fsync(descriptor) == 0 else { throw failure("fsync") }
+    }
+
     private func failure(_ operation: String) -> DiskError { DiskError(operation: operation, path: path, code: errno) }
 }
 

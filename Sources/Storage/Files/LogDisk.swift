@@ -1,6 +1,6 @@
 import Glibc
 
-/// The calls that the log makes on the disk, so that tests can count them and make them fail.
+/// The calls that the log and the assets make on the disk, so that tests can count them and make them fail.
 ///
 /// Every requirement has the real call as its default.
 package protocol LogDisk: Sendable {
@@ -10,6 +10,9 @@ package protocol LogDisk: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int
     /// Reads up to the buffer's size; fewer bytes only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int) throws(DiskError) -> Int
+    /// Sets the time of the file's last use and makes it and the content durable.
+    /// - Parameter time: milliseconds since 1970.
+    func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError)
     /// Makes the file's content durable.
     func sync(_ file: DiskFile) throws(DiskError)
     func rename(_ path: String, to newPath: String) throws(DiskError)
@@ -35,6 +38,8 @@ extension LogDisk {
     ) throws(DiskError) -> Int {
         try file.read(into: buffer, at: offset)
     }
+    /// Sets the time with `futimens` and syncs with `fsync`.
+    package func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) { try file.stamp(time) }
     /// Syncs with `fdatasync`.
     package func sync(_ file: DiskFile) throws(DiskError) { try file.syncData() }
     /// Renames a file.
@@ -55,7 +60,7 @@ package struct PosixDisk: LogDisk {
 
 extension LogDisk {
     /// Writes all of `bytes`, going on after short writes.
-    func writeAll(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) {
+    package func writeAll(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) {
         var done = 0
         while done < bytes.count {
             let count = try write(UnsafeRawBufferPointer(rebasing: bytes[done...]), to: file, at: offset + done)
@@ -65,7 +70,7 @@ extension LogDisk {
     }
 
     /// Writes all of an array.
-    func writeAll(_ bytes: [UInt8], to file: DiskFile, at offset: Int) throws(DiskError) {
+    package func writeAll(_ bytes: [UInt8], to file: DiskFile, at offset: Int) throws(DiskError) {
         var failure: DiskError?
         bytes.withUnsafeBytes { raw in
             do throws(DiskError) { try writeAll(raw, to: file, at: offset) } catch { failure = error }
@@ -74,7 +79,7 @@ extension LogDisk {
     }
 
     /// Up to `count` bytes at `offset`; fewer only at the end of the file.
-    func bytes(of file: DiskFile, at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
+    package func bytes(of file: DiskFile, at offset: Int, count: Int) throws(DiskError) -> [UInt8] {
         var failure: DiskError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             do throws(DiskError) {

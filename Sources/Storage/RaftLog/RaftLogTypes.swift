@@ -162,7 +162,7 @@ package enum RaftLogError: Error, Hashable, Sendable {
 
 extension DiskError {
     /// Whether there is no room, by the disk or by a quota.
-    var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
+    package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
 }
 
 extension RaftLogError {

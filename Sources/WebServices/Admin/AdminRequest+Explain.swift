@@ -43,7 +43,7 @@ extension AdminRequest {
                     reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
         } else {
             rules += try await quotas(of: try explainedDatabase(key, directory), action: action, directory)
-            rules += Self.sizes(of: action)
+            rules += Self.sizes(of: action, limits)
         }
         return Reply { writer in
             writer.key("rules")
@@ -143,7 +143,7 @@ extension AdminRequest {
         return rules
     }
 
-    private static func sizes(of action: String) -> [Rule] {
+    private static func sizes(of action: String, _ limits: ContainerLimits) -> [Rule] {
         var rules = [
             Rule(
                 name: "requestBodyBytes", limit: Int64(Limits.requestBodyBytesMax),
@@ -160,6 +160,12 @@ extension AdminRequest {
         case "records/query", "changes/zone", "records/lookup":
             rules.append(
                 Rule(name: "recordsPerPage", limit: Int64(Limits.recordsPerPageMax), reason: "records of one answer"))
+        case "assets/upload":
+            for (limit, reason) in [
+                (ContainerLimit.assetUploadBytes, "bytes of one uploaded file"),
+                (.assetUploadBytesMax, "bytes of one uploaded file whose size was announced"),
+                (.unsavedAssetBytes, "bytes that a user uploads to a node in a day and saves in no record"),
+            ] { rules.append(Rule(name: limit.rawValue, limit: limits[limit], reason: reason)) }
         default: break
         }
         return rules

@@ -19,6 +19,10 @@ extension AdminRequest {
                 .badRequest,
                 "nothing to change: a limit and its value, such as {\"requestsPerSecond\": 40}, is expected")
         }
+        // Builds without the cluster's secret do not know these, and could not follow the command.
+        if changes.contains(where: { [.assetUploadBytes, .assetUploadBytesMax, .unsavedAssetBytes].contains($0.limit) }) {
+            _ = try await context.service.requireSecret()
+        }
         try await change(.setLimits(container: container, changes))
         return Self.limits(of: container, in: context.service.node.directory.snapshot)
     }

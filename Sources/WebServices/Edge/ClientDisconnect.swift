@@ -9,6 +9,9 @@ struct ClientDisconnect: Sendable {
     /// - Parameter channel: a connection, or one request's part of it.
     init(of channel: any Channel) { self.channel = channel }
 
+    /// Whether the client has gone.
+    var isOver: Bool { !channel.isActive }
+
     /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what
     /// this returns.
     func begin(_ body: @escaping @Sendable () -> Void) -> String {

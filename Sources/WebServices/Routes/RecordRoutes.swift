@@ -9,10 +9,16 @@ struct RecordRoutes {
     /// Up to 200 operations on records of one zone.
     func modify() async throws(RequestFailure) -> Reply {
         let form = try call.form(ModifyRecordsRequest.self)
-        let result = try await RecordModification(service, call.request).run(form)
+        let modification = RecordModification(service, call.request)
+        let result = try await modification.run(form)
+        let links = modification.assetPresenter(in: form.zoneID, isReadable: true)
+        let checksums = modification.assetPresenter(in: form.zoneID, isReadable: false)
         var records = JSONWriter(capacity: 512 * form.operations.count)
         records.array { writer in
-            for (item, operation) in zip(result.items, form.operations) { write(item, operation, form, to: &writer) }
+            for (item, operation) in zip(result.items, form.operations) {
+                let isHidden = if case .saved(_, isReadable: false) = item.outcome { true } else { false }
+                write(item, operation, form, isHidden ? checksums : links, to: &writer)
+            }
         }
         func members(_ reply: inout JSONWriter) {
             reply.key("records")
@@ -27,17 +33,19 @@ struct RecordRoutes {
 
     private func write(
         _ item: (recordName: String, outcome: RecordModification.Outcome), _ operation: RecordOperation,
-        _ form: ModifyRecordsRequest, to writer: inout JSONWriter
+        _ form: ModifyRecordsRequest, _ assets: AssetPresenter?, to writer: inout JSONWriter
     ) {
         let numbersAsStrings = operation.numbersAsStrings ?? form.numbersAsStrings
         switch item.outcome {
-        case .saved(let record):
+        case .saved(let record, _):
             writer.record(
-                record, desiredKeys: operation.desiredKeys ?? form.desiredKeys, numbersAsStrings: numbersAsStrings)
+                record, desiredKeys: operation.desiredKeys ?? form.desiredKeys, numbersAsStrings: numbersAsStrings,
+                assets: assets)
         case .deleted: writer.tombstone(recordName: item.recordName)
         case .failed(let error, let serverRecord):
             writer.recordError(
-                recordName: item.recordName, error, serverRecord: serverRecord, numbersAsStrings: numbersAsStrings)
+                recordName: item.recordName, error, serverRecord: serverRecord, numbersAsStrings: numbersAsStrings,
+                assets: assets)
         }
     }
 

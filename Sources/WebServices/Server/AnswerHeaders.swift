@@ -64,13 +64,14 @@ struct AnswerHeaders: Sendable {
         }
         if headers[.accessControlAllowOrigin] != nil {
             headers[.accessControlAllowMethods] = "GET, POST, PUT, DELETE"
-            headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key, Last-Event-ID"
+            headers[.accessControlAllowHeaders] = "Content-Type, Idempotency-Key, If-Range, Last-Event-ID, Range"
             headers[.accessControlExposeHeaders] =
-                "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After,RateLimit,RateLimit-Policy"
+                "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,Retry-After,RateLimit,RateLimit-Policy,"
+                + "Accept-Ranges,Content-Range,ETag"
         }
         if let seconds = reply.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
         // The rest of a body that is not wanted is not waited for either.
-        if reply.status == 413 && reply.isBodyUnread { headers[.connection] = "close" }
+        if reply.isBodyUnread { headers[.connection] = "close" }
         // Answers have tokens, or what is somebody's own.
         if !reply.headers.contains(where: { $0.name == "cache-control" }) { headers[.cacheControl] = "no-store" }
         for (name, value) in fields + reply.headers {
@@ -78,7 +79,8 @@ struct AnswerHeaders: Sendable {
         }
         return Response(
             status: HTTPResponse.Status(code: reply.status), headers: headers,
-            body: reply.stream.map { ResponseBody($0) } ?? ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
+            body: reply.stream.map { ResponseBody(contentLength: reply.streamBytes, $0) }
+                ?? ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
     }
 
     // A valid header name, so the optional is never nil.

@@ -16,6 +16,8 @@ struct Reply: Sendable {
     var headers: [(name: String, value: String)] = []
     /// Writes the body as long as it goes on, in place of `body`.
     var stream: Stream?
+    /// What the stream comes to, where that is known.
+    var streamBytes: Int?
 
     typealias Stream = @Sendable (inout any ResponseBodyWriter) async throws -> Void
 
@@ -49,6 +51,7 @@ extension RequestFailure {
         case .methods: 405
         case .bodyTooLarge, .requestTooLarge: 413
         case .bodyTooSlow: 408
+        case .expiredURL: 410
         case .limit, .expiredToken, .outcomeUnknown, nil: error.code.httpStatus
         }
     }
@@ -64,7 +67,7 @@ extension RequestFailure.Details {
             writer.member("max", integer: max)
             if let key { writer.member("key", key) }
         case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
-        case .outcomeUnknown, .notBuilt, .methods, .requestTooLarge, .bodyTooLarge, .bodyTooSlow: break
+        case .outcomeUnknown, .notBuilt, .methods, .requestTooLarge, .bodyTooLarge, .bodyTooSlow, .expiredURL: break
         }
     }
 }

@@ -10,6 +10,8 @@ package final class WebContext: Sendable {
     let identity: IdentityServices
     /// Bytes of requests and answers that the node holds for clients.
     let bodies = BodyBudget(bytesMax: 256 << 20)
+    /// Bytes of files that are on their way through the node.
+    let transfers = BodyBudget(bytesMax: 256 << 20)
 
     package init(service: RecordService, administrator: AdministratorToken) {
         self.service = service

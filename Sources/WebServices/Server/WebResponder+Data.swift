@@ -78,6 +78,7 @@ extension WebResponder {
                     text, body: entry.body, now: try context.service.trustedNow())
             }
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
+            request.origin = call.origin
             context.service.usage.carried(entry.body.count, for: key)
             let asked = DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get)
             let clientDisconnect = action.isLongRead ? call.clientDisconnect : nil

@@ -64,8 +64,10 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .lookUpUsersByEmail: try UserRoutes(service: service, call: call).lookUpByEmail()
         case .lookUpUsersByID: try UserRoutes(service: service, call: call).lookUpByID()
         case .contacts: try UserRoutes(service: service, call: call).contacts()
-        case .resolveShares, .acceptShares, .prepareZip, .uploadAssets, .rereferenceAssets, .listSubscriptions,
-            .lookUpSubscriptions, .modifySubscriptions:
+        case .uploadAssets: try await AssetRoutes(service: service, call: call).upload()
+        case .rereferenceAssets: try await AssetRoutes(service: service, call: call).rereference()
+        case .resolveShares, .acceptShares, .prepareZip, .listSubscriptions, .lookUpSubscriptions,
+            .modifySubscriptions:
             throw .notBuilt(rawValue)
         }
     }

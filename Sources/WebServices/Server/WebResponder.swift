@@ -49,7 +49,8 @@ struct WebResponder: HTTPResponder {
             }
         }
         context.metrics.count(route: Self.metricName(url), status: reply.status)
-        return headers.response(reply, uuid: uuid)
+        let response = headers.response(reply, uuid: uuid)
+        return request.method == .head ? response.createHeadResponse() : response
     }
 
     private func reply(to failure: RequestFailure, _ call: WebCall) -> Reply {
@@ -74,6 +75,7 @@ struct WebResponder: HTTPResponder {
             known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
         case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
         case "admin": "admin"
+        case "assets": "assets"
         case "health": "health"
         default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
         }
@@ -94,6 +96,7 @@ struct WebResponder: HTTPResponder {
         case "database": return try await database(call, &headers)
         case "kv": return try await keyValues(call, &headers)
         case "admin": return try await administration(call)
+        case "assets": return try await assets(call, &headers)
         case "device": throw .notBuilt("tokens for push")
         case "openapi.json": return Reply(body: OpenAPIDocument.json)
         default: break

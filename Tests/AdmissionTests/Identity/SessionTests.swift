@@ -1,4 +1,5 @@
 import Admission
+import RecordModel
 import Testing
 
 @Suite("Session tokens and tickets")

@@ -90,7 +90,7 @@ extension ClusterSuites.Shared {
                     body: #"{"query": {"recordType": "Note"}, "continuationMarker": "bm90IG91cnM="}"#, status: 400,
                     code: "BAD_REQUEST", reason: "continuationMarker"),
                 Case(
-                    what: "a feature to come", action: "assets/upload", body: "{}", status: 501, code: "BAD_REQUEST",
+                    what: "a feature to come", action: "records/accept", body: "{}", status: 501, code: "BAD_REQUEST",
                     reason: "not built"),
             ]
         }

@@ -1,5 +1,3 @@
-import RecordModel
-
 /// Base64 in the alphabet for addresses, without padding (RFC 4648, section 5).
 package enum Base64URL {
     /// The text for these bytes: letters, digits, `-` and `_`.

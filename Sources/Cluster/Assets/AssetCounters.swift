@@ -1,0 +1,37 @@
+import Synchronization
+
+/// What this node did with files since its start, and what it knows of them.
+package struct AssetCounts: Hashable, Sendable {
+    /// Files that were here at the last look, and their bytes.
+    package var files: UInt64 = 0
+    package var bytes: UInt64 = 0
+    /// Files that were fetched whole from peers, and their bytes.
+    package var pulls: UInt64 = 0
+    package var pulledBytes: UInt64 = 0
+    package var failedPulls: UInt64 = 0
+    /// Files that records name and that are not here, at the last look.
+    package var missing: UInt64 = 0
+    /// Bytes that were read to compare them with their hash.
+    package var scrubbedBytes: UInt64 = 0
+    /// Files that were found to be something else.
+    package var damaged: UInt64 = 0
+    /// Files that were deleted because nothing names them.
+    package var collected: UInt64 = 0
+}
+
+/// The counts of a node; any thread.
+final class AssetCounters: Sendable {
+    private let counts = Mutex(AssetCounts())
+
+    var current: AssetCounts { counts.withLock(\.self) }
+
+    func update(_ change: (inout AssetCounts) -> Void) { counts.withLock { change(&$0) } }
+
+    func add(pulls: UInt64 = 0, pulledBytes: UInt64 = 0, failedPulls: UInt64 = 0) {
+        update {
+            $0.pulls += pulls
+            $0.pulledBytes += pulledBytes
+            $0.failedPulls += failedPulls
+        }
+    }
+}

@@ -1,0 +1,343 @@
+import Directory
+import Logging
+package import NIOCore
+import PeerTransport
+package import RaftCore
+package import RecordModel
+import Synchronization
+
+/// The files that records name: takes them in, has them held by a group's replicas, and reads them.
+///
+/// One thing moves bytes between nodes: `pull`, which fetches a whole file. Only downloads at a node without the file
+/// read single pieces from a peer. Nothing waits for a disk but the threads of `pool`.
+package final class AssetExchange: Sendable {
+    let settings: NodeSettings
+    let platform: any NodePlatform
+    let files: AssetFiles
+    let pool: BlockingPool
+    private let router: Router
+    private let peers: AssetPeers
+    private let pulls: AssetPulls
+    private let uploads = Mutex(0)
+    private let served = Mutex(0)
+    let counters = AssetCounters()
+    private let logger: Logger
+
+    /// Pieces that are read for peers at once: 8 MB.
+    private static let servedMax = 32
+
+    init(
+        settings: NodeSettings, platform: any NodePlatform, files: AssetFiles, pool: BlockingPool, router: Router,
+        transport: any PeerNetwork, logger: Logger
+    ) {
+        self.settings = settings
+        self.platform = platform
+        self.files = files
+        self.pool = pool
+        self.router = router
+        self.logger = logger
+        peers = AssetPeers(transport: transport, settings: settings.assets)
+        pulls = AssetPulls(runningMax: settings.assets.pullsMax)
+    }
+
+    private var wallMilliseconds: Int64 { platform.clock.wallMilliseconds }
+
+    // MARK: On this node
+
+    /// Begins a file that comes in.
+    func receive(limit: UInt64) async throws(AssetError) -> AssetUpload {
+        let isTaken = uploads.withLock { count in
+            guard count < settings.assets.uploadsMax else { return false }
+            count += 1
+            return true
+        }
+        guard isTaken else { throw .unavailable("this node takes as many uploads as it may; try again") }
+        let ended: @Sendable () -> Void = { [weak self] in self?.uploads.withLock { $0 -= 1 } }
+        do {
+            let writer = try await pool.run { [files, settings] in
+                try files.requireSpace(settings.assets)
+                return try files.begin(limit: min(limit, AssetReference.sizeMax))
+            }
+            return AssetUpload(
+                files: files, pool: pool, settings: settings.assets, writer: writer,
+                wallMilliseconds: { [platform] in platform.clock.wallMilliseconds }, ended: ended)
+        } catch {
+            ended()
+            throw AssetError(error)
+        }
+    }
+
+    /// Whether this node has a file; if so, it keeps it for as long as one that was just received.
+    func renew(_ asset: AssetReference) async throws(AssetError) -> Bool {
+        try await run { [files, settings, platform] in
+            do {
+                return try files.renew(
+                    asset, time: platform.clock.wallMilliseconds, interval: settings.assets.renewalMilliseconds)
+            } catch AssetError.missing {
+                // What has its name is something else: as good as nothing.
+                return false
+            }
+        }
+    }
+
+    /// Whether this node has a file of the right length.
+    func holds(_ asset: AssetReference) async throws(AssetError) -> Bool {
+        try await run { [files] in
+            do { return try files.open(asset) != nil } catch AssetError.missing { return false }
+        }
+    }
+
+    private func run<Value: Sendable>(
+        _ work: @escaping @Sendable () throws -> Value
+    ) async throws(AssetError) -> Value {
+        do {
+            return try await pool.run(work)
+        } catch {
+            throw AssetError(error)
+        }
+    }
+
+    // MARK: From peers
+
+    /// Fetches a file from the first of some nodes that has it; going on with the next where one fails. Durable when it
+    /// returns. A file that is being fetched already is waited for.
+    /// - Throws: `AssetError.missing` where none of them has it, whole; `.diskFull`, `.unavailable`.
+    func pull(_ asset: AssetReference, from candidates: [NodeID]) async throws(AssetError) {
+        guard await pulls.enter(asset.sha256) else {
+            throw .unavailable("this node fetches as many files as it may; try again")
+        }
+        defer { pulls.leave(asset.sha256) }
+        // Who fetched it before may have been waited for.
+        if try await holds(asset) { return }
+        var sources = candidates.filter { $0 != settings.nodeID }
+        do {
+            repeat {
+                let used = try await fetch(asset, from: sources)
+                if used == nil { return counters.add(pulls: 1, pulledBytes: asset.size) }
+                // One of those that gave something gave something else. Fewer are left each time.
+                counters.add(failedPulls: 1)
+                logger.warning("asset \(asset): what nodes \(sources) have is something else")
+                sources.removeFirst()
+            } while !sources.isEmpty
+            throw AssetError.missing
+        } catch {
+            counters.add(failedPulls: 1)
+            throw AssetError(error)
+        }
+    }
+
+    /// - Returns: nil where the file is here; the sources where what came is something else.
+    private func fetch(_ asset: AssetReference, from sources: [NodeID]) async throws -> [NodeID]? {
+        let box = try await pool.run { [files, settings] in
+            try files.requireSpace(settings.assets)
+            return AssetWriterBox(try files.begin(limit: asset.size))
+        }
+        do {
+            var remaining = sources[...]
+            var offset: UInt64 = 0
+            while offset < asset.size {
+                guard let source = remaining.first else { throw AssetError.missing }
+                do {
+                    try await peers.pieces(of: asset, from: offset, at: source) { [files, pool, settings] piece in
+                        let end = offset + UInt64(piece.count)
+                        let isDue = offset >> 22 != end >> 22
+                        try await pool.run {
+                            try box.writer.withLock { try $0.write(piece) }
+                            if isDue { try files.requireSpace(settings.assets) }
+                        }
+                        offset = end
+                    }
+                } catch let error as AssetPeers.Failure {
+                    logger.debug("asset \(asset): node \(source): \(error)")
+                    remaining.removeFirst()
+                }
+            }
+            return try await pool.run { [files, platform] in
+                do {
+                    _ = try box.writer.withLock {
+                        try files.keep(&$0, time: platform.clock.wallMilliseconds, as: asset)
+                    }
+                    return nil
+                } catch AssetError.missing {
+                    box.writer.withLock { files.abandon($0) }
+                    return sources
+                }
+            }
+        } catch {
+            _ = try? await pool.run { [files] in box.writer.withLock { files.abandon($0) } }
+            throw error
+        }
+    }
+
+    /// Has a majority of a group's voters hold a file durably.
+    /// - Parameter hint: nodes that have it, beside the voters.
+    func hold(_ asset: AssetReference, in group: GroupID, hint: [NodeID], by deadline: Deadline)
+        async throws(AssetError)
+    {
+        let configuration: Configuration
+        do {
+            configuration = try await router.members(of: group, by: deadline).configuration
+        } catch {
+            throw .unavailable("\(error)")
+        }
+        let voters = Set((configuration.voters + configuration.outgoing).map(\.node)).sorted()
+        let isHere = try await renew(asset)
+        let sources = (isHere ? [settings.nodeID] : []) + hint.filter { $0 != settings.nodeID } + voters
+        var unique: [NodeID] = []
+        for source in sources where !unique.contains(source) { unique.append(source) }
+        let tally = AssetTally(configuration)
+        if isHere { tally.add(settings.nodeID, nil) }
+        for voter in voters where !(isHere && voter == settings.nodeID) {
+            if voter == settings.nodeID {
+                hold(asset, from: unique) { tally.add(voter, AssetPeers.error(of: $0)) }
+            } else {
+                let sources = unique.filter { $0 != voter }
+                peers.hold(asset, of: group, at: voter, from: sources) { tally.add(voter, $0) }
+            }
+        }
+        if let error = await tally.result() { throw error }
+    }
+
+    /// Serves `hold` for this node: answers once it has the file durably.
+    func hold(_ asset: AssetReference, from sources: [NodeID], _ answer: @escaping @Sendable (NodeReply) -> Void) {
+        platform.startTask { [self] in
+            do throws(AssetError) {
+                if try await !renew(asset) { try await pull(asset, from: sources) }
+                answer(.done([]))
+            } catch {
+                answer(AssetPeers.reply(error))
+            }
+        }
+    }
+
+    /// Serves a piece of a file that is here.
+    func read(
+        _ asset: AssetReference, _ range: Range<UInt64>, _ answer: @escaping @Sendable (NodeReply) -> Void
+    ) {
+        let isTaken = served.withLock { count in
+            guard count < Self.servedMax else { return false }
+            count += 1
+            return true
+        }
+        guard isTaken else { return answer(.overloaded) }
+        let end: @Sendable (NodeReply) -> Void = { [self] reply in
+            served.withLock { $0 -= 1 }
+            answer(reply)
+        }
+        do throws(QueueFull) {
+            try pool.submit { [files] isActive in
+                guard isActive else { return end(.unavailable("the node is stopping")) }
+                do {
+                    end(.done(try files.open(asset)?.bytes(range) ?? []))
+                } catch {
+                    end(AssetPeers.reply(AssetError(error)))
+                }
+            }
+        } catch {
+            end(.overloaded)
+        }
+    }
+
+    /// The bytes of a range: from here, or from a peer, piece by piece.
+    func read(
+        _ asset: AssetReference, range: Range<UInt64>, from candidates: [NodeID]
+    ) async throws(AssetError) -> AssetBytes {
+        let sources = AssetSources(candidates.filter { $0 != settings.nodeID })
+        let file: AssetFile? = try await run { [files] in
+            do { return try files.open(asset) } catch AssetError.missing { return nil }
+        }
+        let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8] = {
+            [self] (piece) async throws(AssetError) -> [UInt8] in
+            if let file, let bytes = try? await run({ try file.bytes(piece) }) { return bytes }
+            while let source = sources.first {
+                if Task.isCancelled { break }
+                if let bytes = try? await peers.piece(of: asset, piece, at: source) { return bytes }
+                sources.drop(source)
+            }
+            throw AssetError.missing
+        }
+        // Whether anybody has it is known before the answer begins.
+        let first = range.lowerBound..<min(range.upperBound, range.lowerBound + AssetBytes.pieceBytes)
+        let bytes = first.isEmpty ? [] : try await piece(first)
+        return AssetBytes(first: bytes, rest: first.upperBound..<range.upperBound, piece: piece)
+    }
+}
+
+/// A writer that several pieces of work share, one after another.
+private final class AssetWriterBox: Sendable {
+    let writer: Mutex<AssetWriter>
+    init(_ writer: AssetWriter) { self.writer = Mutex(writer) }
+}
+
+/// Nodes that may have a file, in the order in which they are asked.
+private final class AssetSources: Sendable {
+    private let nodes: Mutex<[NodeID]>
+    init(_ nodes: [NodeID]) { self.nodes = Mutex(nodes) }
+
+    var first: NodeID? { nodes.withLock(\.first) }
+    func drop(_ node: NodeID) { nodes.withLock { $0.removeAll { $0 == node } } }
+}
+
+/// The bytes of an asset, in order, in pieces of at most 256 KiB. Read once, by one task.
+package struct AssetBytes: AsyncSequence, Sendable {
+    /// Bytes of a piece.
+    static let pieceBytes: UInt64 = 256 << 10
+
+    let first: [UInt8]
+    let rest: Range<UInt64>
+    let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8]
+
+    package func makeAsyncIterator() -> Iterator { Iterator(first: first, rest: rest, piece: piece) }
+
+    /// Reads a piece at each step.
+    package struct Iterator: AsyncIteratorProtocol {
+        var first: [UInt8]
+        var rest: Range<UInt64>
+        let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8]
+
+        /// - Throws: `AssetError` where the rest cannot be had; `CancellationError`.
+        package mutating func next() async throws -> ByteBuffer? {
+            try Task.checkCancellation()
+            if !first.isEmpty {
+                defer { first = [] }
+                return ByteBuffer(bytes: first)
+            }
+            guard !rest.isEmpty else { return nil }
+            let end = Swift.min(rest.upperBound, rest.lowerBound + AssetBytes.pieceBytes)
+            let bytes = try await piece(rest.lowerBound..<end)
+            rest = end..<rest.upperBound
+            return ByteBuffer(bytes: bytes)
+        }
+    }
+}
+
+extension ClusterNode {
+    /// Begins a file that comes in.
+    /// - Parameter limit: the most bytes that it may have.
+    /// - Throws: `AssetError.diskFull`, or `.unavailable` where too many are received already.
+    package func receiveAsset(limit: UInt64) async throws(AssetError) -> AssetUpload {
+        try await assets.receive(limit: limit)
+    }
+
+    /// Has a majority of a group's replicas hold a file durably, and keep it for a day from now at least. To be called
+    /// after an upload, before its receipt is given, and before a command is submitted that newly names the file.
+    /// - Throws: `AssetError.missing` where no node has it; `.diskFull`, `.unavailable` where too few can hold it.
+    package func holdAsset(_ asset: AssetReference, in group: GroupID) async throws(AssetError) {
+        try await assets.hold(asset, in: group, hint: holders(of: group), by: deadline())
+    }
+
+    /// The bytes of a range of a file, which lies within its size: from here, or from another node.
+    /// - Throws: `AssetError.missing` where nobody has it; what goes wrong later is thrown by the sequence.
+    package func readAsset(
+        _ asset: AssetReference, in group: GroupID, range: Range<UInt64>
+    ) async throws(AssetError) -> AssetBytes {
+        try await assets.read(asset, range: range, from: holders(of: group))
+    }
+
+    /// The nodes that shall have a group's files, then all others: replicas may be on their way.
+    func holders(of group: GroupID) -> [NodeID] {
+        let map = map
+        let members = map.replicas(ofShard: group.shard).map { NodeID(rawValue: $0.node) }
+        return members + map.nodes.map { NodeID(rawValue: $0.id) }.filter { !members.contains($0) }
+    }
+}

@@ -1,0 +1,199 @@
+import DequeModule
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordModel
+import Synchronization
+import Wire
+
+/// What a node asks its peers about files.
+struct AssetPeers: Sendable {
+    let transport: any PeerNetwork
+    let settings: AssetSettings
+
+    /// Pieces of one file that are asked for ahead: 1 MB.
+    private static let window = 4
+
+    /// Why a peer gave no piece. Another one may.
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Reads a file to its end, piece after piece.
+    /// - Throws: `Failure`; what `body` throws; `CancellationError`.
+    func pieces(
+        of asset: AssetReference, from start: UInt64, at node: NodeID, _ body: ([UInt8]) async throws -> Void
+    ) async throws {
+        var asked = start
+        var window: Deque<(range: Range<UInt64>, reply: EventLoopFuture<[UInt8]>)> = []
+        while asked < asset.size || !window.isEmpty {
+            while asked < asset.size, window.count < Self.window {
+                let range = asked..<min(asset.size, asked + AssetBytes.pieceBytes)
+                window.append((range, ask(.readAsset(asset, range), node, settings.pieceMilliseconds)))
+                asked = range.upperBound
+            }
+            try Task.checkCancellation()
+            guard let (range, reply) = window.popFirst() else { break }
+            try await body(try await Self.piece(range, in: reply))
+        }
+    }
+
+    /// - Throws: `Failure`.
+    func piece(of asset: AssetReference, _ range: Range<UInt64>, at node: NodeID) async throws -> [UInt8] {
+        try await Self.piece(range, in: ask(.readAsset(asset, range), node, settings.pieceMilliseconds))
+    }
+
+    /// Has a node hold a file; `done` is called once, with why it does not.
+    func hold(
+        _ asset: AssetReference, of group: GroupID, at node: NodeID, from sources: [NodeID],
+        _ done: @escaping @Sendable (AssetError?) -> Void
+    ) {
+        ask(.holdAsset(asset, group, from: sources), node, settings.holdMilliseconds).whenComplete { result in
+            switch result {
+            case .success(let bytes):
+                done((try? NodeReply(decoding: bytes)).map(Self.error) ?? .unavailable("an unreadable answer"))
+            case .failure(let error): done(.unavailable("node \(node): \(error)"))
+            }
+        }
+    }
+
+    private func ask(_ request: NodeRequest, _ node: NodeID, _ milliseconds: UInt64) -> EventLoopFuture<[UInt8]> {
+        transport.request(
+            request.encoded(), to: node, channel: .bulk, timeout: .milliseconds(Int64(clamping: milliseconds)))
+    }
+
+    private static func piece(_ range: Range<UInt64>, in reply: EventLoopFuture<[UInt8]>) async throws -> [UInt8] {
+        let bytes: [UInt8]
+        do {
+            bytes = try await reply.get()
+        } catch {
+            throw Failure(description: "\(error)")
+        }
+        guard let answer = try? NodeReply(decoding: bytes) else { throw Failure(description: "an unreadable answer") }
+        guard case .done(let piece) = answer else { throw Failure(description: "\(answer)") }
+        guard piece.count == range.count else { throw Failure(description: "it has no such bytes") }
+        return piece
+    }
+
+    // MARK: Errors on the way
+
+    static func reply(_ error: AssetError) -> NodeReply {
+        switch error {
+        case .diskFull: .diskFull
+        case .missing: .notLeader(hint: nil)
+        case .tooLarge, .unavailable: .unavailable(error.description)
+        }
+    }
+
+    /// Nil where a node did what it was asked.
+    static func error(of reply: NodeReply) -> AssetError? {
+        switch reply {
+        case .done: nil
+        case .diskFull: .diskFull
+        case .notLeader: .missing
+        case .overloaded: .unavailable("a node has as many files in work as it may; try again")
+        case .unavailable(let reason), .failed(let reason): .unavailable(reason)
+        default: .unavailable("a node gave an answer of another kind")
+        }
+    }
+}
+
+/// Counts who holds a file until a majority does, or cannot any more.
+final class AssetTally: Sendable {
+    private struct State {
+        var holders: Set<NodeID> = []
+        var errors: [NodeID: AssetError] = [:]
+        var waiter: CheckedContinuation<AssetError?, Never>?
+    }
+
+    private let configuration: Configuration
+    private let state = Mutex(State())
+
+    init(_ configuration: Configuration) { self.configuration = configuration }
+
+    /// A node holds the file, or says why not.
+    func add(_ node: NodeID, _ error: AssetError?) {
+        let resumption = state.withLock { state -> (CheckedContinuation<AssetError?, Never>, AssetError?)? in
+            if let error { state.errors[node] = error } else { state.holders.insert(node) }
+            guard let outcome = self.outcome(state), let waiter = state.waiter.take() else { return nil }
+            return (waiter, outcome.error)
+        }
+        if let (waiter, error) = resumption { waiter.resume(returning: error) }
+    }
+
+    /// Waits for the outcome; nil is that a majority holds it.
+    func result() async -> AssetError? {
+        await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state in
+                let outcome = self.outcome(state)
+                if outcome == nil { state.waiter = continuation }
+                return outcome
+            }
+            if let outcome { continuation.resume(returning: outcome.error) }
+        }
+    }
+
+    private struct Outcome {
+        var error: AssetError?
+    }
+
+    private func outcome(_ state: State) -> Outcome? {
+        if Quorum.isMajority(configuration, where: { state.holders.contains($0.node) }) { return Outcome() }
+        if Quorum.isMajority(configuration, where: { state.errors[$0.node] == nil }) { return nil }
+        let errors = state.errors.sorted { $0.key < $1.key }.map(\.value)
+        // A node that could not be asked may have it.
+        return Outcome(error: errors.first { $0 != .missing } ?? .missing)
+    }
+}
+
+/// Which files are being fetched: each once, a few at a time, and a bounded number in line.
+final class AssetPulls: Sendable {
+    private struct State {
+        var running: Set<[UInt8]> = []
+        var waiting: Deque<(hash: [UInt8], continuation: CheckedContinuation<Void, Never>)> = []
+    }
+
+    private let runningMax: Int
+    private static let waitingMax = 1_024
+    private let state = Mutex(State())
+
+    init(runningMax: Int) { self.runningMax = runningMax }
+
+    /// Files that are being fetched, and calls that wait.
+    var load: (running: Int, waiting: Int) { state.withLock { ($0.running.count, $0.waiting.count) } }
+
+    /// Waits until the file is nobody else's and there is a place; then `leave` must be called.
+    /// - Returns: false, at once, where too many wait.
+    func enter(_ hash: [UInt8]) async -> Bool {
+        let isFull = state.withLock { $0.waiting.count >= Self.waitingMax }
+        if isFull { return false }
+        await withCheckedContinuation { continuation in
+            let isIn = state.withLock { state in
+                guard state.running.count < runningMax, !state.running.contains(hash) else {
+                    state.waiting.append((hash, continuation))
+                    return false
+                }
+                state.running.insert(hash)
+                return true
+            }
+            if isIn { continuation.resume() }
+        }
+        return true
+    }
+
+    func leave(_ hash: [UInt8]) {
+        let next = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.running.remove(hash)
+            var next: [CheckedContinuation<Void, Never>] = []
+            while state.running.count < runningMax,
+                let place = state.waiting.firstIndex(where: { !state.running.contains($0.hash) })
+            {
+                let waiter = state.waiting.remove(at: place)
+                state.running.insert(waiter.hash)
+                next.append(waiter.continuation)
+            }
+            return next
+        }
+        for continuation in next { continuation.resume() }
+    }
+}

@@ -1,0 +1,249 @@
+import Crypto
+package import RecordModel
+package import Wire
+
+/// What the cluster gives out about assets and takes back: signed, so that every node knows what any other gave, and
+/// nothing is stored. None of them can be changed, or passes for one of another kind.
+package protocol AssetTicket: WireCodable, Hashable, Sendable {
+    /// What it is for.
+    static var purpose: String { get }
+    /// From when on it is good for nothing, in milliseconds since 1970.
+    var expires: Int64 { get }
+}
+
+/// The right to upload one file, at a URL that needs no other credentials.
+package struct AssetUploadTicket: AssetTicket {
+    package static let purpose = "asset upload"
+    /// How long a URL is good for, in milliseconds; what began before goes on.
+    package static let lifeMilliseconds: Int64 = 15 * 60_000
+
+    package var zone: ZoneKey
+    package var recordType: String
+    package var field: String
+    /// The user who asked, as records name the makers of their versions.
+    package var uploader: String
+    package var bytesMax: UInt64
+    package var expires: Int64
+
+    package init(
+        zone: ZoneKey, recordType: String, field: String, uploader: String, bytesMax: UInt64, expires: Int64
+    ) {
+        self.zone = zone
+        self.recordType = recordType
+        self.field = field
+        self.uploader = uploader
+        self.bytesMax = bytesMax
+        self.expires = expires
+    }
+}
+
+/// The right to save a file in a record's field: given to who uploaded it, or may read a record that has it. That
+/// somebody knows the file's checksum gives no right.
+package struct AssetReceipt: AssetTicket {
+    package static let purpose = "asset receipt"
+    /// How long a receipt is good for, in milliseconds.
+    package static let lifeMilliseconds: Int64 = 24 * 3_600_000
+
+    package var asset: AssetReference
+    package var zone: ZoneKey
+    /// Nil is any type.
+    package var recordType: String?
+    /// Nil is any field.
+    package var field: String?
+    package var user: String
+    /// The node that took the upload; nil where nothing was uploaded.
+    package var node: UInt64?
+    package var expires: Int64
+
+    package init(
+        asset: AssetReference, zone: ZoneKey, recordType: String? = nil, field: String? = nil, user: String,
+        node: UInt64? = nil, expires: Int64
+    ) {
+        self.asset = asset
+        self.zone = zone
+        self.recordType = recordType
+        self.field = field
+        self.user = user
+        self.node = node
+        self.expires = expires
+    }
+}
+
+/// The right to download a file, for whoever has the URL. It is given to who may read the record's field, and is good
+/// for an hour, whatever becomes of the record meanwhile.
+package struct AssetDownloadTicket: AssetTicket {
+    package static let purpose = "asset download"
+    /// How long a URL is good for, in milliseconds.
+    package static let lifeMilliseconds: Int64 = 3_600_000
+
+    package var asset: AssetReference
+    /// Says which nodes have the file, and whose transfer it is.
+    package var zone: ZoneKey
+    package var expires: Int64
+
+    package init(asset: AssetReference, zone: ZoneKey, expires: Int64) {
+        self.asset = asset
+        self.zone = zone
+        self.expires = expires
+    }
+}
+
+extension ClusterSecret {
+    private static let codeBytes = 32
+    /// What is longer was not made here, and is not looked at.
+    private static let textBytesMax = 8 << 10
+
+    /// A ticket with its code.
+    package func bytes(of ticket: some AssetTicket) -> [UInt8] {
+        let bytes = ticket.encoded()
+        return bytes + code(of: bytes, purpose: type(of: ticket).purpose)
+    }
+
+    /// The ticket that `bytes(of:)` was made of; nil where a node of this cluster did not make exactly that.
+    /// - Important: it may have expired.
+    package func ticket<Ticket: AssetTicket>(_ bytes: [UInt8]?, as _: Ticket.Type = Ticket.self) -> Ticket? {
+        guard let bytes, (Self.codeBytes...Self.textBytesMax).contains(bytes.count) else { return nil }
+        let body = Array(bytes.dropLast(Self.codeBytes))
+        guard isCode(bytes.suffix(Self.codeBytes), of: body, purpose: Ticket.purpose) else { return nil }
+        return try? Ticket(decoding: body)
+    }
+
+    /// A file's checksum as clients of a container see it: base64 of 21 bytes, equal for equal files. Nobody outside can
+    /// compute it, so it does not tell of files in other containers.
+    package func checksum(of asset: AssetReference, in container: String) -> String {
+        Base64.encode([1] + assetCode(of: asset, in: container, "fileChecksum").prefix(20))
+    }
+
+    /// What clients see of an asset in every database.
+    package func dictionary(of asset: AssetReference, in container: String) -> AssetDictionary {
+        var dictionary = AssetDictionary(size: asset.size)
+        dictionary.fileChecksum = checksum(of: asset, in: container)
+        return dictionary
+    }
+
+    /// What an upload answers.
+    package func dictionary(of receipt: AssetReceipt) -> AssetDictionary {
+        let (asset, container) = (receipt.asset, receipt.zone.database.container)
+        var dictionary = dictionary(of: asset, in: container)
+        dictionary.receipt = Base64.encode(bytes(of: receipt))
+        dictionary.referenceChecksum = Base64.encode([1] + assetCode(of: asset, in: container, "reference").prefix(20))
+        dictionary.wrappingKey = Base64.encode(Array(assetCode(of: asset, in: container, "wrapping").prefix(16)))
+        return dictionary
+    }
+
+    private func assetCode(of asset: AssetReference, in container: String, _ label: String) -> [UInt8] {
+        code(of: Array(container.utf8) + [0] + asset.sha256, purpose: "asset \(label)")
+    }
+}
+
+/// Where clients send and get the bytes of assets.
+package enum AssetURL {
+    /// - Parameter origin: scheme and host, as the client addresses the cluster.
+    package static func upload(_ ticket: AssetUploadTicket, _ secret: ClusterSecret, origin: String) -> String {
+        "\(origin)/assets/1/upload/\(Base64URL.encode(secret.bytes(of: ticket)))"
+    }
+
+    /// - Parameter field: ends the URL, and names the file for who saves it.
+    package static func download(
+        _ ticket: AssetDownloadTicket, _ secret: ClusterSecret, origin: String, field: String
+    ) -> String {
+        "\(origin)/assets/1/download/\(Base64URL.encode(secret.bytes(of: ticket)))/\(field)"
+    }
+}
+
+extension AssetUploadTicket {
+    /// 1 zone, 2 type, 3 field, 4 uploader, 5 most bytes, 6 expiry.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1) { zone.encode(to: &$0) }
+        writer.field(2, recordType)
+        writer.field(3, field)
+        writer.field(4, uploader)
+        writer.field(5, bytesMax)
+        writer.field(6, signed: expires)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var zone: ZoneKey?
+        var (type, field, uploader) = ("", "", "")
+        var bytesMax: UInt64 = 0
+        var expires: Int64 = 0
+        while let number = try reader.nextField() {
+            switch number {
+            case 1: zone = try reader.message()
+            case 2: type = try reader.string()
+            case 3: field = try reader.string()
+            case 4: uploader = try reader.string()
+            case 5: bytesMax = try reader.unsigned()
+            case 6: expires = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let zone else { throw .missingField(1) }
+        self.init(
+            zone: zone, recordType: type, field: field, uploader: uploader, bytesMax: bytesMax, expires: expires)
+    }
+}
+
+extension AssetReceipt {
+    /// 1 asset, 2 zone, 3 type, 4 field, 5 user, 6 node, 7 expiry.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1) { asset.encode(to: &$0) }
+        writer.field(2) { zone.encode(to: &$0) }
+        if let recordType { writer.field(3, recordType) }
+        if let field { writer.field(4, field) }
+        writer.field(5, user)
+        if let node { writer.field(6, node) }
+        writer.field(7, signed: expires)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var asset: AssetReference?
+        var zone: ZoneKey?
+        var (type, field): (String?, String?)
+        var user = ""
+        var node: UInt64?
+        var expires: Int64 = 0
+        while let number = try reader.nextField() {
+            switch number {
+            case 1: asset = try reader.message()
+            case 2: zone = try reader.message()
+            case 3: type = try reader.string()
+            case 4: field = try reader.string()
+            case 5: user = try reader.string()
+            case 6: node = try reader.unsigned()
+            case 7: expires = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let asset else { throw .missingField(1) }
+        guard let zone else { throw .missingField(2) }
+        self.init(
+            asset: asset, zone: zone, recordType: type, field: field, user: user, node: node, expires: expires)
+    }
+}
+
+extension AssetDownloadTicket {
+    /// 1 asset, 2 zone, 3 expiry.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1) { asset.encode(to: &$0) }
+        writer.field(2) { zone.encode(to: &$0) }
+        writer.field(3, signed: expires)
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var asset: AssetReference?
+        var zone: ZoneKey?
+        var expires: Int64 = 0
+        while let number = try reader.nextField() {
+            switch number {
+            case 1: asset = try reader.message()
+            case 2: zone = try reader.message()
+            case 3: expires = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let asset else { throw .missingField(1) }
+        guard let zone else { throw .missingField(2) }
+        self.init(asset: asset, zone: zone, expires: expires)
+    }
+}

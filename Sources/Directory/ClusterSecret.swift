@@ -1,0 +1,92 @@
+import Crypto
+package import Wire
+
+/// A secret that every node has from the directory, and no client: made once in the life of a cluster, by the
+/// directory's leader, at the first moment at which all nodes know it (`FeatureLevel.containerDeletion`).
+///
+/// Whatever nodes give to clients and take back is sealed or signed with keys that follow from it, one a purpose. It
+/// lies in the directory in clear, so that it needs no encryption key on any node: it hides nothing from those who have
+/// a node's disk or a backup, and should one of these be lost, it protects nothing that was not lost with it.
+package struct ClusterSecret: Hashable, Sendable {
+    package static let keyBytes = 32
+    /// How long a cluster goes on to take the positions that it gave before it had the secret, in milliseconds.
+    package static let clearMilliseconds: Int64 = 7 * 86_400_000
+    /// Of a sealed form. Nothing that was given in clear begins with it.
+    private static let version: UInt8 = 0
+
+    private let key: [UInt8]
+    /// Until when positions are taken that were given in clear, in milliseconds since 1970; 0 where none ever was.
+    package let clearUntil: Int64
+
+    /// - Parameter key: `keyBytes` random bytes.
+    package init(key: [UInt8], clearUntil: Int64) {
+        self.key = key
+        self.clearUntil = clearUntil
+    }
+
+    /// Whether it can be one: for what comes from a command.
+    var isWhole: Bool { key.count == Self.keyBytes }
+
+    /// Seals a payload that a client carries to a later request and can neither read nor change.
+    /// - Parameter purpose: what it is for; it opens for nothing else.
+    package func seal(_ payload: [UInt8], purpose: String) -> [UInt8] {
+        guard let combined = try? AES.GCM.seal(payload, using: derived("seal/\(purpose)")).combined else {
+            // AES-GCM refuses only keys and nonces of wrong sizes, and both are made here.
+            preconditionFailure("AES-GCM cannot seal \(payload.count) bytes")
+        }
+        return [Self.version] + combined
+    }
+
+    /// The payload of what `seal` made; nil where it was changed, or made for another purpose or by another cluster.
+    package func open(_ sealed: [UInt8], purpose: String) -> [UInt8]? {
+        guard Self.isSealed(sealed), let box = try? AES.GCM.SealedBox(combined: sealed.dropFirst()) else { return nil }
+        return (try? AES.GCM.open(box, using: derived("seal/\(purpose)"))).map { Array($0) }
+    }
+
+    /// Whether bytes have the form of what a cluster sealed; they may be forged.
+    package static func isSealed(_ bytes: [UInt8]) -> Bool { bytes.first == version }
+
+    /// The HMAC-SHA-256 of some bytes, for what clients may read and not change; 32 bytes.
+    /// - Parameter purpose: as in `seal`.
+    package func code(of bytes: [UInt8], purpose: String) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: derived("code/\(purpose)")))
+    }
+
+    /// Whether `code` is what `code(of:purpose:)` gives; takes the same time wherever they differ.
+    package func isCode(_ code: [UInt8], of bytes: [UInt8], purpose: String) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: derived("code/\(purpose)"))
+    }
+
+    private func derived(_ label: String) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: SymmetricKey(data: key), info: Array("zonekeeper cluster/\(label)".utf8),
+            outputByteCount: 32)
+    }
+}
+
+extension ClusterSecret: WireCodable {
+    /// 1 key, 2 until when positions in clear are taken.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, key)
+        if clearUntil != 0 { writer.field(2, signed: clearUntil) }
+    }
+
+    package init(from reader: inout WireReader) throws(WireError) {
+        var key: [UInt8]?
+        var clearUntil: Int64 = 0
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: key = try reader.array()
+            case 2: clearUntil = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        guard let key else { throw .missingField(1) }
+        self.init(key: key, clearUntil: clearUntil)
+    }
+}
+
+/// No log shows the key.
+extension ClusterSecret: CustomStringConvertible {
+    package var description: String { "the cluster's secret" }
+}

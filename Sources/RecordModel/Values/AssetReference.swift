@@ -1,0 +1,57 @@
+package import Wire
+
+/// A file that a record names: by its bytes, so equal files are one.
+package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
+    /// The SHA-256 of the file's bytes; 32 bytes.
+    package let sha256: [UInt8]
+    /// The file's size in bytes.
+    package let size: UInt64
+
+    /// - Parameters:
+    ///   - sha256: 32 bytes; anything else is a programmer error.
+    ///   - size: at most `sizeMax`.
+    package init(sha256: [UInt8], size: UInt64) {
+        precondition(sha256.count == Self.hashBytes, "a SHA-256 of \(sha256.count) bytes")
+        precondition(size <= Self.sizeMax, "an asset of \(size) bytes")
+        self.sha256 = sha256
+        self.size = size
+    }
+
+    /// The hash's digits and the size, for logs.
+    package var description: String {
+        sha256.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + " (\(size) bytes)"
+    }
+
+    /// Bytes of a SHA-256.
+    package static let hashBytes = 32
+    /// The largest size that has a binary form; limits of uploads are far below it.
+    package static let sizeMax: UInt64 = 1 << 40
+    /// What a reference counts for in a record's size, in bytes.
+    package static let countedBytes = 40
+}
+
+extension AssetReference: WireCodable {
+    /// 1 SHA-256, 2 size.
+    package func encode(to writer: inout WireWriter) {
+        writer.field(1, sha256)
+        writer.field(2, size)
+    }
+
+    /// - Throws: `WireError` if a part is missing, or is no hash or size; a retry does not help.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var sha256: [UInt8]?
+        var size: UInt64?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: sha256 = try reader.array()
+            case 2: size = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+        let hash = try required(sha256, 1)
+        let bytes = try required(size, 2)
+        guard hash.count == Self.hashBytes else { throw .invalidValue(field: 1) }
+        guard bytes <= Self.sizeMax else { throw .invalidValue(field: 2) }
+        self.init(sha256: hash, size: bytes)
+    }
+}

@@ -1,0 +1,180 @@
+import Authorization
+import Cluster
+import Directory
+import RaftCore
+import RecordModel
+import Synchronization
+
+/// The files that the operations of one request put into records: finds them by receipts, or among those that the
+/// records have, and makes sure that they are there before a command names them.
+final class AssetSaving: Sendable {
+    private struct State {
+        /// Receipts that operations were resolved by.
+        var receipts: Set<AssetReceipt> = []
+        /// Files that are on a majority of the zone's replicas.
+        var held: Set<AssetReference> = []
+        /// Files that no node has.
+        var missing: Set<AssetReference> = []
+    }
+
+    private let service: RecordService
+    private let zone: ZoneKey
+    private let user: String
+    private let now: Int64
+    /// Nil where no operation has an asset.
+    private let secret: ClusterSecret?
+    private let present: PresentAssets
+    private let state = Mutex(State())
+
+    /// Reads what the records have whose operations send back what they read.
+    init(
+        _ operations: [(RecordOperation, String)], in zone: ZoneKey, _ service: RecordService,
+        _ request: DatabaseRequest
+    ) async throws(RequestFailure) {
+        self.service = service
+        self.zone = zone
+        user = request.caller.stampName
+        let dictionaries = operations.map { operation, _ in Self.fields(of: operation) }
+        guard dictionaries.contains(where: { !$0.isEmpty }) else {
+            now = service.now
+            secret = nil
+            present = PresentAssets()
+            return
+        }
+        now = try service.trustedNow()
+        let secret = try await service.requireSecret()
+        self.secret = secret
+        var kept: [(name: String, fields: [String])] = []
+        for ((operation, name), fields) in zip(operations, dictionaries) where operation.kind != .create {
+            let names = fields.filter(\.isKept).map(\.name)
+            if !names.isEmpty { kept.append((name, names)) }
+        }
+        present = kept.isEmpty ? PresentAssets() : try await Assets(service, request).present(kept, in: zone, secret)
+    }
+
+    /// The fields of an operation that have asset dictionaries, and whether one of these lacks a receipt.
+    private static func fields(of operation: RecordOperation) -> [(name: String, isKept: Bool)] {
+        if operation.kind.isDelete { return [] }
+        return operation.fields.compactMap { field in
+            guard let json = field.value?.json else { return nil }
+            let members = json.array?.prefix { $0["fileChecksum"] != nil || $0["receipt"] != nil } ?? [json]
+            guard let first = members.first, first["fileChecksum"] != nil || first["receipt"] != nil else { return nil }
+            return (field.name, members.contains { $0["receipt"]?.string == nil })
+        }
+    }
+
+    /// Finds the files of one operation's values.
+    func resolver(of operation: RecordOperation, name: String) -> AssetResolver {
+        AssetResolver { [self] (input, field) throws(AssetFault) in
+            guard let text = input.receipt else {
+                guard let asset = present[name, field, input.fileChecksum ?? ""] else {
+                    throw AssetFault(
+                        "receipt",
+                        "is missing, and the field '\(field)' of record '\(name)' has no such file that it could keep: upload the "
+                            + "file, or use assets/rereference")
+                }
+                return asset
+            }
+            let receipt = try receipt(text)
+            try check(receipt, for: operation, field: field)
+            try check(input, against: receipt.asset)
+            return receipt.asset
+        }
+    }
+
+    private func receipt(_ text: String) throws(AssetFault) -> AssetReceipt {
+        guard let receipt = secret?.ticket(Base64.decode(text), as: AssetReceipt.self) else {
+            throw AssetFault("receipt", "is not one that this server gave")
+        }
+        let isMissing = state.withLock { state in
+            state.receipts.insert(receipt)
+            return state.missing.contains(receipt.asset)
+        }
+        guard !isMissing else { throw AssetFault("receipt", "its file is not there any more: upload it again") }
+        return receipt
+    }
+
+    private func check(
+        _ receipt: AssetReceipt, for operation: RecordOperation, field: String
+    ) throws(AssetFault) {
+        guard now < receipt.expires else {
+            throw AssetFault("receipt", "has expired: receipts are good for a day. Upload the file again")
+        }
+        guard receipt.user == user else { throw AssetFault("receipt", "was given to another user") }
+        guard receipt.zone == zone else {
+            throw AssetFault("receipt", "is for another database or zone than '\(zone.name)'")
+        }
+        if let type = receipt.recordType, type != operation.recordType {
+            throw AssetFault("receipt", "is for records of type '\(type)'")
+        }
+        if let other = receipt.field, other != field {
+            throw AssetFault("receipt", "is for the field '\(other)', not '\(field)'")
+        }
+    }
+
+    private func check(_ input: AssetInput, against asset: AssetReference) throws(AssetFault) {
+        if let size = input.size, size != asset.size {
+            throw AssetFault("size", "is \(size), and the file that was uploaded has \(asset.size) bytes")
+        }
+        if let checksum = input.fileChecksum, checksum != secret?.checksum(of: asset, in: zone.database.container) {
+            throw AssetFault("fileChecksum", "is not that of the file that was uploaded")
+        }
+    }
+
+    /// Files asked for at once.
+    private static let holdsMax = 16
+
+    /// Has the zone's replicas hold what a command is about to name.
+    /// - Returns: false where a file is nowhere any more: then the operations are to be resolved again, of which those
+    ///   with that file fail.
+    func hold(_ values: some Sequence<FieldValue>) async throws(RequestFailure) -> Bool {
+        let wanted = Set(values.flatMap(\.assets)).subtracting(state.withLock(\.held))
+        guard !wanted.isEmpty else { return true }
+        let group = service.node.map.group(of: zone)
+        var failure: AssetError?
+        var isComplete = true
+        await withTaskGroup(of: (AssetReference, AssetError?).self) { [service] tasks in
+            func begin(_ asset: AssetReference) {
+                tasks.addTask {
+                    do throws(AssetError) {
+                        try await service.node.holdAsset(asset, in: group)
+                        return (asset, nil)
+                    } catch {
+                        return (asset, error)
+                    }
+                }
+            }
+            var waiting = wanted.makeIterator()
+            for _ in 0..<Self.holdsMax { if let asset = waiting.next() { begin(asset) } }
+            for await (asset, error) in tasks {
+                switch error {
+                case nil: state.withLock { _ = $0.held.insert(asset) }
+                case .missing:
+                    isComplete = false
+                    state.withLock { _ = $0.missing.insert(asset) }
+                case let error?: failure = error
+                }
+                if let asset = waiting.next() { begin(asset) }
+            }
+        }
+        if let failure { throw RequestFailure(failure) }
+        return isComplete
+    }
+
+    /// Records have the files now.
+    func didSave() {
+        let receipts = state.withLock(\.receipts)
+        if !receipts.isEmpty { service.peerExchange.didSave(Array(receipts)) }
+    }
+}
+
+extension FieldValue {
+    /// The files that the value names.
+    fileprivate var assets: [AssetReference] {
+        switch self {
+        case .asset(let asset): [asset]
+        case .list(.asset, let members): members.flatMap(\.assets)
+        default: []
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Admission
+package import Cluster
+package import Directory
+import PeerTransport
+import RaftCore
+package import RecordModel
+import Synchronization
+
+/// The bytes of assets on their way in and out, by the URLs that this cluster signed. Whoever has one needs no other
+/// credential.
+package struct AssetTransfers: Sendable {
+    private let service: RecordService
+
+    package init(_ service: RecordService) { self.service = service }
+
+    /// What a URL is for.
+    /// - Parameters:
+    ///   - bytes: the URL's; nil where it has none.
+    ///   - address: the client's, whose forged URLs are counted.
+    /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `BAD_REQUEST` with `expiredURL` once its time is
+    ///   over.
+    package func open<Ticket: AssetTicket>(
+        _ bytes: [UInt8]?, as _: Ticket.Type, address: String?
+    ) async throws(RequestFailure) -> Ticket {
+        let now = try service.trustedNow()
+        try service.requireFewFailures(of: address)
+        guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
+            try service.countFailure(of: address)
+            throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")
+        }
+        guard now < ticket.expires else {
+            throw RequestFailure(
+                .badRequest,
+                Ticket.self == AssetUploadTicket.self
+                    ? "the upload URL has expired: ask assets/upload for another"
+                    : "the download URL has expired: read the record again, which has another",
+                details: .expiredURL)
+        }
+        return ticket
+    }
+
+    /// Begins an upload, whose container's rate it spends.
+    /// - Parameter notes: gets what is left of the rate.
+    /// - Throws: what keeps the upload from beginning; nothing of it is left then.
+    package func receive(
+        _ ticket: AssetUploadTicket, _ notes: inout RequestNotes
+    ) async throws(RequestFailure) -> IncomingAsset {
+        let database = ticket.zone.database
+        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await service.requireContainer(database.container)
+        try await service.spend(RateKey(container: database.container, kind: .requests), &notes)
+        try await service.requireTransfer(for: database, by: service.node.deadline())
+        let limit = service.node.directory.snapshot.limits(of: database.container)[.unsavedAssetBytes]
+        let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
+        try service.unsavedUploads.begin(owner, limit: limit, now: service.now)
+        do throws(AssetError) {
+            let upload = try await service.node.receiveAsset(limit: ticket.bytesMax)
+            return IncomingAsset(service, ticket, upload, owner: owner, unsavedBytesMax: limit)
+        } catch {
+            service.unsavedUploads.end(owner, size: 0, kept: nil)
+            throw RequestFailure(error)
+        }
+    }
+
+    /// The bytes of a range of a file. They are counted as they are taken (`carried`).
+    /// - Throws: `NOT_FOUND` where the file is not there any more.
+    package func read(
+        _ ticket: AssetDownloadTicket, range: Range<UInt64>
+    ) async throws(RequestFailure) -> AssetBytes {
+        do throws(AssetError) {
+            return try await service.node.readAsset(
+                ticket.asset, in: service.node.map.group(of: ticket.zone), range: range)
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Counts bytes that went to or came from a client.
+    package func carried(_ bytes: Int, for zone: ZoneKey) { service.usage.carried(bytes, for: zone.database) }
+}
+
+/// A file that a client uploads. `finish` or `abandon` ends it.
+package final class IncomingAsset: Sendable {
+    /// Takes the bytes, after `count`.
+    package let file: AssetUpload
+    private let service: RecordService
+    private let ticket: AssetUploadTicket
+    private let owner: UnsavedUploads.Owner
+    private let unsavedBytesMax: Int64
+    private let state = Mutex<(size: UInt64, isOver: Bool)>((0, false))
+
+    init(
+        _ service: RecordService, _ ticket: AssetUploadTicket, _ file: AssetUpload, owner: UnsavedUploads.Owner,
+        unsavedBytesMax: Int64
+    ) {
+        self.service = service
+        self.ticket = ticket
+        self.file = file
+        self.owner = owner
+        self.unsavedBytesMax = unsavedBytesMax
+    }
+
+    /// Counts bytes before they are written.
+    /// - Throws: `BAD_REQUEST` with 413 where the file has too many, `QUOTA_EXCEEDED` where the user has too much that no
+    ///   record has.
+    package func count(_ bytes: Int) throws(RequestFailure) {
+        let size = state.withLock(\.size) + UInt64(bytes)
+        guard size <= ticket.bytesMax else { throw Self.tooLarge(ticket.bytesMax) }
+        try service.unsavedUploads.grow(owner, by: bytes, to: size, limit: unsavedBytesMax)
+        state.withLock { $0.size = size }
+        service.usage.carried(bytes, for: ticket.zone.database)
+    }
+
+    /// What is answered to a file that is larger than its URL takes.
+    package static func tooLarge(_ bytesMax: UInt64) -> RequestFailure {
+        RequestFailure(
+            .badRequest,
+            "the file is larger than \(bytesMax) bytes, which its upload URL takes; assets/upload gives URLs for larger files where "
+                + "a token says the size", details: .bodyTooLarge)
+    }
+
+    /// The file is whole: makes it durable on a majority of the zone's replicas.
+    /// - Returns: what the client saves in a record.
+    package func finish(by deadline: Deadline) async throws(RequestFailure) -> AssetDictionary {
+        let secret = try await service.requireSecret()
+        let asset: AssetReference
+        do throws(AssetError) {
+            asset = try await file.finish()
+            try await service.node.holdAsset(asset, in: service.node.map.group(of: ticket.zone))
+        } catch {
+            throw RequestFailure(error)
+        }
+        let expires = service.now + AssetReceipt.lifeMilliseconds
+        end(kept: (asset, expires))
+        return secret.dictionary(
+            of: AssetReceipt(
+                asset: asset, zone: ticket.zone, recordType: ticket.recordType, field: ticket.field,
+                user: ticket.uploader, node: service.node.settings.nodeID.rawValue, expires: expires))
+    }
+
+    /// Leaves nothing, unless it was finished.
+    package func abandon() async {
+        end(kept: nil)
+        await file.abandon()
+    }
+
+    private func end(kept: (asset: AssetReference, until: Int64)?) {
+        let size = state.withLock { state -> UInt64? in
+            defer { state.isOver = true }
+            return state.isOver ? nil : state.size
+        }
+        if let size { service.unsavedUploads.end(owner, size: size, kept: kept) }
+    }
+}
+
+extension RequestFailure {
+    package init(_ error: AssetError) {
+        switch error {
+        case .tooLarge(let limit): self = IncomingAsset.tooLarge(limit)
+        case .missing: self.init(.notFound, "the file's bytes are not there: \(error)")
+        case .diskFull, .unavailable:
+            self.init(ServiceError(.tryAgainLater, "nothing was done: \(error)", retryAfterSeconds: 1))
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Authorization
+import Cluster
+import Directory
+import RaftCore
+package import RecordModel
+import RecordStore
+
+/// What gives the right to upload files for records of a database, or to save those of records again.
+package struct Assets: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// Where the file of a record's field is to be uploaded.
+    package struct Upload: Sendable {
+        package var recordName: String
+        package var fieldName: String
+        package var url: String
+    }
+
+    /// A URL for each token, in their order.
+    /// - Throws: `BAD_REQUEST` for a field that is not of type ASSET, or a file that is too large; `ACCESS_DENIED` where
+    ///   the caller could save no record with it; `ZONE_NOT_FOUND`.
+    package func uploads(_ form: AssetsUploadRequest) async throws(RequestFailure) -> [Upload] {
+        let zone = try request.zone(form.zoneID)
+        let secret = try await service.requireSecret()
+        if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
+            throw RequestFailure(.zoneNotFound, "Zone not found: \(zone.name)")
+        }
+        try await service.requireTransfer(for: request.key, by: request.deadline)
+        try await requireFields(form.tokens)
+        let limits = service.node.directory.snapshot.limits(of: request.key.container)
+        let expires = service.now + AssetUploadTicket.lifeMilliseconds
+        var uploads: [Upload] = []
+        for (position, token) in form.tokens.enumerated() {
+            let bytesMax = UInt64(limits[token.size == nil ? .assetUploadBytes : .assetUploadBytesMax])
+            if let size = token.size, size > bytesMax {
+                throw RequestFailure(
+                    .badRequest,
+                    "tokens[\(position)].size: the file has \(size) bytes, at most \(bytesMax) may be uploaded "
+                        + "(\(ContainerLimit.assetUploadBytesMax.rawValue))")
+            }
+            let ticket = AssetUploadTicket(
+                zone: zone, recordType: token.recordType, field: token.fieldName,
+                uploader: request.caller.stampName, bytesMax: token.size ?? bytesMax, expires: expires)
+            uploads.append(
+                Upload(
+                    recordName: token.recordName ?? service.newName(), fieldName: token.fieldName,
+                    url: AssetURL.upload(ticket, secret, origin: request.origin)))
+        }
+        return uploads
+    }
+
+    /// A fault is believed only under the newest schema.
+    private func requireFields(_ tokens: [AssetsUploadRequest.Token]) async throws(RequestFailure) {
+        let schema = service.schema(request.schemaKey)
+        guard var fault = fault(tokens, schema.schema) else { return }
+        if try await service.isOutdated(schema, request.schemaKey) {
+            guard let other = self.fault(tokens, service.schema(request.schemaKey).schema) else { return }
+            fault = other
+        }
+        throw RequestFailure(fault)
+    }
+
+    private func fault(_ tokens: [AssetsUploadRequest.Token], _ schema: Schema) -> ServiceError? {
+        let grows =
+            request.key.environment == .development && request.caller.user != nil
+            && service.growthRate(of: request.key.container) != nil
+        for (position, token) in tokens.enumerated() {
+            guard let type = schema.type(named: token.recordType) else {
+                if grows { continue }
+                return ServiceError(
+                    .badRequest, "tokens[\(position)].recordType: record type not found: \(token.recordType)")
+            }
+            if let field = type.fields.first(where: { $0.name == token.fieldName }) {
+                guard field.type.scalar == .asset else {
+                    return ServiceError(
+                        .badRequest,
+                        "tokens[\(position)].fieldName: '\(token.fieldName)' of \(type.name) is of type \(field.type.webName), and has "
+                            + "no files")
+                }
+            } else if !grows {
+                return ServiceError(
+                    .badRequest, "tokens[\(position)].fieldName: \(type.name) has no field '\(token.fieldName)'")
+            }
+            if let denial = denial(type) { return denial }
+        }
+        return nil
+    }
+
+    /// Why the caller can save no record of the type, not even one of its own making.
+    private func denial(_ type: RecordType) -> ServiceError? {
+        // Users' own records are theirs to write, whatever is granted.
+        if type.name == RecordType.usersName, request.caller.user != nil { return nil }
+        let most = Permissions(of: request.caller, in: type, of: request.key, isCreator: true)
+        guard most.isDisjoint(with: [.create, .write]) else { return nil }
+        return ServiceError(.accessDenied, "no permission to save records of type \(type.name)")
+    }
+
+    /// What became of an item of `rereference`.
+    package enum Rereference: Sendable {
+        /// The dictionary to save in a field, or an array of them.
+        case found(JSONValue)
+        case failed(recordName: String, ServiceError)
+    }
+
+    /// The dictionaries by which assets of records can be saved in others. The caller may read those records; whether it
+    /// may write others is judged when it does.
+    package func rereference(_ form: AssetsRereferenceRequest) async throws(RequestFailure) -> [Rereference] {
+        _ = try await service.requireSecret()
+        let receipts = ShardRead.AssetRendering.receipts(
+            zone: try request.zone(form.targetZoneID), user: request.caller.stampName,
+            expires: service.now + AssetReceipt.lifeMilliseconds)
+        let found = try await read(
+            form.assets.map { ($0.recordName, [$0.fieldName]) }, in: try request.zone(form.zoneID), receipts)
+        let denials = found.count { $0["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue }
+        if denials > 0 {
+            service.audit.refused(
+                service.origin(of: request.requester), in: request.key.container, action: "assets/rereference",
+                subject: request.subject, count: denials)
+        }
+        return zip(form.assets, found).map { item, record in
+            if let text = record["serverErrorCode"]?.string, let code = ErrorCode(rawValue: text) {
+                return .failed(
+                    recordName: item.recordName, ServiceError(code, record["reason"]?.string ?? "not found"))
+            }
+            let field = record["fields"]?[item.fieldName]
+            guard let value = field?["value"], field?["type"]?.string?.hasPrefix("ASSETID") == true else {
+                return .failed(
+                    recordName: item.recordName,
+                    ServiceError(
+                        .notFound, "record '\(item.recordName)' has no asset in the field '\(item.fieldName)'"))
+            }
+            return .found(value)
+        }
+    }
+
+    /// Records with some of their fields, as the JSON objects of a lookup.
+    private func read(
+        _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ assets: ShardRead.AssetRendering
+    ) async throws(RequestFailure) -> [JSONValue] {
+        let answer = try await service.readUnderSchema(
+            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+        ) { schema in
+            .lookup(
+                ShardRead.RecordLookup(
+                    zone: zone, schemaVersion: schema.version, caller: request.caller,
+                    items: records.map { name, fields in
+                        (name, ShardRead.Rendering(desiredKeys: fields, numbersAsStrings: false, assets: assets))
+                    }))
+        }
+        guard let found = try? JSONParser.parse(answer.bytes).array, found.count == records.count else {
+            throw RequestFailure(
+                .internalError, "a shard's answer cannot be read: no array of \(records.count) records")
+        }
+        return found
+    }
+
+    /// The files that fields of records have now, by checksum.
+    func present(
+        _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ secret: ClusterSecret
+    ) async throws(RequestFailure) -> PresentAssets {
+        let receipts = ShardRead.AssetRendering.receipts(zone: zone, user: "", expires: 0)
+        var present = PresentAssets()
+        for (record, json) in zip(records, try await read(records, in: zone, receipts)) {
+            for name in record.fields {
+                guard let value = json["fields"]?[name]?["value"] else { continue }
+                for dictionary in value.array ?? [value] {
+                    guard let checksum = dictionary["fileChecksum"]?.string,
+                        let receipt = dictionary["receipt"]?.string.flatMap(Base64.decode),
+                        let ticket = secret.ticket(receipt, as: AssetReceipt.self)
+                    else { continue }
+                    present[record.name, name, checksum] = ticket.asset
+                }
+            }
+        }
+        return present
+    }
+}
+
+/// The files that fields of records have, by checksum.
+struct PresentAssets: Sendable {
+    private struct Place: Hashable {
+        var recordName: String
+        var field: String
+        var checksum: String
+    }
+
+    private var assets: [Place: AssetReference] = [:]
+
+    subscript(recordName: String, field: String, checksum: String) -> AssetReference? {
+        get { assets[Place(recordName: recordName, field: field, checksum: checksum)] }
+        set { assets[Place(recordName: recordName, field: field, checksum: checksum)] = newValue }
+    }
+}
+
+extension RecordModification {
+    /// Makes the dictionaries of assets for the answer; without URLs for who may not read the record.
+    package func assetPresenter(in zone: ZoneID, isReadable: Bool) -> AssetPresenter? {
+        guard let secret = service.node.directory.snapshot.secret else { return nil }
+        let zone = ZoneKey(database: request.key, name: zone.name)
+        let expires = service.now + AssetDownloadTicket.lifeMilliseconds
+        return secret.presenter(
+            of: zone, as: isReadable ? .links(origin: request.origin, expires: expires) : .checksums)
+    }
+}
+
+extension Caller {
+    /// The caller as the stamps of records name it.
+    var stampName: String { user ?? Self.anonymousName }
+}
+
+extension DatabaseRequest {
+    /// How the records of an answer are rendered, and what becomes of their assets: who may read a record gets URLs.
+    func rendering(desiredKeys: [String]?, numbersAsStrings: Bool, now: Int64) -> ShardRead.Rendering {
+        ShardRead.Rendering(
+            desiredKeys: desiredKeys, numbersAsStrings: numbersAsStrings,
+            assets: .links(origin: origin, expires: now + AssetDownloadTicket.lifeMilliseconds))
+    }
+}

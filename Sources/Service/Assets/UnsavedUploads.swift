@@ -1,0 +1,115 @@
+import Cluster
+import Directory
+import RecordModel
+import Synchronization
+
+/// What users have uploaded to this node and no record has: so that nobody fills disks with files that nothing counts.
+///
+/// It is in memory, and forgotten at a restart; the files themselves go a day after the upload, unless a record has
+/// them.
+package final class UnsavedUploads: Sendable {
+    /// Whose uploads they are; all anonymous callers of a container are one.
+    struct Owner: Hashable, Sendable {
+        var container: String
+        var user: String
+    }
+
+    private struct Account {
+        /// Uploads that are under way.
+        var open = 0
+        /// Bytes of those, and of the files that are done.
+        var bytes: Int64 = 0
+        /// When each file ceases to count, in milliseconds since 1970.
+        var files: [AssetReference: Int64] = [:]
+
+        mutating func remove(_ asset: AssetReference) {
+            guard files.removeValue(forKey: asset) != nil else { return }
+            bytes -= UnsavedUploads.counted(asset.size)
+        }
+    }
+
+    /// Uploads of one user that may be under way at once.
+    static let openMax = 32
+    /// Users whose uploads are counted; beyond them the counts begin anew.
+    private static let ownersMax = 100_000
+    /// What the smallest file counts for: files cost more than their bytes.
+    private static let bytesMin: Int64 = 65_536
+
+    private let accounts = Mutex<[Owner: Account]>([:])
+
+    /// - Returns: what a file of so many bytes counts for.
+    private static func counted(_ size: UInt64) -> Int64 { max(Int64(clamping: size), bytesMin) }
+
+    /// Begins an upload; `end` must follow.
+    /// - Parameter limit: the most bytes that may be unsaved.
+    /// - Throws: `THROTTLED` where the user has too many under way, `QUOTA_EXCEEDED` where too much is not saved.
+    func begin(_ owner: Owner, limit: Int64, now: Int64) throws(RequestFailure) {
+        let refusal = accounts.withLock { accounts -> RequestFailure? in
+            if accounts.count >= Self.ownersMax, accounts[owner] == nil {
+                accounts = accounts.filter { $0.value.open > 0 }
+            }
+            var account = accounts[owner, default: Account()]
+            for (asset, expires) in account.files where expires <= now { account.remove(asset) }
+            defer { accounts[owner] = account }
+            if account.open >= Self.openMax {
+                return RequestFailure(
+                    ServiceError(
+                        .throttled,
+                        "\(account.open) uploads of this user are under way on this node, which are as many as may be: wait for one "
+                            + "to end",
+                        retryAfterSeconds: 1))
+            }
+            if account.bytes + Self.bytesMin > limit { return Self.tooMuch(limit) }
+            account.open += 1
+            account.bytes += Self.bytesMin
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Counts bytes of an upload as they arrive.
+    /// - Parameter size: its bytes with these.
+    /// - Throws: `QUOTA_EXCEEDED` where too much would be unsaved.
+    func grow(_ owner: Owner, by bytes: Int, to size: UInt64, limit: Int64) throws(RequestFailure) {
+        let growth = Self.counted(size) - Self.counted(size - UInt64(bytes))
+        let isWithin = accounts.withLock { accounts in
+            guard (accounts[owner]?.bytes ?? 0) + growth <= limit else { return false }
+            accounts[owner]?.bytes += growth
+            return true
+        }
+        guard isWithin else { throw Self.tooMuch(limit) }
+    }
+
+    /// Ends an upload of so many bytes.
+    /// - Parameter kept: the file that came of it, and until when it counts.
+    func end(_ owner: Owner, size: UInt64, kept: (asset: AssetReference, until: Int64)?) {
+        accounts.withLock { accounts in
+            guard var account = accounts[owner] else { return }
+            account.open = max(account.open - 1, 0)
+            account.bytes -= Self.counted(size)
+            if let kept {
+                account.remove(kept.asset)
+                account.files[kept.asset] = kept.until
+                account.bytes += Self.counted(kept.asset.size)
+            }
+            accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
+        }
+    }
+
+    /// Records have these files now.
+    func saved(_ saved: SavedAssets) {
+        let owner = Owner(container: saved.container, user: saved.user)
+        accounts.withLock { accounts in
+            guard var account = accounts[owner] else { return }
+            for asset in saved.assets { account.remove(asset) }
+            accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
+        }
+    }
+
+    private static func tooMuch(_ limit: Int64) -> RequestFailure {
+        RequestFailure(
+            .quotaExceeded,
+            "this user's uploads on this node that no record has would come to more than "
+                + "\(ContainerLimit.unsavedAssetBytes.rawValue), which is \(limit) bytes: save records with them, or wait a day")
+    }
+}

@@ -1,0 +1,209 @@
+import Cluster
+import Directory
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import RaftCore
+import RecordModel
+import Service
+
+// Uploads and downloads of files, at URLs that are all the right that they need: what else a request says of its sender
+// is not looked at.
+extension WebResponder {
+    func assets(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
+        let segments = call.url.segments
+        guard segments.count >= 4, segments[1] == "1" else { throw Self.noSuchAsset }
+        switch segments[2] {
+        case "upload" where segments.count == 4:
+            try Self.require(["POST", "PUT"], of: call)
+            do throws(RequestFailure) {
+                return try await upload(call, &headers)
+            } catch {
+                // The rest of the file is not waited for.
+                headers.add("Connection", "close")
+                throw error
+            }
+        case "download" where segments.count <= 5:
+            try Self.require(["GET", "HEAD"], of: call)
+            return try await download(call)
+        default: throw Self.noSuchAsset
+        }
+    }
+
+    private static let noSuchAsset = RequestFailure(
+        .notFound, "there is nothing at this path; assets/upload and reads of records give URLs of assets")
+
+    private static func require(_ methods: [String], of call: WebCall) throws(RequestFailure) {
+        guard methods.contains(call.request.method.rawValue) else {
+            throw RequestFailure(
+                .badRequest, "this URL is called with \(methods.joined(separator: " or "))",
+                details: .methods(methods))
+        }
+    }
+
+    private func ticket<Ticket: AssetTicket>(
+        of call: WebCall, as _: Ticket.Type = Ticket.self
+    ) async throws(RequestFailure) -> Ticket {
+        try await AssetTransfers(context.service).open(
+            Base64URL.decode(call.url.segments[3]), as: Ticket.self, address: call.address)
+    }
+}
+
+// Uploads.
+extension WebResponder {
+    /// How long an upload may take in all, however steadily it comes.
+    private static let uploadSecondsMax: UInt64 = 3_600
+    /// What a transfer holds in memory: parts on their way between the socket and the disk.
+    private static let transferBytes = 512 << 10
+
+    private func upload(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
+        let ticket = try await ticket(of: call, as: AssetUploadTicket.self)
+        var multipart = try Self.multipart(call)
+        let length = call.request.headers[.contentLength].flatMap(UInt64.init)
+        let overhead = multipart == nil ? 0 : UInt64(MultipartReader.overheadBytesMax)
+        if let length, length > ticket.bytesMax + overhead { throw IncomingAsset.tooLarge(ticket.bytesMax) }
+        guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
+        defer { withExtendedLifetime(held) {} }
+        var notes = RequestNotes()
+        defer { headers.add(notes) }
+        let file = try await AssetTransfers(context.service).receive(ticket, &notes)
+        do throws(RequestFailure) {
+            try await read(call, expecting: length, &multipart, into: file)
+            let asset = try await file.finish(by: context.service.node.deadline())
+            return Reply { writer in
+                writer.key("singleFile")
+                writer.asset(asset)
+            }
+        } catch {
+            await file.abandon()
+            throw error
+        }
+    }
+
+    private static func multipart(_ call: WebCall) throws(RequestFailure) -> MultipartReader? {
+        guard call.request.method == .post else { return nil }
+        do throws(MultipartReader.Fault) {
+            return try MultipartReader(contentType: call.request.headers[.contentType])
+        } catch {
+            throw RequestFailure(.badRequest, error.problem)
+        }
+    }
+
+    private static let tooManyTransfers = RequestFailure(
+        ServiceError(
+            .tryAgainLater, "nothing was done: this node has as many files on their way as it may; use another one",
+            retryAfterSeconds: 1))
+
+    /// - Throws: also where the body was not whole: a connection that is cut looks like a body's end.
+    private func read(
+        _ call: WebCall, expecting length: UInt64?, _ multipart: inout MultipartReader?, into file: IncomingAsset
+    ) async throws(RequestFailure) {
+        let end = MonotonicTime.current.adding(milliseconds: Self.uploadSecondsMax * 1_000)
+        var count: UInt64 = 0
+        var parts = call.request.body.makeAsyncIterator()
+        while let part = try await Self.next(&parts) {
+            count += UInt64(part.readableBytes)
+            guard MonotonicTime.current <= end else {
+                throw RequestFailure(
+                    .badRequest, "the file took longer than \(Self.uploadSecondsMax) s", details: .bodyTooSlow)
+            }
+            var bytes = part
+            do throws(MultipartReader.Fault) {
+                if let taken = try multipart?.take(part.readableBytesView) { bytes = ByteBuffer(bytes: taken) }
+            } catch {
+                throw RequestFailure(.badRequest, error.problem)
+            }
+            guard bytes.readableBytes > 0 else { continue }
+            try file.count(bytes.readableBytes)
+            do throws(AssetError) { try await file.file.write(bytes) } catch { throw RequestFailure(error) }
+        }
+        let isWhole = length.map { $0 == count } ?? (call.clientDisconnect?.isOver != true)
+        guard isWhole else {
+            throw RequestFailure(.badRequest, "the body ended after \(count) bytes, before it was whole")
+        }
+        do throws(MultipartReader.Fault) { try multipart?.finish() } catch {
+            throw RequestFailure(.badRequest, error.problem)
+        }
+    }
+
+    private static func next(_ parts: inout RequestBody.AsyncIterator) async throws(RequestFailure) -> ByteBuffer? {
+        do {
+            return try await parts.next()
+        } catch {
+            throw RequestFailure(.badRequest, "the request's body did not arrive: \(error)")
+        }
+    }
+}
+
+// Downloads.
+extension WebResponder {
+    private func download(_ call: WebCall) async throws(RequestFailure) -> Reply {
+        let ticket = try await ticket(of: call, as: AssetDownloadTicket.self)
+        let secret = try await context.service.requireSecret()
+        let size = ticket.asset.size
+        let tag = "\"\(secret.checksum(of: ticket.asset, in: ticket.zone.database.container))\""
+        let wanted = WantedBytes(
+            range: call.request.headers[.range], ifRange: call.request.headers[.ifRange], tag: tag, size: size)
+        var range = 0..<size
+        switch wanted {
+        case .all: break
+        case .part(let part): range = part
+        case .unsatisfiable: return Self.unsatisfiable(size, call)
+        }
+        let bytes = try await AssetTransfers(context.service).read(ticket, range: range)
+        guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
+        var reply = Reply(
+            status: wanted == .all ? 200 : 206, body: [], contentType: "application/octet-stream")
+        reply.headers = Self.headers(of: ticket, tag: tag, name: call.url.segments[3...].dropFirst().first, context)
+        if case .part(let part) = wanted {
+            reply.headers.append(("content-range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)"))
+        }
+        guard call.request.method != .head else {
+            reply.headers.append(("content-length", "\(range.count)"))
+            return reply
+        }
+        reply.streamBytes = range.count
+        reply.stream = { [service = context.service] writer in
+            for try await part in bytes {
+                try await writer.write(part)
+                AssetTransfers(service).carried(part.readableBytes, for: ticket.zone)
+            }
+            try await writer.finish(nil)
+            withExtendedLifetime(held) {}
+        }
+        return reply
+    }
+
+    private static func unsatisfiable(_ size: UInt64, _ call: WebCall) -> Reply {
+        let error = ServiceError(.badRequest, "Range: the file has \(size) bytes, and none of those that were asked for")
+        var reply = Reply(error, status: 416, uuid: call.uuid)
+        reply.headers.append(("content-range", "bytes */\(size)"))
+        return reply
+    }
+
+    /// Whatever users upload, a browser is to save it: it neither shows nor runs it on this origin.
+    private static func headers(
+        of ticket: AssetDownloadTicket, tag: String, name: String?, _ context: WebContext
+    ) -> [(name: String, value: String)] {
+        let secondsLeft = max(0, (ticket.expires - context.service.now) / 1_000)
+        return [
+            ("accept-ranges", "bytes"), ("cache-control", "private, max-age=\(secondsLeft)"),
+            ("content-disposition", "attachment; filename=\"\(fileName(name ?? "asset"))\""),
+            ("content-security-policy", "default-src 'none'; sandbox"),
+            ("cross-origin-resource-policy", "cross-origin"), ("etag", tag), ("x-content-type-options", "nosniff"),
+        ]
+    }
+
+    /// A name that means a file in the folder at hand, on any system.
+    static func fileName(_ text: String) -> String {
+        var name = ""
+        for character in text.unicodeScalars.prefix(128) {
+            switch character {
+            case "a"..."z", "A"..."Z", "0"..."9", ".", "-", "_", " ": name.unicodeScalars.append(character)
+            default: name.append("_")
+            }
+        }
+        while let first = name.first, first == "." || first == " " { name.removeFirst() }
+        return name.isEmpty ? "asset" : name
+    }
+}

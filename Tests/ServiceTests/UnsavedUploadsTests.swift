@@ -1,0 +1,66 @@
+import RecordModel
+import Testing
+
+@testable import Service
+
+@Suite("Uploads that no record has")
+struct UnsavedUploadsTests {
+    private static let least: Int64 = 65_536
+    private let uploads = UnsavedUploads()
+    private let owner = UnsavedUploads.Owner(container: "c", user: "_u")
+    private let other = UnsavedUploads.Owner(container: "c", user: "_v")
+
+    private func asset(_ number: UInt8, _ size: UInt64) -> AssetReference {
+        AssetReference(sha256: [UInt8](repeating: number, count: 32), size: size)
+    }
+
+    /// A whole upload.
+    private func upload(_ number: UInt8, _ size: Int, limit: Int64, now: Int64 = 0) throws(RequestFailure) {
+        try uploads.begin(owner, limit: limit, now: now)
+        do throws(RequestFailure) {
+            if size > 0 { try uploads.grow(owner, by: size, to: UInt64(size), limit: limit) }
+        } catch {
+            uploads.end(owner, size: 0, kept: nil)
+            throw error
+        }
+        uploads.end(owner, size: UInt64(size), kept: (asset(number, UInt64(size)), now + 100))
+    }
+
+    private func expectRefusal(_ code: ErrorCode, _ body: () throws -> Void) {
+        #expect { try body() } throws: { ($0 as? RequestFailure)?.error.code == code }
+    }
+
+    @Test("each file counts for its bytes, the smallest for 64 KiB; the same file counts once")
+    func counted() throws {
+        try upload(1, 0, limit: 3 * Self.least)
+        try upload(1, 0, limit: 3 * Self.least)
+        try upload(2, 100_000, limit: 3 * Self.least)
+        expectRefusal(.quotaExceeded) { try upload(3, 0, limit: 3 * Self.least) }
+        expectRefusal(.quotaExceeded) { try upload(3, 200_000, limit: 4 * Self.least) }
+        try uploads.begin(other, limit: Self.least, now: 0)
+    }
+
+    @Test("what is saved, or a day old, or was cut counts no more")
+    func freed() throws {
+        try upload(1, 10, limit: Self.least)
+        expectRefusal(.quotaExceeded) { try upload(2, 10, limit: Self.least) }
+        uploads.saved(SavedAssets(container: "c", user: "_v", assets: [asset(1, 10)]))
+        expectRefusal(.quotaExceeded) { try upload(2, 10, limit: Self.least) }
+        uploads.saved(SavedAssets(container: "c", user: "_u", assets: [asset(1, 10), asset(9, 9)]))
+        try upload(2, 10, limit: Self.least)
+        try upload(3, 10, limit: Self.least, now: 100)
+        uploads.saved(SavedAssets(container: "c", user: "_u", assets: [asset(3, 10)]))
+        try uploads.begin(owner, limit: Self.least, now: 100)
+        uploads.end(owner, size: 0, kept: nil)
+        try upload(4, 10, limit: Self.least, now: 100)
+    }
+
+    @Test("a user has so many uploads under way at once")
+    func open() throws {
+        for _ in 0..<UnsavedUploads.openMax { try uploads.begin(owner, limit: .max, now: 0) }
+        expectRefusal(.throttled) { try uploads.begin(owner, limit: .max, now: 0) }
+        try uploads.begin(other, limit: .max, now: 0)
+        uploads.end(owner, size: 0, kept: nil)
+        try uploads.begin(owner, limit: .max, now: 0)
+    }
+}
