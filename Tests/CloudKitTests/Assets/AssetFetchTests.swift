@@ -85,7 +85,8 @@ struct AssetFetchTests {
         let bytes = someBytes(2_000_000)
         try await running(bytes, nodes: 3) { server, database in
             server.fail { $0.cutDownloads = [600_000, 700_000] }
-            #expect(try await Self.fetched(database) == bytes)
+            let found = try await Self.fetched(database)
+            #expect(found == bytes)
             let downloads = server.requests.filter { $0.path.hasPrefix("/down/") }
             #expect(Set(downloads.map(\.node)) == [0, 1, 2] && downloads.count == 3)
             let starts = downloads.map { $0.range.flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0 }
@@ -98,7 +99,8 @@ struct AssetFetchTests {
         let bytes = someBytes(1_000_000)
         try await running(bytes, nodes: 2) { server, database in
             server.fail { ($0.cutDownloads, $0.hasTags) = ([600_000], false) }
-            #expect(try await Self.fetched(database) == bytes)
+            let found = try await Self.fetched(database)
+            #expect(found == bytes)
             #expect(server.requests.allSatisfy { $0.range == nil } && server.count("/down/") == 2)
         }
     }
@@ -116,7 +118,8 @@ struct AssetFetchTests {
         let bytes = someBytes(900_000)
         try await running(bytes, patience: .seconds(5)) { server, database in
             server.fail { $0.cutDownloads = [Int](repeating: 300_000, count: 2) }
-            #expect(try await Self.fetched(database) == bytes)
+            let found = try await Self.fetched(database)
+            #expect(found == bytes)
         }
     }
 
@@ -170,7 +173,8 @@ struct AssetFetchTests {
             server.fail { $0.surplusBytes = 1 }
             #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
             server.fail { ($0.surplusBytes, $0.wrongDigests) = (0, 1) }
-            #expect(try await Self.fetched(database) == bytes, "the second attempt is right")
+            let found = try await Self.fetched(database)
+            #expect(found == bytes, "the second attempt is right")
             server.fail { $0.wrongDigests = 2 }
             #expect(await failure { try await database.record(for: Self.id) }?.code == .networkFailure)
         }
