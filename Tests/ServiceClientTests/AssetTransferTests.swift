@@ -80,12 +80,16 @@ struct AssetTransferTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let source = try AssetSource(path: path)
         try await ScriptedServer.running { _, _ in ScriptedAnswer() } _: { server in
-            await #expect(throws: ServiceFailure.self) { try await transfer(server).upload(source, to: server.url + "/x") }
+            _ = await #expect(throws: ServiceFailure.self) {
+                try await transfer(server).upload(source, to: server.url + "/x")
+            }
         }
         try await ScriptedServer.running { _, _ in
             ScriptedAnswer(body: #"{"singleFile":{"receipt":"r","size":2}}"#)
         } _: { server in
-            await #expect(throws: AssetDamaged.self) { try await transfer(server).upload(source, to: server.url + "/x") }
+            _ = await #expect(throws: AssetDamaged.self) {
+                try await transfer(server).upload(source, to: server.url + "/x")
+            }
         }
     }
 }

@@ -57,8 +57,12 @@ struct LoadRunTests {
         }
     }
 
+    private final class TakenFiles: Sendable {
+        let all = Mutex<[[UInt8]]>([])
+    }
+
     /// A server that takes files at two URLs, and gives files of some bytes.
-    private static func files(_ taken: Mutex<[[UInt8]]>, given: Int) -> NullServer.Responder {
+    private static func files(_ taken: TakenFiles, given: Int) -> NullServer.Responder {
         { request in
             let path = request.path
             if path.contains("/assets/upload") {
@@ -66,7 +70,7 @@ struct LoadRunTests {
                 return NullServer.answer("200 OK", #"{"tokens":[\#(tokens)]}"#)
             }
             if path.hasPrefix("/up/") {
-                taken.withLock { $0.append(Array(request.body.readableBytesView)) }
+                taken.all.withLock { $0.append(Array(request.body.readableBytesView)) }
                 return NullServer.answer("200 OK", #"{"singleFile":{"receipt":"r","fileChecksum":"c","size":1000}}"#)
             }
             if path.contains("/records/lookup") {
@@ -81,18 +85,18 @@ struct LoadRunTests {
 
     @Test("files that are sent are of the size asked for, and all different")
     func uploads() async throws {
-        let taken = Mutex<[[UInt8]]>([])
+        let taken = TakenFiles()
         let server = try await NullServer.start(answering: Self.files(taken, given: 0))
         try await Self.command(server, "--operation asset-upload --asset-size 1kB --count 50").run()
         await server.shutdown()
-        let files = taken.withLock { $0 }
+        let files = taken.all.withLock { $0 }
         #expect(files.count == 50 && files.allSatisfy { $0.count == 1_000 } && Set(files).count == 50)
     }
 
     @Test("files that are fetched count where they are whole")
     func downloads() async throws {
         for (given, isGood) in [(1_000, true), (999, false)] {
-            let taken = Mutex<[[UInt8]]>([])
+            let taken = TakenFiles()
             let server = try await NullServer.start(answering: Self.files(taken, given: given))
             let command = try Self.command(server, "--operation asset-download --asset-size 1kB --count 50")
             if isGood {
@@ -101,7 +105,7 @@ struct LoadRunTests {
                 await #expect(throws: ExitCode(1)) { try await command.run() }
             }
             await server.shutdown()
-            #expect(taken.withLock { $0.count } == 16, "the files that are fetched were sent before")
+            #expect(taken.all.withLock { $0.count } == 16, "the files that are fetched were sent before")
         }
     }
 

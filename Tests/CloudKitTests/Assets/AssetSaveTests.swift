@@ -130,7 +130,7 @@ struct AssetSaveTests {
             for wrong in ["\(path)/none", path, "/dev/zero"] {
                 let error = await failure { try await database.save(Self.photo(URL(fileURLWithPath: wrong))) }
                 #expect(error?.code == .assetFileNotFound, "\(wrong)")
-                #expect((error as? NSError)?.code == 16 && error?.localizedDescription.contains(wrong) == true)
+                #expect(error?.errorCode == 16 && error?.localizedDescription.contains(wrong) == true)
             }
             #expect(server.requests.isEmpty)
         }
@@ -163,12 +163,12 @@ struct AssetSaveTests {
     func modified() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(8_000_000))
+        let file = try folder.file(someBytes(4_000_000))
         try await AssetServer.running { server, database in
             server.fail { faults in
                 faults.duringUpload = { count in
                     guard count < 1_000_000, let handle = try? FileHandle(forWritingTo: file) else { return }
-                    try? handle.truncate(atOffset: 5_000_000)
+                    try? handle.truncate(atOffset: 2_500_000)
                     try? handle.close()
                 }
             }
@@ -182,7 +182,7 @@ struct AssetSaveTests {
     func overwritten() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(8_000_000))
+        let file = try folder.file(someBytes(4_000_000))
         try await AssetServer.running { server, database in
             server.fail { faults in
                 faults.duringUpload = { count in
@@ -304,7 +304,7 @@ struct AssetSaveTests {
     func cancelled() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(8_000_000))
+        let file = try folder.file(someBytes(4_000_000))
         try await AssetServer.running { server, database in
             let operation = CKModifyRecordsOperation(recordsToSave: [Self.photo(file)])
             server.fail { $0.duringUpload = { _ in operation.cancel() } }
