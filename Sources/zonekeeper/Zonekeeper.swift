@@ -17,7 +17,8 @@ struct Zonekeeper: AsyncParsableCommand {
             ContainerCommand.self, SchemaCommand.self, UserCommand.self, AdministratorCommand.self, TokenCommand.self,
             KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
-            AuditCommand.self, ZoneCommand.self, RecordCommand.self, KeyValueCommand.self, LoadCommand.self,
+            AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
+            LoadCommand.self,
             SamplePlacesCommand.self,
         ])
 

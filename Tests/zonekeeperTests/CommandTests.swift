@@ -25,6 +25,9 @@ struct CommandTests {
             (["zone", "changes", "--token", "AAA="], "ZoneChangesCommand"),
             (["record", "changes", "--zone", "A"], "RecordChangesCommand"),
             (["record", "changes", "--zone", "A", "--from-start", "--reverse"], "RecordChangesCommand"),
+            (["asset", "get", "r", "photo", "-o", "x.jpg", "--number", "2"], "AssetGetCommand"),
+            (["asset", "stat", "r", "--database", "private", "--zone", "A"], "AssetStatCommand"),
+            (["record", "save", "--type", "T", "photo:ASSET=@x"], "RecordSaveCommand"),
             (["user", "create", "ada", "--email", "a@b.c", "--discoverable"], "UserCreateCommand"),
             (["user", "update", "ada", "--family-name", "", "--no-discoverable"], "UserUpdateCommand"),
             (["container", "rotate-key"], "ContainerRotateKeyCommand"),
@@ -46,6 +49,8 @@ struct CommandTests {
             ["record", "changes", "--zone", "A", "--from-start", "--token", "x"], ["user", "update", "ada"],
             ["user", "update", "--email", "x"], ["container", "delete", "c"],
             ["container", "delete", "c", "--confirm", "d"], ["container", "restore"],
+            ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
+            ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Zonekeeper.parseAsRoot(arguments) }

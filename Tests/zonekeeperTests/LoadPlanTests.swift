@@ -166,7 +166,10 @@ struct LoadPlanTests {
             "--operation read --mix read:1",
             "--zones 3", "--zones 3 --zone a --database private", "--users 5", "--operation sync", "--report a.pdf",
             "--output a", "--report a.csv", "--limit 0", "--tolerance 0", "--find-limit --expect-limit 4",
-            "--nodes all",
+            "--nodes all", "--operation asset-upload --zones 2 --database private", "--asset-size 1MB",
+            "--operation asset-upload --asset-size 51MB", "--operation asset-upload --asset-size 0",
+            "--operation asset-upload --find-limit", "--operation asset-upload --duration 900",
+            "--operation asset-download --duration 3600",
         ] { #expect(fails(wrong), "\(wrong)") }
         let command = try LoadCommand.parse(
             "--rate 400/s --expect-limit 40 --tolerance 5% --nodes moving:5 --output a.json --output b.CSV --report c.html"

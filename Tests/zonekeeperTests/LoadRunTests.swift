@@ -60,6 +60,58 @@ struct LoadRunTests {
         }
     }
 
+    private final class TakenFiles: Sendable {
+        let all = Mutex<[[UInt8]]>([])
+    }
+
+    /// A server that takes files at two URLs, and gives files of some bytes.
+    private static func files(_ taken: TakenFiles, given: Int) -> NullServer.Responder {
+        { request in
+            let path = request.path
+            if path.contains("/assets/upload") {
+                let tokens = (0..<16).map { #"{"url":"https://elsewhere/up/\#($0)?s=1"}"# }.joined(separator: ",")
+                return NullServer.answer("200 OK", #"{"tokens":[\#(tokens)]}"#)
+            }
+            if path.hasPrefix("/up/") {
+                taken.all.withLock { $0.append(Array(request.body.readableBytesView)) }
+                return NullServer.answer("200 OK", #"{"singleFile":{"receipt":"r","fileChecksum":"c","size":1000}}"#)
+            }
+            if path.contains("/records/lookup") {
+                let value = #"{"fields":{"photo":{"value":{"downloadURL":"https://elsewhere/down/1?s=1"}}}}"#
+                let records = [String](repeating: value, count: 16).joined(separator: ",")
+                return NullServer.answer("200 OK", #"{"records":[\#(records)]}"#)
+            }
+            guard path.hasPrefix("/down/") else { return nil }
+            return NullServer.answer("200 OK", request.method == "GET" ? String(repeating: "x", count: given) : "")
+        }
+    }
+
+    @Test("files that are sent are of the size asked for, and all different")
+    func uploads() async throws {
+        let taken = TakenFiles()
+        let server = try await NullServer.start(answering: Self.files(taken, given: 0))
+        try await Self.command(server, "--operation asset-upload --asset-size 1kB --count 50").run()
+        await server.shutdown()
+        let files = taken.all.withLock { $0 }
+        #expect(files.count == 50 && files.allSatisfy { $0.count == 1_000 } && Set(files).count == 50)
+    }
+
+    @Test("files that are fetched count where they are whole")
+    func downloads() async throws {
+        for (given, isGood) in [(1_000, true), (999, false)] {
+            let taken = TakenFiles()
+            let server = try await NullServer.start(answering: Self.files(taken, given: given))
+            let command = try Self.command(server, "--operation asset-download --asset-size 1kB --count 50")
+            if isGood {
+                try await command.run()
+            } else {
+                await #expect(throws: ExitCode(1)) { try await command.run() }
+            }
+            await server.shutdown()
+            #expect(taken.all.withLock { $0.count } == 16, "the files that are fetched were sent before")
+        }
+    }
+
     @Test("what a limited server accepted is limit x time, and --expect-limit's exit code says so, both ways")
     func expectLimit() async throws {
         let limit = GCRALimit(perSecond: 50, burst: 20)

@@ -37,11 +37,29 @@ struct RecordArgumentTests {
         #expect(field.json == (try json(expected)))
     }
 
+    @Test("An asset is named by its file, a list of them by several")
+    func files() throws {
+        let single = try FieldArgument(parsing: "photo:ASSET=@a,b.jpg")
+        #expect(single.files == .init(paths: ["a,b.jpg"], isList: false))
+        let list = try FieldArgument(parsing: "photos:asset_list=@a,@b")
+        #expect(list.files == .init(paths: ["a", "b"], isList: true))
+        #expect(list.json == (try json(#"{"type":"ASSETID_LIST"}"#)))
+        #expect(try FieldArgument(parsing: "title=@a").files == nil)
+    }
+
+    @Test("The bar of a file says how far it is")
+    func progress() {
+        #expect(AssetProgress.text("a", 0, of: 1_000) == "a  ........................  0%  0 bytes of 1 kB")
+        #expect(AssetProgress.text("a", 500, of: 1_000) == "a  ############............  50%  500 bytes of 1 kB")
+        #expect(AssetProgress.text("a", 0, of: 0).contains(" 100%"))
+    }
+
     @Test(
         "A field that is none is refused",
         arguments: [
             "title", "=x", ":INT64=1", "count:INT64=1.5", "count:INT64=9223372036854775808", "count:INT=1",
             "at:LOCATION=91,0", "at:LOCATION=1", "made:TIMESTAMP=today", "data:BYTES=A", "x:JSON={", "a:ASSET=x",
+            "a:ASSET=@", "a:ASSET=", "a:ASSET_LIST=@x,y",
         ])
     func refusedFields(text: String) {
         #expect(throws: ValidationError.self) { try FieldArgument(parsing: text) }

@@ -160,6 +160,7 @@ extension CKOperation {
         @CKGuarded public var isLongLived = false
         @CKGuarded var chosenTimeout: TimeInterval? = nil
         @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
+        @CKGuarded var chosenFetchesFiles: Bool? = nil
 
         /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
         /// fails with `networkFailure`. The default is a week, which is not measured.
@@ -176,6 +177,13 @@ extension CKOperation {
             set { chosenTimeout = newValue }
         }
 
+        /// Whether fetched records come with the files of their assets, as they usually do. Without them an asset's
+        /// `fileURL` is nil; its `size` and `downloadURL` are there. Not in CloudKit.
+        public var fetchesAssetFiles: Bool {
+            get { chosenFetchesFiles ?? true }
+            set { chosenFetchesFiles = newValue }
+        }
+
         /// The usual values.
         public override init() { super.init() }
 
@@ -190,6 +198,7 @@ extension CKOperation {
             copy.isLongLived = isLongLived
             copy.chosenResourceTimeout = chosenResourceTimeout
             copy.chosenTimeout = chosenTimeout
+            copy.chosenFetchesFiles = chosenFetchesFiles
             return copy
         }
     }
@@ -271,6 +280,25 @@ enum Callbacks {
                 continuation.resume()
             }
         }
+    }
+
+    /// Calls the blocks of one operation one after the other, in their order: those of its progress too, which come
+    /// from several transfers at once.
+    struct Serial: Sendable {
+        private let queue = DispatchQueue(label: "zonekeeper.cloudkit.operation", target: Callbacks.queue)
+
+        /// Calls a block after those before it, and comes back when it has returned.
+        func run(_ body: @escaping @Sendable () -> Void) async {
+            await withCheckedContinuation { continuation in
+                queue.async {
+                    body()
+                    continuation.resume()
+                }
+            }
+        }
+
+        /// Calls a block after those before it.
+        func post(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }
     }
 
     /// Does work in a task of its own, and calls a completion handler with the value or the error.

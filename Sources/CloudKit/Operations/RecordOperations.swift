@@ -7,7 +7,8 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     @CKGuarded public var recordIDs: [CKRecord.ID]? = nil
     /// The fields to fetch; nil for all.
     @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
-    /// Called with 1 when a record is there.
+    /// Called with the part of a record's assets that is there, each percent at most once, and with 1 when the record
+    /// is there.
     @preconcurrency @CKGuarded public var perRecordProgressBlock: (@Sendable (CKRecord.ID, Double) -> Void)? = nil
     /// Called for each record.
     @preconcurrency @CKGuarded
@@ -52,6 +53,10 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     override func execute() async {
         let found = Mutex<[CKRecord.ID: CKRecord]>([:])
         let errors = Mutex<[CKRecord.ID: any Error]>([:])
+        let callbacks = Callbacks.Serial()
+        let progress = perRecordProgressBlock.map { block in
+            { @Sendable (id: CKRecord.ID, part: Double) in callbacks.post { block(id, part) } }
+        }
         let result: Result<Void, any Error>
         do throws(CKError) {
             var service = service
@@ -60,21 +65,21 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 service.scope = .public
                 ids = [try await service.userRecordID()]
             }
-            try await service.fetch(ids, desiredKeys: desiredKeys) { results in
+            try await service.fetch(ids, desiredKeys: desiredKeys, progress: progress) { results in
                 for (id, result) in results {
                     switch result {
                     case .success(let record): found.withLock { $0[id] = record }
                     case .failure(let error): errors.withLock { $0[id] = error }
                     }
                 }
-                await Callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
+                await callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
             }
             result = .success(())
         } catch {
             result = .failure(error)
         }
         let (records, failures) = (found.withLock { $0 }, errors.withLock { $0 })
-        await Callbacks.run { [self] in
+        await callbacks.run { [self] in
             fetchRecordsResultBlock?(result)
             fetchRecordsCompletionBlock?(
                 records,
@@ -116,7 +121,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     @CKGuarded public var isAtomic = true
     /// Kept and shown; the server does not hand it to others.
     @CKGuarded public var clientChangeTokenData: Data? = nil
-    /// Called with 1 when a record was saved.
+    /// Called with the part of a record's assets that was sent, each percent at most once, and with 1 when the record
+    /// was saved.
     @preconcurrency @CKGuarded public var perRecordProgressBlock: (@Sendable (CKRecord, Double) -> Void)? = nil
     /// Called for each record to save.
     @preconcurrency @CKGuarded
@@ -149,17 +155,21 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             saves: saves, deletes: recordIDsToDelete ?? [], policy: savePolicy, isAtomic: isAtomic)
         let records = Dictionary(saves.map { ($0.recordID, $0) }) { first, _ in first }
         let tally = Tally()
+        let callbacks = Callbacks.Serial()
+        let progress = perRecordProgressBlock.map { block in
+            TransferProgress { place, part in callbacks.post { block(saves[place], part) } }
+        }
         let result: Result<Void, any Error>
         do throws(CKError) {
-            try await service.modify(call) { results in
+            try await service.modify(call, progress: progress) { results in
                 tally.note(results)
-                await Callbacks.run { [self] in for result in results { tell(result, records) } }
+                await callbacks.run { [self] in for result in results { tell(result, records) } }
             }
             result = .success(())
         } catch {
             result = .failure(error)
         }
-        await Callbacks.run { [self] in
+        await callbacks.run { [self] in
             modifyRecordsResultBlock?(result)
             let all = tally.all.withLock { $0 }
             modifyRecordsCompletionBlock?(

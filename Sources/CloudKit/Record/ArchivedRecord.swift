@@ -107,7 +107,7 @@ enum ArchivedValue: Codable {
     /// accuracy, timestamp.
     case location([Double])
     case reference(name: String, zone: String, owner: String, deletesSelf: Bool)
-    case asset(URL?)
+    case asset(URL?, content: AssetContent?)
     case list([ArchivedValue])
     case unusable(String)
 
@@ -129,7 +129,7 @@ enum ArchivedValue: Codable {
             self = .reference(
                 name: id.recordName, zone: id.zoneID.zoneName, owner: id.zoneID.ownerName,
                 deletesSelf: reference.action == .deleteSelf)
-        case .asset(let asset): self = .asset(asset.fileURL)
+        case .asset(let asset): self = .asset(asset.fileURL, content: asset.content)
         case .list(let elements): self = .list(elements.map(ArchivedValue.init))
         case .unusable(let reason): self = .unusable(reason)
         }
@@ -149,7 +149,7 @@ enum ArchivedValue: Codable {
                     recordID: CKRecordID(
                         recordName: name, zoneID: CKRecordZoneID(zoneName: zone, ownerName: owner)),
                     action: deletesSelf ? .deleteSelf : .none))
-        case .asset(let url): .asset(url.map { CKAsset(fileURL: $0) } ?? CKAsset(unfetched: ()))
+        case .asset(let url, let content): .asset(CKAsset(fileURL: url, content: content))
         case .list(let elements): .list(elements.map(\.value))
         case .unusable(let reason): .unusable(reason)
         }

@@ -331,7 +331,7 @@ extension CKRecord {
 struct RecordSnapshot: Sendable {
     let id: CKRecord.ID
     let type: CKRecord.RecordType
-    fileprivate let state: RecordState
+    fileprivate var state: RecordState
 
     fileprivate init(id: CKRecord.ID, type: CKRecord.RecordType, state: RecordState) {
         self.id = id
@@ -351,15 +351,23 @@ struct RecordSnapshot: Sendable {
     /// The record as last known from the server.
     var base: ServerState? { state.base }
 
+    /// The same with other assets in place of the same ones.
+    mutating func replaceAssets(_ changed: [String: RecordValue]) { state.replaceAssets(changed) }
+
     /// Fails with `invalidArguments` where a value cannot be stored, and names the field.
     func validate() throws(CKError) {
-        guard values.contains(where: { $0.value.fault != nil }) else { return }
+        guard values.contains(where: { fault(of: $0.value, $0.key) != nil }) else { return }
         for key in values.keys.sorted() {
-            guard let fault = values[key]?.fault else { continue }
+            guard let value = values[key], let fault = fault(of: value, key) else { continue }
             throw CKError(
                 .invalidArguments,
                 reason: "the field \"\(key)\" of the record \"\(id.recordName)\" was set to \(fault): a field holds "
                     + "text, a number, a date, bytes, a place, a reference, an asset, or a list of one of these")
         }
+    }
+
+    private func fault(of value: RecordValue, _ key: String) -> String? {
+        if let fault = value.fault { return fault }
+        return value.hasAsset && encryptedKeys.contains(key) ? "an asset, which cannot be among encrypted values" : nil
     }
 }

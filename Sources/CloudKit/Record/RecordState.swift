@@ -47,6 +47,19 @@ struct ServerState: Sendable, Equatable {
     }
 }
 
+extension ServerState {
+    /// Keeps the files of assets that the server still has, or has by now.
+    /// - Parameter known: values with assets that may have files.
+    mutating func keepFiles(of known: [String: RecordValue]...) {
+        for (key, value) in values where value.hasAsset {
+            let files = known.flatMap { $0[key]?.assets ?? [] }.filter { $0.fileURL != nil }
+            values[key] = value.mapAssets { asset, _ in
+                files.first { $0.content?.checksum == asset.content?.checksum }.map { asset.with(fileOf: $0) } ?? asset
+            }
+        }
+    }
+}
+
 /// What of a record a save sent: an answer that has no more in it may be one to a writer who may not read the rest.
 struct SentPart: Sendable {
     /// The keys that were set or removed by it.
@@ -113,6 +126,14 @@ struct RecordState: Sendable {
     /// The value of a key in one of the two forms.
     func value(forKey key: String, isEncrypted: Bool) -> RecordValue? {
         encryptedKeys.contains(key) == isEncrypted ? values[key] : nil
+    }
+
+    /// Takes other assets in place of the same ones: no edit.
+    mutating func replaceAssets(_ changed: [String: RecordValue]) {
+        for (key, value) in changed {
+            values[key] = value
+            if base?.values[key] != nil, edits[key] == nil { base?.values[key] = value }
+        }
     }
 
     mutating func setParent(_ parent: CKReference?) {

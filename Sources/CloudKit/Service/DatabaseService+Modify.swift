@@ -15,25 +15,34 @@ struct ModifyCall: Sendable {
 }
 
 extension DatabaseService {
-    /// Saves and deletes records, one zone at a time. Each saved instance takes over the server's state.
-    /// - Parameter deliver: gets the results of each request as soon as they are known.
+    /// Saves and deletes records, one zone at a time, once the files of their assets were sent. Each saved instance
+    /// takes over the server's state.
+    /// - Parameters:
+    ///   - progress: hears how much of each record's files was sent, by its place among the saves.
+    ///   - deliver: gets the results of each request as soon as they are known.
     /// - Throws: if the whole call failed and nothing was delivered. After a delivery, each remaining item gets the
     ///   error.
-    func modify(_ call: ModifyCall, deliver: ([ModifyResult]) async -> Void) async throws(CKError) {
-        let snapshots = call.saves.map { $0.snapshot() }
-        var operations: [BatchPlan.Operation] = []
+    func modify(
+        _ call: ModifyCall, progress: TransferProgress? = nil, deliver: ([ModifyResult]) async -> Void
+    ) async throws(CKError) {
+        var snapshots = call.saves.map { $0.snapshot() }
+        var uploads = AssetUploadPlan()
         for (place, snapshot) in snapshots.enumerated() {
-            try Self.refuseWhatIsNotBuilt(call.saves[place], snapshot)
+            if snapshot.type == CKRecord.SystemType.share { throw .notBuilt("sharing") }
             try snapshot.validate()
-            operations.append(Self.operation(saving: snapshot, place, call.policy))
+            guard snapshot.values.contains(where: { $0.value.hasAsset }) else { continue }
+            let form = SaveForm(snapshot, call.policy)
+            uploads.add(snapshot, at: place, keys: form.keys, isNew: form.kind == "create")
         }
-        for id in call.deletes {
-            var writer = JSONWriter(capacity: 128)
-            writer.deleting(id)
-            operations.append(BatchPlan.Operation(id: id, kind: .delete, json: writer.bytes))
+        var failures = uploads.failures
+        if !uploads.uploads.isEmpty {
+            try BatchPlan.check(snapshots.map(\.id) + call.deletes)
+            failures = try await upload(uploads, for: &snapshots, progress: progress)
         }
+        let (operations, refused) = operations(call, snapshots, failures)
         let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: scope == .public)
-        var hasDelivered = false
+        if !refused.isEmpty { await deliver(refused) }
+        var hasDelivered = !refused.isEmpty
         var failure: CKError?
         for request in plan.requests {
             var results: [ModifyResult]
@@ -57,16 +66,36 @@ extension DatabaseService {
         }
     }
 
-    private static func refuseWhatIsNotBuilt(_ record: CKRecord, _ snapshot: RecordSnapshot) throws(CKError) {
-        if record.recordType == CKRecord.SystemType.share { throw .notBuilt("sharing") }
-        guard snapshot.values.contains(where: { $0.value.hasAsset }) else { return }
-        for key in snapshot.values.keys.sorted() where snapshot.values[key]?.hasAsset == true {
-            throw CKError(
-                .serverRejectedRequest,
-                reason:
-                    "the field \"\(key)\" of the record \"\(record.recordID.recordName)\" holds an asset: the server does "
-                    + "not have assets yet")
+    /// What to send, and the results of what is not sent: records whose files failed, and what was to be done together
+    /// with them.
+    /// - Parameter failures: by the place of the record among the saves.
+    private func operations(
+        _ call: ModifyCall, _ snapshots: [RecordSnapshot], _ failures: [Int: CKError]
+    ) -> (sent: [BatchPlan.Operation], refused: [ModifyResult]) {
+        let spoilt = Set(failures.keys.map { snapshots[$0].id.zoneID }).filter {
+            BatchPlan.isWhole(call.isAtomic, $0, isPublic: scope == .public)
         }
+        let batchError = CKError(
+            .batchRequestFailed, reason: "nothing was done: an asset of another record of the batch could not be sent")
+        var sent: [BatchPlan.Operation] = []
+        var refused: [ModifyResult] = []
+        for (place, snapshot) in snapshots.enumerated() {
+            if let error = failures[place] ?? (spoilt.contains(snapshot.id.zoneID) ? batchError : nil) {
+                refused.append(.saved(snapshot.id, .failure(error)))
+            } else {
+                sent.append(Self.operation(saving: snapshot, place, call.policy))
+            }
+        }
+        for id in call.deletes {
+            guard !spoilt.contains(id.zoneID) else {
+                refused.append(.deleted(id, .failure(batchError)))
+                continue
+            }
+            var writer = JSONWriter(capacity: 128)
+            writer.deleting(id)
+            sent.append(BatchPlan.Operation(id: id, kind: .delete, json: writer.bytes))
+        }
+        return (sent, refused)
     }
 
     private static func operation(
@@ -156,7 +185,10 @@ extension DatabaseService {
     ) -> Outcome {
         do throws(CKError) {
             let part = sent.base == nil ? nil : SaveForm(sent, policy).part
-            record.saved(as: try reader.state(json), sent: sent, part: part)
+            var state = try reader.state(json)
+            // The answer has no files, and those that are here are still the record's.
+            state.keepFiles(of: sent.values, sent.base?.values ?? [:])
+            record.saved(as: state, sent: sent, part: part)
             return .saved(record)
         } catch {
             return .failure(error)
@@ -244,13 +276,7 @@ struct BatchPlan: Sendable {
     ///   - isPublic: whether it is the public database, which has no such zones.
     /// - Throws: `limitExceeded` where it is too much, `invalidArguments` where a record occurs twice.
     init(_ operations: [Operation], isAtomic: Bool, isPublic: Bool) throws(CKError) {
-        guard operations.count <= Self.itemsMax else {
-            throw CKError(
-                .limitExceeded,
-                reason:
-                    "\(operations.count) records to save and delete, at most \(Self.itemsMax) in one call: send them in "
-                    + "several")
-        }
+        try Self.check(operations.map(\.id))
         if operations.count == 1 {
             let zone = operations[0].id.zoneID
             requests = [
@@ -260,13 +286,7 @@ struct BatchPlan: Sendable {
         }
         var zones: [CKRecordZone.ID] = []
         var byZone: [CKRecordZone.ID: [Operation]] = [:]
-        var known: Set<CKRecord.ID> = []
         for operation in operations {
-            guard known.insert(operation.id).inserted else {
-                throw CKError(
-                    .invalidArguments,
-                    reason: "the record '\(operation.id.recordName)' is to be saved or deleted twice in one call")
-            }
             let zone = operation.id.zoneID
             if byZone[zone] == nil { zones.append(zone) }
             byZone[zone, default: []].append(operation)
@@ -279,8 +299,25 @@ struct BatchPlan: Sendable {
         }
     }
 
+    /// Checks the number of records of a call, and that none occurs twice.
+    /// - Throws: as `init`.
+    static func check(_ ids: [CKRecord.ID]) throws(CKError) {
+        guard ids.count <= itemsMax else {
+            throw CKError(
+                .limitExceeded,
+                reason:
+                    "\(ids.count) records to save and delete, at most \(itemsMax) in one call: send them in several")
+        }
+        guard ids.count > 1 else { return }
+        var known: Set<CKRecord.ID> = []
+        for id in ids where !known.insert(id).inserted {
+            throw CKError(
+                .invalidArguments, reason: "the record '\(id.recordName)' is to be saved or deleted twice in one call")
+        }
+    }
+
     /// Only custom zones have what is done wholly or not at all.
-    private static func isWhole(_ isAtomic: Bool, _ zone: CKRecordZone.ID, isPublic: Bool) -> Bool {
+    static func isWhole(_ isAtomic: Bool, _ zone: CKRecordZone.ID, isPublic: Bool) -> Bool {
         isAtomic && !isPublic && zone.zoneName != CKRecordZone.ID.defaultZoneName
     }
 

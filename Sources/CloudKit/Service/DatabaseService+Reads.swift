@@ -6,12 +6,15 @@ import ServiceClient
 typealias RecordResult = (CKRecord.ID, Result<CKRecord, any Error>)
 
 extension DatabaseService {
-    /// Looks up records, one zone at a time.
-    /// - Parameter deliver: gets the records of each request as soon as they are there.
+    /// Looks up records, one zone at a time, with the files of their assets.
+    /// - Parameters:
+    ///   - progress: gets how much of a record's files is there.
+    ///   - deliver: gets the records of each request as soon as they are there.
     /// - Throws: if the whole call failed and nothing was delivered. After a delivery, each remaining item gets the
     ///   error.
     func fetch(
-        _ ids: [CKRecord.ID], desiredKeys: [String]?, deliver: ([RecordResult]) async -> Void
+        _ ids: [CKRecord.ID], desiredKeys: [String]?, progress: (@Sendable (CKRecord.ID, Double) -> Void)? = nil,
+        deliver: ([RecordResult]) async -> Void
     ) async throws(CKError) {
         var zones: [CKRecordZone.ID] = []
         var byZone: [CKRecordZone.ID: [CKRecord.ID]] = [:]
@@ -30,7 +33,11 @@ extension DatabaseService {
                 var results: [RecordResult]
                 do throws(CKError) {
                     if let failure { throw failure }
-                    results = try await lookup(part, in: zone, desiredKeys: desiredKeys)
+                    let found = try await lookup(part, in: zone, desiredKeys: desiredKeys)
+                    results = await withFiles(
+                        found, desiredKeys: desiredKeys,
+                        progress: progress.map { tell in TransferProgress { tell(part[$0], $1) } })
+                    try checkCancellation()
                 } catch {
                     if error.isOfWholeRequest {
                         guard hasDelivered else { throw error }
@@ -81,11 +88,19 @@ extension DatabaseService {
         return results
     }
 
-    /// One record, or its error.
-    func record(_ id: CKRecord.ID, desiredKeys: [String]? = nil) async throws(CKError) -> CKRecord {
-        guard let result = try await lookup([id], in: id.zoneID, desiredKeys: desiredKeys).first else {
-            throw .unreadable("record")
-        }
+    /// One record with the files of its assets, or its error.
+    func record(_ id: CKRecord.ID) async throws(CKError) -> CKRecord {
+        let found = try await lookedUp(id, desiredKeys: nil)
+        return try single(await withFiles([(id, .success(found))], desiredKeys: nil))
+    }
+
+    /// One record without files, or its error.
+    func lookedUp(_ id: CKRecord.ID, desiredKeys: [String]?) async throws(CKError) -> CKRecord {
+        try single(await lookup([id], in: id.zoneID, desiredKeys: desiredKeys))
+    }
+
+    private func single(_ results: [RecordResult]) throws(CKError) -> CKRecord {
+        guard let result = results.first else { throw .unreadable("record") }
         do {
             return try result.1.get()
         } catch {
@@ -148,7 +163,11 @@ extension DatabaseService {
                 continue
             }
             count += page.results.count
-            if !page.results.isEmpty { await deliver(page.results) }
+            if !page.results.isEmpty {
+                let results = await withFiles(page.results, desiredKeys: desiredKeys)
+                try checkCancellation()
+                await deliver(results)
+            }
             guard let marker = page.marker else { return nil }
             if page.results.isEmpty, marker == call.marker {
                 throw .unreadable("new continuationMarker, though it says that more is coming,")
@@ -241,8 +260,14 @@ extension DatabaseService {
                 // Earlier zones filled the answer.
                 if place > 0, error.code == .zoneBusy, error.retryAfterSeconds == 0 { continue }
                 results.append((call.zone, .failure(error)))
-            } else {
-                results.append((call.zone, .success(try page(json, of: call.zone))))
+                continue
+            }
+            let page = try page(json, of: call.zone)
+            do throws(CKError) {
+                results.append((call.zone, .success(try await withFiles(page, desiredKeys: call.desiredKeys))))
+            } catch {
+                try checkCancellation()
+                results.append((call.zone, .failure(error)))
             }
         }
         return results

@@ -24,6 +24,9 @@ struct DatabaseService: Sendable {
         return service
     }
 
+    /// Whether records are fetched with the files of their assets.
+    var fetchesFiles: Bool { times.fetchesFiles ?? true }
+
     /// The most results that the server gives in a page.
     static let pageMax = Limits.recordsPerPageMax
 
@@ -80,7 +83,13 @@ struct DatabaseService: Sendable {
     /// is one attempt.
     private func limit(_ configuration: ZonekeeperConfiguration) throws(CKError) -> Duration? {
         let request = times.request.flatMap { $0 > .zero ? $0 : nil }
-        guard let end, let resource = times.resource else { return request }
+        guard let rest = try timeLeft(configuration) else { return request }
+        return min(request ?? rest, rest)
+    }
+
+    /// What is left of the time for the whole call; nil where that has no limit.
+    func timeLeft(_ configuration: ZonekeeperConfiguration) throws(CKError) -> Duration? {
+        guard let end, let resource = times.resource else { return nil }
         let rest = ContinuousClock.now.duration(to: end)
         guard rest > .zero else {
             throw CKError(
@@ -88,7 +97,7 @@ struct DatabaseService: Sendable {
                 reason: "the operation was not done within its \(resource) (timeoutIntervalForResource)",
                 details: CKErrorDetails(containerID: configuration.container))
         }
-        return min(request ?? rest, rest)
+        return rest
     }
 
     /// The members of an answer that has an array.
@@ -103,18 +112,21 @@ func checkCancellation() throws(CKError) {
     if Task.isCancelled { throw ErrorMapping.cancelled }
 }
 
-/// How long a call or an operation may take, by its configuration.
+/// How long a call or an operation may take, and whether it fetches files, by its configuration.
 struct CallTimes: Sendable, Hashable {
     /// For one request with its repeats; nil for the configuration's `patience`, and for each attempt its own time.
     var request: Duration?
     /// For all of it; nil for as long as it takes.
     var resource: Duration?
+    /// Whether records come with the files of their assets; nil where nobody said.
+    var fetchesFiles: Bool?
 
     /// The values of the first configuration that has any.
     init(_ configurations: CKOperation.Configuration?...) {
         for case let configuration? in configurations {
             request = request ?? configuration.chosenTimeout.map(Self.duration)
             resource = resource ?? configuration.chosenResourceTimeout.map(Self.duration)
+            fetchesFiles = fetchesFiles ?? configuration.chosenFetchesFiles
         }
     }
 
@@ -123,6 +135,7 @@ struct CallTimes: Sendable, Hashable {
         var times = self
         times.request = request ?? others.request
         times.resource = resource ?? others.resource
+        times.fetchesFiles = fetchesFiles ?? others.fetchesFiles
         return times
     }
 

@@ -14,6 +14,9 @@ struct ErrorMapping: Sendable {
         switch error {
         case let error as CKError: error
         case let failure as ServiceFailure: self.error(of: failure)
+        case let file as AssetFileError: Self.local(file)
+        case let damage as AssetDamaged:
+            CKError(.networkFailure, reason: damage.description, details: CKErrorDetails(containerID: container))
         case let unreachable as ServiceUnreachable:
             // A request that was sent and not answered may have been done. Otherwise the cluster cannot be reached.
             CKError(
@@ -39,6 +42,7 @@ struct ErrorMapping: Sendable {
             code(failure.code, reason: failure.reason)
             ?? (failure.status >= 500 ? .serviceUnavailable : .internalError)
         if failure.status == 501 { code = .serverRejectedRequest }
+        if failure.status == 413 { code = .limitExceeded }
         return CKError(
             code, reason: failure.reason,
             details: CKErrorDetails(

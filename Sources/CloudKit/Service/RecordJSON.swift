@@ -110,6 +110,8 @@ struct RecordReader: Sendable {
             if let bytes = Base64.decode(text) { return .data(Data(bytes)) }
         case ("LOCATION", .object): if let place = location(json) { return .location(place) }
         case ("REFERENCE", .object): if let reference = reference(json) { return .reference(reference) }
+        case ("ASSETID", .object), ("ASSET", .object):
+            if let content = AssetContent(json) { return .asset(CKAsset(fileURL: nil, content: content)) }
         default: break
         }
         throw .unreadable("value of type \(type)")
@@ -227,9 +229,20 @@ extension JSONWriter {
         case .location(let place): location(place)
         case .reference(let reference): self.reference(reference)
         case .list(let members): array { for member in members { $0.value(member) } }
-        // Both are refused before anything is written.
-        case .asset, .unusable: null()
+        case .asset(let asset): self.asset(asset)
+        // Refused before anything is written.
+        case .unusable: null()
         }
+    }
+
+    /// What was uploaded goes with its receipt; what the record has already, without one, is kept.
+    private mutating func asset(_ asset: CKAsset) {
+        if let receipt = asset.receipt { return value(receipt) }
+        guard let content = asset.content else { return null() }
+        beginObject()
+        member("fileChecksum", content.checksum)
+        member("size", integer: content.size)
+        endObject()
     }
 
     private mutating func location(_ place: CLLocation) {
@@ -269,15 +282,6 @@ extension RecordValue {
         case .asset: "ASSETID"
         case .list(let members): members.first.map { $0.webType + "_LIST" } ?? "UNKNOWN_LIST"
         case .unusable: "STRING"
-        }
-    }
-
-    /// Whether it is an asset, or has one in it.
-    var hasAsset: Bool {
-        switch self {
-        case .asset: true
-        case .list(let members): members.contains(where: \.hasAsset)
-        default: false
         }
     }
 }

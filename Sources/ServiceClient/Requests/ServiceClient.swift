@@ -36,7 +36,8 @@ package struct ServiceClient: Sendable {
     /// A client that trusts one authority, or the system's (nil). It speaks HTTP/2 if a node offers it.
     /// - Parameters:
     ///   - authority: the path of a PEM file.
-    ///   - silenceSeconds: how long a connection may be silent while an answer is due; nil for any time.
+    ///   - silenceSeconds: how long a connection may be silent while an answer is due, and how long a node may take
+    ///     none of a body; nil for any time.
     /// - Throws: if the authority's file cannot be used.
     package static func http(
         authority: String?, connectSeconds: Int64 = 3, silenceSeconds: Int64? = nil
@@ -53,6 +54,7 @@ package struct ServiceClient: Sendable {
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls, redirectConfiguration: .disallow,
             timeout: .init(connect: .seconds(connectSeconds), read: silenceSeconds.map { .seconds($0) }))
+        configuration.timeout.write = silenceSeconds.map { .seconds($0) }
         // Trying another node is better than repeating the request here.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .automatic

@@ -149,6 +149,9 @@ struct ClientOptions: ParsableArguments {
             valueName: "time"))
     var timeout: Patience?
 
+    /// How long a connection may be silent while something is to come, in seconds: longer than any request may take.
+    private static let silenceSeconds: Int64 = 120
+
     /// Print the server's JSON.
     var json: Bool { connection.json }
 
@@ -186,7 +189,7 @@ struct ClientOptions: ParsableArguments {
             // A file that is there by default is no reason to fail for a command that does not need it.
             self.connection.adminTokenFile == nil && !Paths.exists(path) ? nil : try SecretFile.read(path)
         }
-        let http = try ServiceClient.http(authority: settings.authority)
+        let http = try ServiceClient.http(authority: settings.authority, silenceSeconds: Self.silenceSeconds)
         let connection = Connection(
             settings: settings,
             client: ServiceClient(http: http, urls: settings.urls, administratorSecret: secret))

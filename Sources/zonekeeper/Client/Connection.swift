@@ -107,6 +107,7 @@ struct Connection: Sendable {
         let path = "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
         let isRead = [
             "records/query", "records/lookup", "zones/list", "zones/lookup", "changes/zone", "changes/database",
+            "assets/upload",
         ].contains(action)
         var request = ServiceRequest(.post, path, body: json.serialized(), isRepeatable: isRead)
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()

@@ -20,8 +20,8 @@ struct RecordSaveCommand: ClientCommand {
         discussion: """
             Fields are field=value, which the server converts to the schema's type, or field:TYPE=value with \
             STRING, INT64, DOUBLE, TIMESTAMP, BYTES (base64), LOCATION (latitude,longitude), REFERENCE (a record \
-            name), one of these with _LIST, DELETE_SELF (a reference; the record goes when its target goes), \
-            VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.
+            name), ASSET (@FILE, which is sent), one of these with _LIST, DELETE_SELF (a reference; the record goes \
+            when its target goes), VALIDATE (a reference; the target cannot go), JSON or NULL, which clears the field.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -62,7 +62,7 @@ struct RecordSaveCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let (nameInFile, fields) = try givenFields()
+        let (nameInFile, fields) = try await givenFields(on: connection)
         let kind = tag != nil ? "update" : force ? "forceUpdate" : "create"
         let record = JSONValue.members([
             "recordName": (name ?? nameInFile).map { .string($0) }, "recordType": .string(type),
@@ -77,13 +77,11 @@ struct RecordSaveCommand: ClientCommand {
         }
     }
 
-    private func givenFields() throws -> (recordName: String?, fields: JSONValue) {
+    private func givenFields(on connection: Connection) async throws -> (recordName: String?, fields: JSONValue) {
         guard let jsonFile else {
-            let members = try fields.map { text in
-                let field = try FieldArgument(parsing: text)
-                return JSONValue.Member(field.name, field.json)
-            }
-            return (nil, .object(members))
+            let fields = try fields.map { try FieldArgument(parsing: $0) }
+            let sent = try await AssetUploads(place: place, recordType: type, recordName: name).send(fields, on: connection)
+            return (nil, .object(sent.map { JSONValue.Member($0.name, $0.json) }))
         }
         let text = try InputFile.read(jsonFile)
         let json: JSONValue

@@ -3,12 +3,20 @@ import RecordModel
 import ServiceClient
 
 /// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`,
-/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `extra:JSON={"value": 1}`; `title=` is the empty string
-/// and `title:NULL=` clears the field.
+/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `photo:ASSET=@file`, `extra:JSON={"value": 1}`; `title=`
+/// is the empty string and `title:NULL=` clears the field.
 struct FieldArgument: ExpressibleByArgument, Hashable {
     var name: String
-    /// `{value, type}`, or null.
+    /// `{value, type}`, or null. Of assets the value is missing until their files were sent.
     var json: JSONValue
+    /// The files of an asset, or of a list of them; nil for other fields.
+    var files: AssetFiles?
+
+    /// Files that become a field's value.
+    struct AssetFiles: Hashable {
+        var paths: [String]
+        var isList: Bool
+    }
 
     init?(argument: String) {
         guard let field = try? FieldArgument(parsing: argument) else { return nil }
@@ -30,7 +38,26 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
             json = .members(["value": .string(value)])
             return
         }
-        json = try Self.typed(value, as: left[1].uppercased(), field: name)
+        let type = left[1].uppercased()
+        if let files = try Self.files(value, as: type, field: name) {
+            self.files = files
+            json = .members(["type": .string(files.isList ? "ASSETID_LIST" : "ASSETID")])
+        } else {
+            json = try Self.typed(value, as: type, field: name)
+        }
+    }
+
+    private static func files(_ text: String, as type: String, field: String) throws -> AssetFiles? {
+        guard ["ASSET", "ASSETID", "ASSET_LIST", "ASSETID_LIST"].contains(type) else { return nil }
+        let isList = type.hasSuffix("_LIST")
+        let parts = isList ? text.split(separator: ",").map(String.init) : [text]
+        return AssetFiles(
+            paths: try parts.map { part in
+                guard part.hasPrefix("@"), part.count > 1 else {
+                    throw ValidationError("\(field): \(type) takes a file as @FILE, not '\(part.shortened(to: 40))'")
+                }
+                return String(part.dropFirst())
+            }, isList: isList)
     }
 
     private static func typed(_ text: String, as type: String, field: String) throws -> JSONValue {
@@ -51,8 +78,8 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         let base = isList ? String(type.dropLast("_LIST".count)) : type
         guard let scalar = ScalarType(rawValue: base), scalar != .asset, scalar != .number else {
             throw ValidationError(
-                "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION and "
-                    + "REFERENCE, "
+                "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION, "
+                    + "REFERENCE and ASSET, "
                     + "each with _LIST, DELETE_SELF and VALIDATE for references, JSON and NULL")
         }
         guard isList else {
@@ -208,6 +235,7 @@ enum RecordTable {
         if let members = value.array { return members.map(scalar).joined(separator: ", ") }
         if value["latitude"] != nil { return "\(value.text("latitude")),\(value.text("longitude"))" }
         if let name = value["recordName"]?.string { return name }
+        if value["fileChecksum"] != nil, case .integer(let size)? = value["size"] { return Units.bytes(size) }
         return value.plainText
     }
 }

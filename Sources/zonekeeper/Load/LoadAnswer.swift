@@ -23,6 +23,8 @@ enum LoadAnswer {
 
     /// What answers without the proof are counted under.
     static let emptyAnswer = "(empty answer)"
+    /// What files of another length than was saved are counted under.
+    static let otherLength = "(file of another length)"
     static let throttledCode = "THROTTLED"
     /// Counts refusals that do not come from the container's limit, such as those of an address with too many wrong
     /// tokens.

@@ -78,6 +78,9 @@ struct LoadTokens: Hashable, Sendable {
     var administrator: String?
     /// The id of a session that was made for the run; nil for the caller's own.
     var sessionID: String?
+    /// Where files can be sent to and fetched from for a while: paths, with what signs them.
+    var uploadPaths: [String] = []
+    var downloadPaths: [String] = []
 
     /// `?ckAPIToken=...&ckWebAuthToken=...`, percent-encoded.
     var query: String {

@@ -57,6 +57,9 @@ struct LoadCommand: AsyncParsableCommand {
             "How many records of a zone reads, updates and queries choose from; those that are missing are made first.")
     var records = 10_000
 
+    @Option(help: "The size of the files of asset-upload and asset-download, such as 100kB (usually 1 MB).")
+    var assetSize: AssetSize?
+
     @Flag(help: "First add the record type to the schema and make users and zones; takes the administrator's token.")
     var prepare = false
 
@@ -102,6 +105,7 @@ struct LoadCommand: AsyncParsableCommand {
         if wanted.operations.contains(.sync), database == "public" || (zone == LoadPlace.defaultZone && zones == 1) {
             throw ValidationError("sync: only custom zones have changes to follow; add --database private --zone NAME")
         }
+        try checkAssets()
         if !files.isEmpty, limits.findLimit || limits.calibrate {
             throw ValidationError(
                 "--output and --report hold one run: leave them out with --find-limit and --calibrate, and use --json")
@@ -115,6 +119,27 @@ struct LoadCommand: AsyncParsableCommand {
         }
         if let report, report.form != .html { throw ValidationError("--report: a name that ends in .html is expected") }
     }
+
+    private func checkAssets() throws {
+        guard wanted.hasAssets else {
+            if assetSize != nil { throw ValidationError("--asset-size: only asset-upload and asset-download have files") }
+            return
+        }
+        if zones > 1 { throw ValidationError("--zones: the files of a run are in one zone; name it with --zone") }
+        if limits.findLimit || limits.calibrate {
+            throw ValidationError("--find-limit and --calibrate are for requests that do not move files")
+        }
+        let seconds = wanted.operations.contains(.assetUpload) ? Self.uploadSecondsMax : Self.downloadSecondsMax
+        if let duration = pace.bound.seconds, duration > seconds {
+            throw ValidationError(
+                "--duration: at most \(Int(seconds)) seconds, as URLs of files are good for 15 minutes (uploads) or an hour"
+            )
+        }
+    }
+
+    /// A little less than the life of the URLs.
+    private static let uploadSecondsMax = 840.0
+    private static let downloadSecondsMax = 3_300.0
 
     func run() async throws {
         for file in files { try file.check() }
@@ -158,7 +183,8 @@ struct LoadCommand: AsyncParsableCommand {
             mix: wanted, pace: pace.pace, bound: pace.bound, place: place, recordType: type, records: records,
             connections: limits.findLimit ? pace.openConnectionCount : pace.connectionCount, seed: pace.seed,
             timeoutSeconds: pace.timeout, nodes: nodes,
-            behaviours: limits.onThrottled.choice, users: users)
+            behaviours: limits.onThrottled.choice, users: users,
+            assetBytes: assetSize?.bytes ?? LoadSettings.assetBytesStandard)
     }
 
     /// - Parameter variables: the environment's; `ZONEKEEPER_WEB_AUTH_TOKEN_FILE` counts where no option names a
@@ -187,6 +213,16 @@ struct LoadCommand: AsyncParsableCommand {
 }
 
 extension LoadOperation: ExpressibleByArgument {}
+
+/// The size of a file: 1 byte to 50 MB.
+struct AssetSize: ExpressibleByArgument, Hashable {
+    var bytes: Int
+
+    init?(argument: String) {
+        guard let bytes = Units.parse(argument), (1...50_000_000).contains(bytes) else { return nil }
+        self.bytes = Int(bytes)
+    }
+}
 
 extension LoadMix: ExpressibleByArgument {
     init?(argument: String) { self.init(argument) }

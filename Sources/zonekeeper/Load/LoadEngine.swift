@@ -284,10 +284,13 @@ extension LoadEngine {
         guard let flight = connection.flight else { return connection.close("an answer to no request") }
         connection.flight = nil
         pools[connection.target].busy -= 1
-        let outcome = answer.body.withUnsafeReadableBytes { body in
+        let outcome = answer.body.withUnsafeReadableBytes { body -> LoadOutcome in
             let outcome = LoadAnswer.judge(
                 status: answer.status, body: body, proof: deck.proofs[flight.card.operation],
                 retryAfterHeader: answer.retryAfterSeconds, namesLimit: answer.budget != nil)
+            if outcome == .succeeded, !deck.isWhole(body.count, for: flight.card) {
+                return .failed(status: answer.status, code: LoadAnswer.otherLength, reason: nil)
+            }
             if outcome == .succeeded { deck.take(body, for: flight.card) }
             return outcome
         }

@@ -5,6 +5,8 @@ enum LoadOperation: String, Sendable, CaseIterable {
     case create, update, read, query, sync, transaction
     case kvSet = "kv-set"
     case kvGet = "kv-get"
+    case assetUpload = "asset-upload"
+    case assetDownload = "asset-download"
 
     /// Whether it works on records that must be there first.
     var needsRecords: Bool { self == .update || self == .read || self == .query }
@@ -12,7 +14,10 @@ enum LoadOperation: String, Sendable, CaseIterable {
     /// Whether it works on preferences, which need no record type.
     var isKeyValue: Bool { self == .kvSet || self == .kvGet }
 
-    /// The path after `/database/1/...` or `/kv/1/...`.
+    /// Whether it moves a file, at a URL that the cluster gave for it.
+    var isAsset: Bool { self == .assetUpload || self == .assetDownload }
+
+    /// The path after `/database/1/...` or `/kv/1/...`; of files, where their URLs come from.
     var action: String {
         switch self {
         case .create, .update, .transaction: "records/modify"
@@ -21,6 +26,8 @@ enum LoadOperation: String, Sendable, CaseIterable {
         case .sync: "changes/zone"
         case .kvSet: "set"
         case .kvGet: "get"
+        case .assetUpload: "assets/upload"
+        case .assetDownload: "records/lookup"
         }
     }
 
@@ -30,7 +37,9 @@ enum LoadOperation: String, Sendable, CaseIterable {
         case .create, .update, .transaction, .read, .query: BytePattern("\"recordChangeTag\"")
         case .sync: BytePattern("\"syncToken\"")
         case .kvGet: BytePattern("\"value\":")
-        case .kvSet: nil
+        case .assetUpload: BytePattern("\"receipt\"")
+        // Of a file the length is looked at.
+        case .kvSet, .assetDownload: nil
         }
     }
 }
@@ -44,6 +53,7 @@ struct LoadMix: Hashable, Sendable {
     var needsRecords: Bool { operations.contains(where: \.needsRecords) }
     var hasRecords: Bool { operations.contains { !$0.isKeyValue } }
     var hasKeyValues: Bool { operations.contains(where: \.isKeyValue) }
+    var hasAssets: Bool { operations.contains(where: \.isAsset) }
 
     /// One operation only.
     init(_ operation: LoadOperation) {

@@ -44,6 +44,10 @@ struct LoadSettings: Sendable {
     var behaviours = WeightedChoice<ThrottleBehaviour>([(.ignore, 1)])
     /// How many users the requests come from.
     var users = 1
+    /// The size of files that are sent and fetched.
+    var assetBytes = Self.assetBytesStandard
+
+    static let assetBytesStandard = 1_000_000
 }
 
 /// When the requests of an open loop are due: a sequence of offsets from the start that does not wait for answers.

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import RecordModel
@@ -262,5 +263,66 @@ extension LoadPreparation {
             if let answer, answer.status == 200 || answer.status == 204 || answer.status == 404 { return true }
         }
         return false
+    }
+}
+
+// The files of a run, and where they are sent to and fetched from.
+extension LoadPreparation {
+    /// URLs of each user, and as many files to fetch from them.
+    private static let filesOfUser = 16
+
+    /// Makes the files that downloads fetch, and asks for the URLs that the run's requests go to.
+    /// - Returns: the sessions with these.
+    func withFiles(_ sessions: [LoadTokens]) async throws(CommandFailure) -> [LoadTokens] {
+        var sessions = sessions
+        let operations = settings.mix.operations
+        for place in sessions.indices where !stop.isSet {
+            if operations.contains(.assetUpload) {
+                sessions[place].uploadPaths = try await uploadPaths(sessions[place])
+            }
+            if operations.contains(.assetDownload) {
+                sessions[place].downloadPaths = try await downloadPaths(sessions[place])
+            }
+        }
+        return sessions
+    }
+
+    private var records: LoadRecords { LoadRecords(type: settings.recordType, zone: settings.place.zones[0]) }
+
+    private func uploadPaths(_ session: LoadTokens) async throws(CommandFailure) -> [String] {
+        let numbers = Array(0..<Self.filesOfUser)
+        let answer = try await need(
+            "URLs to upload to", path("assets/upload", session),
+            body: records.uploads(numbers, bytes: settings.assetBytes))
+        return try Self.paths(answer["tokens"]?.array?.compactMap { $0["url"]?.string }, numbers.count)
+    }
+
+    private func downloadPaths(_ session: LoadTokens) async throws(CommandFailure) -> [String] {
+        let files = LoadFiles(settings, [session])
+        let numbers = Array(0..<Self.filesOfUser)
+        for (number, url) in zip(numbers, try await uploadPaths(session)) where !stop.isSet {
+            let uploaded = try await need("uploading a file", url, body: Array(files.file(number).readableBytesView))
+            let saved = try await need(
+                "saving a file", path("records/modify", session),
+                body: records.saveAsset(number, uploaded["singleFile"] ?? .null))
+            if let code = saved["records"]?.array?.first?["serverErrorCode"]?.string {
+                let reason = saved["records"]?.array?.first?["reason"]?.string ?? ""
+                throw CommandFailure("saving a file: \(code) (\(reason))\(Self.hint(code))")
+            }
+        }
+        let answer = try await need(
+            "URLs to download from", path("records/lookup", session), body: records.assets(numbers))
+        let urls = answer["records"]?.array?.compactMap { $0["fields"]?["photo"]?["value"]?["downloadURL"]?.string }
+        return try Self.paths(urls, numbers.count)
+    }
+
+    /// Paths with their parameters: any node takes them.
+    private static func paths(_ urls: [String]?, _ count: Int) throws(CommandFailure) -> [String] {
+        let paths = (urls ?? []).compactMap { url -> String? in
+            guard let scheme = url.range(of: "://") else { return url.hasPrefix("/") ? url : nil }
+            return url[scheme.upperBound...].firstIndex(of: "/").map { String(url[$0...]) }
+        }
+        guard paths.count == count else { throw CommandFailure("URLs of files: \(count) were expected") }
+        return paths
     }
 }

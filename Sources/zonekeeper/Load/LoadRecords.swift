@@ -72,6 +72,36 @@ struct LoadRecords: Sendable {
         .members(["value": value, "type": .string(type)])
     }
 
+    /// `assets/upload`: URLs for files of the records.
+    func uploads(_ numbers: [Int], bytes: Int) -> [UInt8] {
+        body([
+            "tokens": .array(
+                numbers.map { number in
+                    .members([
+                        "recordName": .string(Self.assetName(number)), "recordType": .string(type),
+                        "fieldName": .string("photo"), "size": .integer(Int64(bytes)),
+                    ])
+                })
+        ])
+    }
+
+    /// `records/modify` that gives a record a file.
+    /// - Parameter asset: what its upload answered.
+    func saveAsset(_ number: Int, _ asset: JSONValue) -> [UInt8] {
+        let record = JSONValue.members([
+            "recordName": .string(Self.assetName(number)), "recordType": .string(type),
+            "fields": .members(["photo": Self.field(asset, "ASSETID")]),
+        ])
+        return modify([.members(["operationType": .string("forceReplace"), "record": record])])
+    }
+
+    /// `records/lookup` of records with files.
+    func assets(_ numbers: [Int]) -> [UInt8] {
+        body(["records": .array(numbers.map { .members(["recordName": .string(Self.assetName($0))]) })])
+    }
+
+    private static func assetName(_ number: Int) -> String { "load-asset-\(number)" }
+
     /// `changes/zone`: what changed in the zone since a token, at most 50 records.
     func sync(since token: String?) -> [UInt8] {
         let wanted = JSONValue.members([
@@ -129,6 +159,7 @@ struct LoadRecords: Sendable {
                 checked       INT64 QUERYABLE SORTABLE,
                 createdAt     TIMESTAMP QUERYABLE SORTABLE,
                 note          STRING,
+                photo         ASSET,
                 title         STRING,
                 GRANT WRITE TO "_creator",
                 GRANT CREATE TO "_icloud",

@@ -134,6 +134,8 @@ extension LoadReport {
             "seconds": .number(seconds), "interrupted": .bool(wasInterrupted), "succeeded": .count(succeeded),
             "failed": .count(failed), "throttled": .count(throttled), "unanswered": .count(unanswered),
             "notIssued": .count(notIssued), "operationsPerSecond": .number(operationsPerSecond),
+            "assetBytes": settings.mix.hasAssets ? .count(settings.assetBytes) : nil,
+            "assetBytesPerSecond": .known(assetBytesPerSecond),
             "latencyMilliseconds": latency?.json, "correctedLatencyMilliseconds": correctedLatency?.json,
             "failureLatencyMilliseconds": failureLatency?.json, "generatorLatenessMilliseconds": lateness?.json,
         ])

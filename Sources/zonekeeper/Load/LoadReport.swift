@@ -123,6 +123,15 @@ struct LoadReport: Sendable {
     /// Successes a second.
     var operationsPerSecond: Double { seconds > 0 ? Double(succeeded) / seconds : 0 }
 
+    /// Bytes of files a second that were sent or fetched; nil where the run had none.
+    var assetBytesPerSecond: Double? {
+        guard settings.mix.hasAssets, seconds > 0 else { return nil }
+        let files = zip(settings.mix.operations, measurement.byOperation).reduce(0) { sum, operation in
+            operation.0.isAsset ? sum + operation.1.accepted : sum
+        }
+        return Double(files) * Double(settings.assetBytes) / seconds
+    }
+
     func per1000(_ total: Double) -> Double? { NodeCounters.per1000(total, operations: succeeded) }
 
     var isOpen: Bool { if case .open = settings.pace { true } else { false } }
@@ -210,6 +219,9 @@ extension LoadReport {
         var text = "\(succeeded) succeeded in \(String(seconds, digits: 2)) s: "
         text += "\(String(operationsPerSecond, digits: 1))/s; \(failed) failed, \(unanswered) unanswered"
         if throttled > 0 { text += " (\(throttled) throttled)" }
+        if let bytes = assetBytesPerSecond {
+            text += "; files of \(Units.bytes(Int64(settings.assetBytes))), \(Units.bytes(Int64(bytes))) a second"
+        }
         if isOpen { text += ", \(notIssued) not issued" }
         return text
     }

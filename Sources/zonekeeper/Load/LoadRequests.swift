@@ -23,6 +23,10 @@ struct LoadBodies: Sendable {
     init(_ operation: LoadOperation, of settings: LoadSettings) {
         self.operation = operation
         var maker = Maker(settings)
+        if operation.isAsset {
+            ring = [LoadBody(bytes: [], zone: 0)]
+            return
+        }
         let count = operation == .create || operation == .transaction ? 1_024 : Self.ringMax
         ring = (0..<(operation == .sync ? settings.place.zones.count : count)).map { maker.body($0, of: operation) }
     }
@@ -60,6 +64,7 @@ struct LoadBodies: Sendable {
                 let key = random.below(LoadBodies.keys)
                 return Array(#"{"writes":[{"key":"load-\#(key)","value":"value \#(number)"}]}"#.utf8)
             case .kvGet: return Array(#"{"keys":["load-\#(random.below(LoadBodies.keys))"]}"#.utf8)
+            case .assetUpload, .assetDownload: return []
             }
         }
     }
@@ -104,6 +109,7 @@ struct LoadDeck: Sendable {
     private let rings: [[ByteBuffer]]
     private let zonesOfRings: [[Int]]
     private let records: [LoadRecords]
+    private let files: LoadFiles
     /// By target, user and operation; what is missing is the length of the body.
     private let heads: [[[HTTPRequestHead]]]
     private var random: LoadRandom
@@ -123,6 +129,7 @@ struct LoadDeck: Sendable {
         rings = bodies.map { $0.ring.map { ByteBuffer(bytes: $0.bytes) } }
         zonesOfRings = bodies.map { $0.ring.map(\.zone) }
         records = settings.place.zones.map { LoadRecords(type: settings.recordType, zone: $0) }
+        files = LoadFiles(settings, sessions)
         heads = targets.map { target in
             sessions.map { tokens in
                 operations.map { operation in
@@ -143,13 +150,21 @@ struct LoadDeck: Sendable {
     mutating func draw() -> Card {
         let operation = choice.draw(&random)
         let user = users == 1 ? 0 : random.below(users)
-        let place = turns[operation] % rings[operation].count
+        let turn = turns[operation]
         turns[operation] += 1
+        // No two files are the same.
+        if operations[operation].isAsset { return Card(operation: operation, user: user, zone: 0, place: turn) }
+        let place = turn % rings[operation].count
         return Card(operation: operation, user: user, zone: zonesOfRings[operation][place], place: place)
     }
 
     /// What is sent for a card.
     func request(_ card: Card, target: Int) -> LoadRequest {
+        if operations[card.operation].isAsset {
+            return files.request(
+                operations[card.operation], head: heads[target][card.user][card.operation], user: card.user,
+                number: card.place)
+        }
         let body =
             operations[card.operation] == .sync
             ? ByteBuffer(bytes: records[card.zone].sync(since: syncTokens[card.user * records.count + card.zone]))
@@ -159,9 +174,68 @@ struct LoadDeck: Sendable {
         return LoadRequest(head: head, body: body)
     }
 
+    /// Whether an answer that succeeded has as many bytes as it should.
+    func isWhole(_ byteCount: Int, for card: Card) -> Bool {
+        operations[card.operation] != .assetDownload || byteCount == files.size
+    }
+
     /// Takes over what a good answer says about the next request: where to sync from.
     mutating func take(_ body: UnsafeRawBufferPointer, for card: Card) {
         guard operations[card.operation] == .sync, let token = LoadAnswer.syncToken(in: body) else { return }
         syncTokens[card.user * records.count + card.zone] = token
+    }
+}
+
+/// The files that a run sends and fetches. No two that it sends are the same: a cluster keeps equal bytes once.
+struct LoadFiles: Sendable {
+    let size: Int
+    private let seed: UInt64
+    private let bytes: ByteBuffer
+    /// By user.
+    private let uploadPaths: [[String]]
+    private let downloadPaths: [[String]]
+
+    /// What makes files different.
+    private static let headBytes = 16
+
+    init(_ settings: LoadSettings, _ sessions: [LoadTokens]) {
+        size = settings.assetBytes
+        seed = settings.seed
+        uploadPaths = sessions.map(\.uploadPaths)
+        downloadPaths = sessions.map(\.downloadPaths)
+        guard settings.mix.hasAssets else {
+            bytes = ByteBuffer()
+            return
+        }
+        var random = LoadRandom(seed: settings.seed)
+        var bytes = ByteBufferAllocator().buffer(capacity: size + 8)
+        while bytes.readableBytes < size { bytes.writeInteger(random.next()) }
+        bytes.moveWriterIndex(to: size)
+        self.bytes = bytes
+    }
+
+    /// A file; the same for the same number.
+    func file(_ number: Int) -> ByteBuffer {
+        guard size >= Self.headBytes else { return bytes }
+        var bytes = bytes
+        bytes.setInteger(seed, at: 0)
+        bytes.setInteger(UInt64(number), at: 8)
+        return bytes
+    }
+
+    fileprivate func request(
+        _ operation: LoadOperation, head: HTTPRequestHead, user: Int, number: Int
+    ) -> LoadRequest {
+        var head = head
+        let paths = operation == .assetUpload ? uploadPaths[user] : downloadPaths[user]
+        head.uri = paths.isEmpty ? head.uri : paths[number % paths.count]
+        guard operation == .assetUpload else {
+            head.method = .GET
+            return LoadRequest(head: head, body: ByteBuffer())
+        }
+        head.headers.replaceOrAdd(name: "Content-Type", value: "application/octet-stream")
+        head.headers.add(name: "Content-Length", value: String(size))
+        // Users' files differ too.
+        return LoadRequest(head: head, body: file(number &* uploadPaths.count &+ user))
     }
 }

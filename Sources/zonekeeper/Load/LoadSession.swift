@@ -58,7 +58,7 @@ struct LoadSession {
         let sessions = command.prepare ? try await preparation.prepare() : [tokens]
         do {
             _ = try await preparation.fill(sessions)
-            let outcome = try await limited(sessions)
+            let outcome = try await limited(try await preparation.withFiles(sessions))
             try outcome()
         } catch {
             await preparation.revoke(sessions)

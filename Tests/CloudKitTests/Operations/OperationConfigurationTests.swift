@@ -22,6 +22,26 @@ struct OperationConfigurationTests {
         #expect(operation.times.request == .seconds(7))
     }
 
+    @Test("Whether files are fetched is an operation's own, its group's, the database's, and else yes")
+    func files() {
+        let configuration = CKOperation.Configuration()
+        #expect(configuration.fetchesAssetFiles && CallTimes(configuration).fetchesFiles == nil)
+        configuration.fetchesAssetFiles = false
+        #expect((configuration.copy() as? CKOperation.Configuration)?.fetchesAssetFiles == false)
+        let database = CKContainer(
+            configuration: ZonekeeperConfiguration(urls: ["https://127.0.0.1:1"], container: "c", apiToken: "t")
+        ).privateCloudDatabase
+        #expect(database.service.fetchesFiles)
+        database.configuredWith(configuration: configuration) { database in
+            #expect(!database.service.fetchesFiles)
+            let operation = CKFetchRecordsOperation()
+            operation.database = database
+            #expect(!operation.service.fetchesFiles)
+            operation.configuration.fetchesAssetFiles = true
+            #expect(operation.service.fetchesFiles)
+        }
+    }
+
     @Test("A time that is none is none", arguments: [Double.nan, -1, 0])
     func wrongTimes(time: Double) {
         let configuration = CKOperation.Configuration()

@@ -82,6 +82,11 @@ struct CodingTests {
         #expect(after.encryptedKeys == ["s"] && after.system == before.system)
         #expect(after.changedKeys == before.changedKeys && after.isParentChanged)
         #expect(after.base == before.base)
+        let content = AssetContent(checksum: "c", size: 7)
+        let asset = CKAsset(fileURL: URL(filePath: "/tmp/x"), content: content)
+        let saved = CKRecord(
+            id: record.recordID, type: "Thing", system: SystemFields(changeTag: "1"), values: ["asset": .asset(asset)])
+        #expect(try Self.restored(saved)?.snapshot().base?.values["asset"]?.assets.map(\.content) == [content])
     }
 
     @Test("identifiers, zones, references, tokens and places survive an archive and are equal after it")
@@ -99,6 +104,13 @@ struct CodingTests {
         let place = CLLocation(latitude: 1.5, longitude: -2)
         #expect(try Self.restored(place) == place)
         #expect(try Self.restored(CKNotificationID("n")) == CKNotificationID("n"))
+        let file = CKAsset(fileURL: URL(filePath: "/tmp/x"))
+        #expect(try Self.restored(file) == file)
+        let content = AssetContent(checksum: "c", size: 5_000_000_000, downloadURL: "https://h/secret")
+        let unfetched = CKAsset(fileURL: nil, content: content)
+        let again = try #require(try Self.restored(unfetched))
+        #expect(again == unfetched && again.size == 5_000_000_000 && again.fileURL == nil)
+        #expect(again.downloadURL == nil, "it would not be good for long, and lets its holder read")
         let info = CKUserIdentity.LookupInfo(emailAddress: "a@example.com")
         #expect(try Self.restored(info) == info)
     }

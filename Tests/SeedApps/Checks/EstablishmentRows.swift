@@ -7,7 +7,7 @@ enum EstablishmentRows {
         model + rules + [
             .console(37, "the sections of the dashboard"),
             .console(39, "records, places and images entered in the console"),
-            .pending(46, on: .assets, "Establishment.loadCoverPhoto") { _ in
+            .run(46, "Establishment.loadCoverPhoto") { _ in
                 let record = place("Photo", CLLocation(latitude: 0, longitude: 0))
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
                 try Data("cover".utf8).write(to: file)
@@ -19,7 +19,7 @@ enum EstablishmentRows {
                 try expectEqual(photo, Data("cover".utf8), "the photo")
                 try await RestaurantRows.remove([saved])
             },
-            .pending(47, on: .assets, "assets come with their record unless left out, and go with it") { _ in
+            .run(47, "assets come with their record unless left out, and go with it") { _ in
                 let record = place("Photo", CLLocation(latitude: 0, longitude: 0))
                 let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
                 try Data("cover".utf8).write(to: file)
@@ -29,7 +29,13 @@ enum EstablishmentRows {
                 let saved = try await database.save(record)
                 let without = try await database.records(for: [saved.recordID], desiredKeys: ["Name"])
                 try expect(try without[saved.recordID]?.get()["CoverPhoto"] == nil, "left out")
+                let photo = try need(try await database.record(for: saved.recordID)["CoverPhoto"] as? CKAsset, "the photo")
+                let url = try need(photo.fileURL, "its file")
+                try expectEqual(try Data(contentsOf: url), Data("cover".utf8), "the photo, with its record")
                 try await RestaurantRows.remove([saved])
+                try await expectFailure(.unknownItem, of: "the record of the photo") {
+                    try await database.record(for: saved.recordID)
+                }
             },
         ]
 

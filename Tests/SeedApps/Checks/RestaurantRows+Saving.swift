@@ -2,10 +2,15 @@ import CloudKit
 
 extension RestaurantRows {
     static let saving: [SeedRow] = [
-        .pending(17, on: .assets, "a new restaurant with its image; the file may go after the save") { surroundings in
+        .run(17, "a new restaurant with its image; the file may go after the save") { surroundings in
             let image = Data("picture \(surroundings.run)".utf8)
             let saved = try await save(sample(surroundings, image: image))
             try expect(saved["image"] is CKAsset, "the record has the asset")
+            let url = try need(RestaurantCloudStore().getImageURL(restaurant: saved), "its file's URL")
+            try expect(!FileManager.default.fileExists(atPath: url.path), "the app removed its file after the save")
+            let fetched = try await CKContainer.default().publicCloudDatabase.record(for: saved.recordID)
+            let again = try need(RestaurantCloudStore().getImageURL(restaurant: fetched), "the image")
+            try expectEqual(try Data(contentsOf: again), image, "the image's bytes")
             try await remove([saved])
         },
         .run(18, "what one may not do fails with permissionFailure, 10, and its text") { surroundings in

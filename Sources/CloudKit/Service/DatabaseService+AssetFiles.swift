@@ -1,0 +1,155 @@
+import Foundation
+import RecordModel
+import ServiceClient
+
+extension DatabaseService {
+    /// Fetches the files of records' assets, a few at a time, unless the call leaves them out.
+    ///
+    /// A URL that has expired is no failure: the record is fetched again, and takes the place of the first.
+    /// - Returns: the results in their order; a record of which a file could not be fetched has that error.
+    func withFiles(
+        _ results: [RecordResult], desiredKeys: [String]?, progress: TransferProgress? = nil
+    ) async -> [RecordResult] {
+        guard fetchesFiles else { return results }
+        var results = results
+        var jobs = results.indices.flatMap { Self.files(of: results[$0].1, at: $0) }
+        for attempt in 0... where !jobs.isEmpty {
+            for job in jobs { progress?.expect(job.content.size, of: job.record) }
+            let outcomes = await inParallel(jobs) { job in (job, await fetch(job, progress)) }
+            let expired = Set(outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
+            var files: [Int: [String: [Int: StagedFile]]] = [:]
+            for (job, outcome) in outcomes where !expired.contains(job.record) {
+                switch outcome {
+                case .success(let file): files[job.record, default: [:]][job.key, default: [:]][job.index] = file
+                case .failure(let error): results[job.record].1 = .failure(mapping.asset(error))
+                }
+            }
+            for (place, keys) in files { (try? results[place].1.get())?.takeFiles(keys) }
+            jobs = []
+            for place in expired.sorted() {
+                results[place].1 = await again(results[place].0, desiredKeys)
+                jobs += Self.files(of: results[place].1, at: place)
+            }
+            if jobs.isEmpty { break }
+        }
+        return results
+    }
+
+    /// One file to fetch.
+    private struct FileJob: Sendable {
+        /// The place of its record among the results.
+        var record: Int
+        var key: String
+        /// Its place in a list.
+        var index: Int
+        var content: AssetContent
+        var number: Int
+    }
+
+    private static func files(of result: Result<CKRecord, any Error>, at place: Int) -> [FileJob] {
+        guard case .success(let record) = result else { return [] }
+        var jobs: [FileJob] = []
+        for (key, value) in record.current.values.filter({ $0.value.hasAsset }).sorted(by: { $0.key < $1.key }) {
+            for (index, asset) in value.assets.enumerated() {
+                guard asset.fileURL == nil, let content = asset.content else { continue }
+                jobs.append(FileJob(record: place, key: key, index: index, content: content, number: jobs.count))
+            }
+        }
+        return jobs
+    }
+
+    private func fetch(_ job: FileJob, _ progress: TransferProgress?) async -> Result<StagedFile, any Error> {
+        do {
+            guard let url = job.content.downloadURL else {
+                throw CKError(.assetNotAvailable, reason: "the server names no URL for the asset \"\(job.key)\"")
+            }
+            let sink = try AssetStaging.shared.newFile()
+            try await transfer().download(url, size: job.content.size, to: sink) { bytes in
+                progress?.moved(bytes, file: job.number, of: job.record)
+            }
+            return .success(StagedFile(url: URL(fileURLWithPath: sink.path), staging: .shared))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func again(_ id: CKRecord.ID, _ desiredKeys: [String]?) async -> Result<CKRecord, any Error> {
+        do throws(CKError) {
+            return .success(try await lookedUp(id, desiredKeys: desiredKeys))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// A page of a zone's changes with the files of its records.
+    /// - Throws: what may pass, so that the page is fetched again: an app that has gone on to the next token would miss
+    ///   the record.
+    func withFiles(_ page: ZoneChangesPage, desiredKeys: [String]?) async throws(CKError) -> ZoneChangesPage {
+        guard fetchesFiles else { return page }
+        var places: [Int] = []
+        var results: [RecordResult] = []
+        for (place, change) in page.changes.enumerated() {
+            guard case .changed(let id, .success(let record)) = change else { continue }
+            places.append(place)
+            results.append((id, .success(record)))
+        }
+        var page = page
+        for (place, result) in zip(places, await withFiles(results, desiredKeys: desiredKeys)) {
+            if case .failure(let error as CKError) = result.1, error.code != .assetNotAvailable, error.code != .unknownItem
+            {
+                throw error
+            }
+            page.changes[place] = .changed(result.0, result.1)
+        }
+        return page
+    }
+}
+
+extension Result<StagedFile, any Error> {
+    fileprivate var isExpired: Bool {
+        if case .failure(let error as ServiceFailure) = self { error.status == 410 } else { false }
+    }
+}
+
+extension CKRecord {
+    /// Takes the files of its assets, by key and place in a list.
+    fileprivate func takeFiles(_ files: [String: [Int: StagedFile]]) {
+        update { state in
+            var changed: [String: RecordValue] = [:]
+            for (key, files) in files {
+                changed[key] = state.values[key]?.mapAssets { asset, index in
+                    files[index].map { CKAsset(fileURL: nil, content: asset.content, staged: $0) } ?? asset
+                }
+            }
+            state.replaceAssets(changed)
+        }
+    }
+}
+
+extension ErrorMapping {
+    /// The error of a file that could not be fetched.
+    func asset(_ error: any Error) -> CKError {
+        guard let failure = error as? ServiceFailure, [403, 404, 410].contains(failure.status) else {
+            return self.error(error)
+        }
+        let mapped = self.error(failure)
+        if failure.status == 403 { return mapped }
+        return CKError(
+            .assetNotAvailable, reason: "the server does not have the asset's file: \(failure.reason)",
+            details: CKErrorDetails(
+                serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
+                requestUUID: failure.uuid, containerID: container))
+    }
+
+    /// The error of a file of this machine.
+    static func local(_ error: AssetFileError) -> CKError {
+        switch error {
+        case .notFound: return CKError(.assetFileNotFound, reason: error.description)
+        case .modified: return CKError(.assetFileModified, reason: error.description)
+        case .notWritten(_, let code):
+            var details = CKErrorDetails()
+            details.underlying = NSError(domain: NSPOSIXErrorDomain, code: Int(code))
+            return CKError(.internalError, reason: error.description, details: details)
+        }
+    }
+}
