@@ -90,6 +90,8 @@ extension RecordTwin {
         let types = Set(stray.filter { $0.job == id }.map(\.type))
         let order = rows.indices.sorted { rows[$0].id < rows[$1].id }
         for place in order where !rows[place].isDeleted && types.contains(rows[place].type) {
+            // What is in a deleted zone stays as it is until it goes.
+            guard zones.contains(where: { $0.id == rows[place].zone && $0.isLive }) else { continue }
             if type(of: rows[place]) != nil {
                 rows[place].fields = visible(rows[place])
                 let edges = Self.edges(rows[place].fields)
