@@ -57,7 +57,9 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
 
     package static let bytes = QuotaParts(rawValue: 1)
     package static let records = QuotaParts(rawValue: 2)
+    /// Bytes of assets.
     package static let assets = QuotaParts(rawValue: 4)
+    /// Everything.
     package static let all: QuotaParts = [.bytes, .records, .assets]
 
     package init(rawValue: Int64) { self.rawValue = rawValue }
