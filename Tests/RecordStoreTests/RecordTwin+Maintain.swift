@@ -90,13 +90,13 @@ extension RecordTwin {
         let types = Set(stray.filter { $0.job == id }.map(\.type))
         let order = rows.indices.sorted { rows[$0].id < rows[$1].id }
         for place in order where !rows[place].isDeleted && types.contains(rows[place].type) {
-            // What is in a deleted zone stays as it is until it goes.
-            guard zones.contains(where: { $0.id == rows[place].zone && $0.isLive }) else { continue }
+            // What is in a retired zone stays until it is reclaimed.
+            guard let zone = zones.firstIndex(where: { $0.id == rows[place].zone && $0.isLive }) else { continue }
             if type(of: rows[place]) != nil {
                 rows[place].fields = visible(rows[place])
                 let edges = Self.edges(rows[place].fields)
                 rows[place].edges = rows[place].edges.filter { edges.contains($0.key) }
-            } else if let zone = zones.firstIndex(where: { $0.id == rows[place].zone && $0.isLive }) {
+            } else {
                 if !touched.contains(zone) {
                     touched.append(zone)
                     touch(zone)

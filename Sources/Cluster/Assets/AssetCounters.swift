@@ -2,12 +2,15 @@ import Synchronization
 
 /// What this node did with files since its start, and what it knows of them.
 package struct AssetCounts: Hashable, Sendable {
-    /// Files that were here at the last look, and their bytes.
+    /// Files that were here at the last look.
     package var files: UInt64 = 0
+    /// Their bytes on the disk.
     package var bytes: UInt64 = 0
-    /// Files that were fetched whole from peers, and their bytes.
+    /// Files that were fetched whole from peers.
     package var pulls: UInt64 = 0
+    /// Their bytes.
     package var pulledBytes: UInt64 = 0
+    /// Attempts that brought nothing, or something else.
     package var failedPulls: UInt64 = 0
     /// Files that records name and that are not here, at the last look.
     package var missing: UInt64 = 0

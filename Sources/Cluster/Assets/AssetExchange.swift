@@ -291,6 +291,7 @@ package struct AssetBytes: AsyncSequence, Sendable {
     let rest: Range<UInt64>
     let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8]
 
+    /// Reads from the first byte of the range on.
     package func makeAsyncIterator() -> Iterator { Iterator(first: first, rest: rest, piece: piece) }
 
     /// Reads a piece at each step.

@@ -20,6 +20,7 @@ package final class AssetNews: Sendable {
     /// Files that are remembered one by one; more are found by a comparison.
     private static let namedMax = 10_000
 
+    /// News of a node that has just started: everything is to be compared.
     package init() {}
 
     /// Records came to name files.

@@ -145,5 +145,6 @@ package struct AssetSettings: Sendable {
     /// How long that rests when it has been through all files, in milliseconds.
     package var scrubPauseMilliseconds: UInt64 = 3_600_000
 
+    /// The standard values.
     package init() {}
 }

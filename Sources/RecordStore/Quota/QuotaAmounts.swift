@@ -59,6 +59,7 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
 
     package static let bytes = QuotaParts(rawValue: 1)
     package static let records = QuotaParts(rawValue: 2)
+    /// Bytes of assets.
     package static let assets = QuotaParts(rawValue: 4)
     /// Those that this build knows.
     package static let all: QuotaParts = [.bytes, .records, .assets]
