@@ -48,7 +48,9 @@ extension ClusterSuites {
             try await self.await { try await submit(Commands.save("after", number: 2), to: node) != nil }
 
             let old = try cluster.node(3)
-            try await self.await { await old.obstacle(old.status())?.contains("needs feature level \(Self.next)") == true }
+            try await self.await {
+                await old.obstacle(old.status())?.contains("needs feature level \(Self.next)") == true
+            }
             #expect(await !old.isReady(old.status()))
             let status = try #require(await old.status().first { $0.group == group })
             #expect(status.applyFailure?.contains("start a build that has it") == true)
