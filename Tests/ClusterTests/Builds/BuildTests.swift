@@ -11,7 +11,8 @@ import Wire
 extension ClusterSuites {
     @Suite("Nodes of several builds, and of wrong clocks")
     struct BuildTests {
-        private static let third = FeatureLevel(3)
+        /// Of a build to come.
+        private static let next = FeatureLevel(FeatureLevel.supported.upperBound.rawValue + 1)
 
         private func await(_ isSo: () async throws -> Bool) async throws {
             while try await !isSo() { try Task.checkCancellation() }
@@ -34,7 +35,7 @@ extension ClusterSuites {
             let cluster = try await TestCluster(nodeCount: 3) { settings in
                 // Nodes 1 and 2 are of a build to come; the others do not know, so it is proposed here and not by the
                 // leader.
-                if settings.nodeID.rawValue < 3 { settings.featureLevels = .first...Self.third }
+                if settings.nodeID.rawValue < 3 { settings.featureLevels = .first...Self.next }
             }
             try await cluster.start()
             try await cluster.awaitMaps()
@@ -43,11 +44,13 @@ extension ClusterSuites {
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             _ = try await Commands.submit(Commands.save("before", number: 1), to: node)
             // Where node 3 leads, nobody learns what became of it.
-            _ = try? await node.router.submit(.raise(Self.third), to: group, by: node.deadline())
+            _ = try? await node.router.submit(.raise(Self.next), to: group, by: node.deadline())
             try await self.await { try await submit(Commands.save("after", number: 2), to: node) != nil }
 
             let old = try cluster.node(3)
-            try await self.await { await old.obstacle(old.status())?.contains("needs feature level 3") == true }
+            try await self.await {
+                await old.obstacle(old.status())?.contains("needs feature level \(Self.next)") == true
+            }
             #expect(await !old.isReady(old.status()))
             let status = try #require(await old.status().first { $0.group == group })
             #expect(status.applyFailure?.contains("start a build that has it") == true)
@@ -64,10 +67,10 @@ extension ClusterSuites {
             #expect(try await Commands.lookup("later", on: old).contains("\"number\""))
 
             await cluster.stop([3])
-            cluster.change(3) { $0.featureLevels = .first...Self.third }
+            cluster.change(3) { $0.featureLevels = .first...Self.next }
             try await cluster.start([3])
             let able = try cluster.node(3)
-            try await self.await { await level(of: group, on: able) == Self.third }
+            try await self.await { await level(of: group, on: able) == Self.next }
             try await self.await { await able.isReady(able.status()) }
             try await cluster.shutDown()
         }
@@ -84,7 +87,7 @@ extension ClusterSuites {
             _ = try await Commands.submit(Commands.installSchema(), to: node)
             _ = try await Commands.submit(Commands.save("before", number: 1), to: node)
             do throws(ClusterError) {
-                _ = try await node.router.submit(.raise(Self.third), to: group, by: node.deadline())
+                _ = try await node.router.submit(.raise(Self.next), to: group, by: node.deadline())
                 Issue.record("what nobody can apply was answered")
             } catch {
                 guard case .outcomeUnknown = error else { Issue.record("\(error)"); return }
@@ -96,11 +99,11 @@ extension ClusterSuites {
                 await #expect(throws: ClusterError.self) { try await Commands.lookup("before", on: node) }
             }
             await cluster.stop()
-            for id in 1...3 as ClosedRange<UInt64> { cluster.change(id) { $0.featureLevels = .first...Self.third } }
+            for id in 1...3 as ClosedRange<UInt64> { cluster.change(id) { $0.featureLevels = .first...Self.next } }
             try await cluster.start()
             for id in 1...3 as ClosedRange<UInt64> {
                 let node = try cluster.node(id)
-                try await self.await { await level(of: group, on: node) == Self.third }
+                try await self.await { await level(of: group, on: node) == Self.next }
                 try await self.await { await node.isReady(node.status()) }
             }
             #expect(try await Commands.lookup("before", on: try cluster.node(2)).contains("\"number\""))

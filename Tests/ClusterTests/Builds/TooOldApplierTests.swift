@@ -133,7 +133,7 @@ struct TooOldApplierTests {
                 }
             ).encoded()
         ),
-        ("a bit of an index's options", install(IndexOptions(rawValue: 9), .read)),
+        ("a bit of an index's options", install(RecordModel.IndexOptions(rawValue: 9), .read)),
         ("a bit of permissions", install(.queryable, Permissions(rawValue: 10))),
         (
             "a part of a quota",
@@ -171,7 +171,7 @@ struct TooOldApplierTests {
         ),
     ]
 
-    private static func install(_ indexes: IndexOptions, _ permissions: Permissions) -> [UInt8] {
+    private static func install(_ indexes: RecordModel.IndexOptions, _ permissions: Permissions) -> [UInt8] {
         let type = RecordType(
             name: "T", fields: [FieldDefinition(name: "f", type: FieldType(.string), indexes: indexes)],
             grants: [Grant(role: "_world", permissions: permissions)])

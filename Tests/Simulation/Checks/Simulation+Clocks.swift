@@ -55,7 +55,7 @@ extension Simulation {
             case .record(.modifyZone(let command)): return command.time
             case .record(.maintain(let command)): return command.time
             case .keyValue(let command): return command.time
-            case .record, .startIncarnation, nil: return nil
+            case .record, .startIncarnation, .removeContainer, nil: return nil
             }
         case .hashState, .scrub, .raise: return nil
         }
