@@ -18,7 +18,8 @@ private enum Tag {
 }
 
 extension FieldValue: WireCodable {
-    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list, 9 sealed, 10 asset.
+    /// One field: 1 string, 2 int64, 3 double, 4 timestamp, 5 bytes, 6 location, 7 reference, 8 list, 9 sealed,
+    /// 10 asset.
     package func encode(to writer: inout WireWriter) {
         encode(to: &writer, base: 0)
     }
