@@ -13,18 +13,25 @@ package protocol AssetTicket: WireCodable, Hashable, Sendable {
 
 /// The right to upload one file, at a URL that needs no other credentials.
 package struct AssetUploadTicket: AssetTicket {
+    /// What signs it signs nothing else.
     package static let purpose = "asset upload"
     /// How long a URL is good for, in milliseconds; what began before goes on.
     package static let lifeMilliseconds: Int64 = 15 * 60_000
 
+    /// The zone of the records.
     package var zone: ZoneKey
+    /// The type of the records.
     package var recordType: String
+    /// The field that gets the file.
     package var field: String
     /// The user who asked, as records name the makers of their versions.
     package var uploader: String
+    /// The most bytes that the file may have.
     package var bytesMax: UInt64
+    /// In milliseconds since 1970.
     package var expires: Int64
 
+    /// Signed by `ClusterSecret.bytes(of:)`.
     package init(
         zone: ZoneKey, recordType: String, field: String, uploader: String, bytesMax: UInt64, expires: Int64
     ) {
@@ -40,21 +47,27 @@ package struct AssetUploadTicket: AssetTicket {
 /// The right to save a file in a record's field: given to who uploaded it, or may read a record that has it. That
 /// somebody knows the file's checksum gives no right.
 package struct AssetReceipt: AssetTicket {
+    /// What signs it signs nothing else.
     package static let purpose = "asset receipt"
     /// How long a receipt is good for, in milliseconds.
     package static let lifeMilliseconds: Int64 = 24 * 3_600_000
 
+    /// The file.
     package var asset: AssetReference
+    /// The zone of the records.
     package var zone: ZoneKey
     /// Nil is any type.
     package var recordType: String?
     /// Nil is any field.
     package var field: String?
+    /// Who may save it, as records name the makers of their versions.
     package var user: String
     /// The node that took the upload; nil where nothing was uploaded.
     package var node: UInt64?
+    /// In milliseconds since 1970.
     package var expires: Int64
 
+    /// Signed by `ClusterSecret.bytes(of:)`.
     package init(
         asset: AssetReference, zone: ZoneKey, recordType: String? = nil, field: String? = nil, user: String,
         node: UInt64? = nil, expires: Int64
@@ -72,15 +85,19 @@ package struct AssetReceipt: AssetTicket {
 /// The right to download a file, for whoever has the URL. It is given to who may read the record's field, and is good
 /// for an hour, whatever becomes of the record meanwhile.
 package struct AssetDownloadTicket: AssetTicket {
+    /// What signs it signs nothing else.
     package static let purpose = "asset download"
     /// How long a URL is good for, in milliseconds.
     package static let lifeMilliseconds: Int64 = 3_600_000
 
+    /// The file.
     package var asset: AssetReference
     /// Says which nodes have the file, and whose transfer it is.
     package var zone: ZoneKey
+    /// In milliseconds since 1970.
     package var expires: Int64
 
+    /// Signed by `ClusterSecret.bytes(of:)`.
     package init(asset: AssetReference, zone: ZoneKey, expires: Int64) {
         self.asset = asset
         self.zone = zone
@@ -108,8 +125,8 @@ extension ClusterSecret {
         return try? Ticket(decoding: body)
     }
 
-    /// A file's checksum as clients of a container see it: base64 of 21 bytes, equal for equal files. Nobody outside can
-    /// compute it, so it does not tell of files in other containers.
+    /// A file's checksum as clients of a container see it: base64 of 21 bytes, equal for equal files. Nobody outside
+    /// can compute it, so it does not tell of files in other containers.
     package func checksum(of asset: AssetReference, in container: String) -> String {
         Base64.encode([1] + assetCode(of: asset, in: container, "fileChecksum").prefix(20))
     }
@@ -162,6 +179,7 @@ extension AssetUploadTicket {
         writer.field(6, signed: expires)
     }
 
+    /// - Throws: `WireError` where a part is missing or malformed.
     package init(from reader: inout WireReader) throws(WireError) {
         var zone: ZoneKey?
         var (type, field, uploader) = ("", "", "")
@@ -196,6 +214,7 @@ extension AssetReceipt {
         writer.field(7, signed: expires)
     }
 
+    /// - Throws: `WireError` where a part is missing or malformed.
     package init(from reader: inout WireReader) throws(WireError) {
         var asset: AssetReference?
         var zone: ZoneKey?
@@ -230,6 +249,7 @@ extension AssetDownloadTicket {
         writer.field(3, signed: expires)
     }
 
+    /// - Throws: `WireError` where a part is missing or malformed.
     package init(from reader: inout WireReader) throws(WireError) {
         var asset: AssetReference?
         var zone: ZoneKey?

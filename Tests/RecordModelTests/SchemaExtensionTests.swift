@@ -74,7 +74,7 @@ struct SchemaExtensionTests {
         let faults = [
             #"{"recordType":"T","fields":{"a":{"value":1},"b":{"value":1}}}"#,
             #"{"recordType":"T","fields":{"b":{"value":[]}}}"#, #"{"recordType":"T","fields":{"b":{"value":{}}}}"#,
-            #"{"recordType":"T","fields":{"b":{"value":{"receipt":"x"}}}}"#,
+            #"{"recordType":"T","fields":{"b":{"value":{"receipt":"x"},"isEncrypted":true}}}"#,
             #"{"recordType":"T","fields":{"b":{"value":{"recordName":"r"},"isEncrypted":true}}}"#,
             #"{"recordType":"U","fields":{"b":{"value":1,"type":"STRING"}}}"#,
             #"{"recordType":"T","fields":{"c":null}}"#,

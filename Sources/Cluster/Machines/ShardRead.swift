@@ -53,6 +53,7 @@ package enum ShardRead: Sendable {
     package struct Rendering: Hashable, Sendable {
         package var desiredKeys: [String]?
         package var numbersAsStrings: Bool
+        /// How files are shown.
         package var assets: AssetRendering
 
         package init(desiredKeys: [String]?, numbersAsStrings: Bool, assets: AssetRendering = .sizes) {

@@ -74,11 +74,9 @@ package enum SchemaExtension {
         let table = FieldTable(type, asking: operation.fields.count)
         var fields = type.fields
         for field in operation.fields {
-            let definition = table[field.name]
+            let definition = table[field.name] ?? SystemField.definition(field.name)
             let value = try field.value.map { input throws(ServiceError) in
-                try input.resolve(
-                    field: field.name, definition: definition ?? SystemField.definition(field.name),
-                    assets: .typesOnly)
+                try input.resolve(field: field.name, definition: definition, assets: .typesOnly)
             }
             if isNew(field, in: table), let value = value ?? nil {
                 if scope == .public, value.type.isEncrypted { throw noEncryption(field.name) }

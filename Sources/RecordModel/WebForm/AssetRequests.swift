@@ -4,17 +4,21 @@ package struct AssetsUploadRequest: WebRequest, Hashable {
     package struct Token: Hashable, Sendable {
         /// Nil asks the server to make a name. The upload is not bound to it.
         package var recordName: String?
+        /// The record's type.
         package var recordType: String
+        /// The field, or list of files, it is about.
         package var fieldName: String
         /// Bytes of the file; nil where the client does not say. CloudKit has no such member: an extension of ours, by
         /// which larger files are announced.
         package var size: UInt64?
     }
 
+    /// The zone of the records.
     package var zoneID: ZoneID
     /// At most `Limits.operationsMax`, in the order in which results must come.
     package var tokens: [Token]
 
+    /// - Throws: `BAD_REQUEST` naming the member at fault.
     package init(json: JSONValue) throws(ServiceError) {
         self = try service { () throws(FormError) in try Self(Form(json)) }
     }
@@ -44,7 +48,9 @@ package struct AssetsUploadRequest: WebRequest, Hashable {
 package struct AssetsRereferenceRequest: WebRequest, Hashable {
     /// A field of a record whose asset is to be saved in other records, too.
     package struct Item: Hashable, Sendable {
+        /// The record that has the file.
         package var recordName: String
+        /// The field, or list of files, it is about.
         package var fieldName: String
     }
 
@@ -55,6 +61,7 @@ package struct AssetsRereferenceRequest: WebRequest, Hashable {
     /// At most `Limits.operationsMax`, in the order in which results must come.
     package var assets: [Item]
 
+    /// - Throws: `BAD_REQUEST` naming the member at fault.
     package init(json: JSONValue) throws(ServiceError) {
         self = try service { () throws(FormError) in try Self(Form(json)) }
     }
@@ -92,7 +99,9 @@ extension Form {
 package struct AssetInput: Hashable, Sendable {
     /// Gives the right to save the file; nil where the field is to keep what it has.
     package var receipt: String?
+    /// As reads show it.
     package var fileChecksum: String?
+    /// Bytes.
     package var size: UInt64?
 
     /// Reads an asset dictionary. What clients echo beside these members is ignored.
@@ -117,6 +126,7 @@ package struct AssetResolver: Sendable {
 
     let resolve: Resolve
 
+    /// - Parameter resolve: finds the file of a dictionary.
     package init(_ resolve: @escaping Resolve) { self.resolve = resolve }
 
     /// The values of one field.
@@ -143,6 +153,7 @@ package struct AssetFault: Error, Hashable, Sendable {
     package var member: String
     package var problem: String
 
+    /// - Parameter member: the one at fault, such as `receipt`.
     package init(_ member: String, _ problem: String) {
         self.member = member
         self.problem = problem
@@ -153,6 +164,7 @@ package struct AssetFault: Error, Hashable, Sendable {
 package struct AssetDictionary: Hashable, Sendable {
     /// Base64; the same for equal files of a container.
     package var fileChecksum: String?
+    /// Bytes.
     package var size: UInt64
     /// Where the bytes are; nil for who may not read the record.
     package var downloadURL: String?
@@ -163,15 +175,18 @@ package struct AssetDictionary: Hashable, Sendable {
     /// Base64, of no use here: clients expect it of an upload.
     package var referenceChecksum: String?
 
+    /// With its size alone.
     package init(size: UInt64) { self.size = size }
 }
 
 /// Makes the dictionaries of a record's assets.
 package struct AssetPresenter: Sendable {
+    /// Makes the dictionary of a field's file.
     package typealias Present = @Sendable (AssetReference, _ field: String) -> AssetDictionary
 
     let present: Present
 
+    /// - Parameter present: makes a file's dictionary.
     package init(_ present: @escaping Present) { self.present = present }
 }
 

@@ -3,6 +3,7 @@ import Cluster
 import Directory
 import RaftCore
 import RecordModel
+import RecordStore
 import Synchronization
 
 /// The files that the operations of one request put into records: finds them by receipts, or among those that the
@@ -127,7 +128,8 @@ final class AssetSaving: Sendable {
     /// Has the zone's replicas hold what a command is about to name.
     /// - Returns: false where a file is nowhere any more: then the operations are to be resolved again, of which those
     ///   with that file fail.
-    func hold(_ values: some Sequence<FieldValue>) async throws(RequestFailure) -> Bool {
+    func hold(_ changes: [RecordChange]) async throws(RequestFailure) -> Bool {
+        let values = changes.lazy.flatMap { $0.fields.lazy.compactMap(\.value) }
         let wanted = Set(values.flatMap(\.assets)).subtracting(state.withLock(\.held))
         guard !wanted.isEmpty else { return true }
         let group = service.node.map.group(of: zone)
@@ -165,16 +167,5 @@ final class AssetSaving: Sendable {
     func didSave() {
         let receipts = state.withLock(\.receipts)
         if !receipts.isEmpty { service.peerExchange.didSave(Array(receipts)) }
-    }
-}
-
-extension FieldValue {
-    /// The files that the value names.
-    fileprivate var assets: [AssetReference] {
-        switch self {
-        case .asset(let asset): [asset]
-        case .list(.asset, let members): members.flatMap(\.assets)
-        default: []
-        }
     }
 }

@@ -11,6 +11,7 @@ import Synchronization
 package struct AssetTransfers: Sendable {
     private let service: RecordService
 
+    /// By this node.
     package init(_ service: RecordService) { self.service = service }
 
     /// What a URL is for.
@@ -102,8 +103,8 @@ package final class IncomingAsset: Sendable {
     }
 
     /// Counts bytes before they are written.
-    /// - Throws: `BAD_REQUEST` with 413 where the file has too many, `QUOTA_EXCEEDED` where the user has too much that no
-    ///   record has.
+    /// - Throws: `BAD_REQUEST` with 413 where the file has too many, `QUOTA_EXCEEDED` where the user has too much that
+    ///   no record has.
     package func count(_ bytes: Int) throws(RequestFailure) {
         let size = state.withLock(\.size) + UInt64(bytes)
         guard size <= ticket.bytesMax else { throw Self.tooLarge(ticket.bytesMax) }

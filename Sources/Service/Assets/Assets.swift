@@ -10,6 +10,7 @@ package struct Assets: Sendable {
     private let service: RecordService
     private let request: DatabaseRequest
 
+    /// For one request.
     package init(_ service: RecordService, _ request: DatabaseRequest) {
         self.service = service
         self.request = request
@@ -17,14 +18,17 @@ package struct Assets: Sendable {
 
     /// Where the file of a record's field is to be uploaded.
     package struct Upload: Sendable {
+        /// The record that has the file.
         package var recordName: String
+        /// The field, or list of files, it is about.
         package var fieldName: String
+        /// Good for 15 minutes.
         package var url: String
     }
 
     /// A URL for each token, in their order.
-    /// - Throws: `BAD_REQUEST` for a field that is not of type ASSET, or a file that is too large; `ACCESS_DENIED` where
-    ///   the caller could save no record with it; `ZONE_NOT_FOUND`.
+    /// - Throws: `BAD_REQUEST` for a field that is not of type ASSET, or a file that is too large; `ACCESS_DENIED`
+    ///   where the caller could save no record with it; `ZONE_NOT_FOUND`.
     package func uploads(_ form: AssetsUploadRequest) async throws(RequestFailure) -> [Upload] {
         let zone = try request.zone(form.zoneID)
         let secret = try await service.requireSecret()
@@ -108,8 +112,8 @@ package struct Assets: Sendable {
         case failed(recordName: String, ServiceError)
     }
 
-    /// The dictionaries by which assets of records can be saved in others. The caller may read those records; whether it
-    /// may write others is judged when it does.
+    /// The dictionaries by which assets of records can be saved in others. The caller may read those records; whether
+    /// it may write others is judged when it does.
     package func rereference(_ form: AssetsRereferenceRequest) async throws(RequestFailure) -> [Rereference] {
         _ = try await service.requireSecret()
         let receipts = ShardRead.AssetRendering.receipts(

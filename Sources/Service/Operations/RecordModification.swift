@@ -52,6 +52,8 @@ package struct RecordModification: Sendable {
         var changes: [RecordChange] = []
         /// The fields that each change sets, encrypted ones in the clear, for the answer.
         var plainFields: [Fields] = []
+        /// Nil for a request that came before.
+        var assets: AssetSaving?
     }
 
     package func run(_ form: ModifyRecordsRequest) async throws(RequestFailure) -> Result {
@@ -92,15 +94,13 @@ package struct RecordModification: Sendable {
             isPaid = true
             let (cap, epoch) = service.quota(of: request.key)
             let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
-            let command = ModifyRecords(
+            var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
-                isAtomic: isAtomic,
-                idempotency: request.idempotencyKey(), quota: terms, operations: plan.changes)
+                isAtomic: isAtomic, quota: terms, operations: plan.changes)
+            command.idempotency = request.idempotencyKey()
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
-            guard try await assets.hold(plan.changes.lazy.flatMap { $0.fields.lazy.compactMap(\.value) }) else {
-                continue
-            }
+            guard try await assets.hold(plan.changes) else { continue }
             let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
             switch try unpacked(bytes, as: RecordOutcome.self) {
             case .needsSchema(let installed):
@@ -108,9 +108,7 @@ package struct RecordModification: Sendable {
             case .needsAllotment(let need):
                 isOverQuota = try await !service.allot(
                     need, under: terms, of: request.key, to: group, by: request.deadline)
-            case let outcome:
-                if case .records = outcome { assets.didSave() }
-                return try await result(answer, outcome)
+            case let outcome: return try await result(answer, outcome)
             }
         }
         throw RequestFailure(
@@ -170,7 +168,7 @@ package struct RecordModification: Sendable {
         _ operations: [(RecordOperation, String)], hidden: Set<Int>, _ assets: AssetSaving, schema: Schema,
         zone: ZoneKey
     ) async throws(RequestFailure) -> Plan {
-        var plan = Plan()
+        var plan = Plan(assets: assets)
         for (position, (operation, name)) in operations.enumerated() {
             guard !hidden.contains(position) else {
                 plan.items.append(.failed(Self.hiddenType))
@@ -275,6 +273,7 @@ extension RecordModification {
         switch outcome {
         case .records(let outcomes) where outcomes.count == answer.plan.changes.count:
             answer.outcomes = outcomes
+            answer.plan.assets?.didSave()
             return try await result(answer, isAtomicFailure: false)
         case .atomicFailure(let outcomes) where outcomes.count == answer.plan.changes.count:
             answer.outcomes = outcomes
