@@ -10,6 +10,7 @@ import Wire
 package struct AccountReader {
     private let db: Database
 
+    /// - Parameter db: group 0's; the snapshot begins with the first question.
     package init(_ db: Database) { self.db = db }
 
     /// The account of a name, however its letters are composed.
@@ -17,6 +18,7 @@ package struct AccountReader {
         try account("name", Account.comparable(name: name))
     }
 
+    /// The account of an id, which is never given to another one.
     package func account(withID id: String) throws -> Account? { try account("id", id) }
 
     /// The account with an address, however its letters are written.
@@ -29,7 +31,8 @@ package struct AccountReader {
         try account("identity", Data(identity.encoded()))
     }
 
-    /// The account that goes by a user record name in a container.
+    /// The account that goes by a user record name in a container. The first look into a container reads the ids of
+    /// all accounts, once; later ones cost nothing of note.
     package func account(
         withUserRecordName name: String, in container: String, _ names: UserNames
     ) throws -> Account? {
@@ -91,6 +94,7 @@ package struct AccountReader {
 
 /// Which tokens a list shall have.
 package struct TokenFilter: Sendable {
+    /// What administrators call the kinds of tokens.
     package enum Kind: String, CaseIterable, Sendable {
         case api, session
         case signIn = "sign-in"
@@ -102,6 +106,7 @@ package struct TokenFilter: Sendable {
     /// Nil: all.
     package var kinds: Set<Kind>?
 
+    /// Without arguments: all tokens.
     package init(container: String? = nil, kinds: Set<Kind>? = nil) {
         self.container = container
         self.kinds = kinds
@@ -117,6 +122,7 @@ package struct TokenFilter: Sendable {
 }
 
 extension TokenKind {
+    /// The kind without what it holds.
     package var filterKind: TokenFilter.Kind {
         switch self {
         case .api: .api
@@ -129,9 +135,12 @@ extension TokenKind {
 
 /// A place in the list of all tokens, which is by time of creation, then id.
 package struct TokenPosition: Hashable, Sendable {
+    /// Milliseconds since 1970.
     package var created: Int64
+    /// The token's.
     package var id: String
 
+    /// The place of the token of that id, made at that time.
     package init(created: Int64, id: String) {
         self.created = created
         self.id = id

@@ -17,9 +17,12 @@ package enum SessionKey: Hashable, Sendable {
 
 /// A session as requests need it. Nothing of it changes while it lasts.
 package struct Session: Hashable, Sendable {
+    /// Of one of the two kinds that are sessions.
     package var token: Token
+    /// For the audit log.
     package var accountName: String
 
+    /// The session of a token, and whose it is.
     package init(token: Token, accountName: String) {
         self.token = token
         self.accountName = accountName
@@ -50,8 +53,10 @@ package struct SessionCache: Sendable {
         halfMax = countMax / 2
     }
 
+    /// Sessions that are kept.
     package var count: Int { recent.count + earlier.count }
 
+    /// The session, if it is kept; it counts as used.
     package mutating func session(_ key: SessionKey) -> Session? {
         if let session = recent[key] { return session }
         guard let session = earlier[key] else { return nil }

@@ -47,6 +47,7 @@ package final class UserNames: Sendable {
     /// Apart from the indexes: whoever applies commands does not wait until one is made.
     private let additions = Mutex(Additions())
 
+    /// Without an index.
     package init() {}
 
     /// An account was made.

@@ -15,7 +15,7 @@ package import Wire
 package final class RecordService: Sendable {
     package let node: ClusterNode
     /// Accounts and sessions.
-    let accounts: NodeAccounts
+    package let accounts: Accounts
     /// Makes and opens web auth tokens; nil on a node without an encryption key, where nobody can sign in.
     package let signer: SessionSigner?
     package let rotation: SessionRotation
@@ -38,7 +38,7 @@ package final class RecordService: Sendable {
     /// - Parameter logger: for requests that failed, and for what nodes tell of them.
     package init(node: ClusterNode, settings: ServiceSettings = ServiceSettings(), logger: Logger) {
         self.node = node
-        accounts = NodeAccounts(of: node)
+        accounts = Accounts(of: node)
         signer = node.settings.encryptionKey.map { SessionSigner(clusterKey: $0) }
         rotation = SessionRotation(sessionsMax: 200_000)
         failedAuthentications = AddressLimiter(perMinute: 3_000, burst: 1_500, addressesMax: 50_000)

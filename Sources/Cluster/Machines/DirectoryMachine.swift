@@ -18,6 +18,7 @@ package final class DirectoryMachine: StateMachine {
 
     private let state = Mutex(State())
     private let sessions = Mutex(SessionCache(countMax: sessionsMax))
+    /// Finds accounts by their user record names.
     package let userNames = UserNames()
     private let vault: FieldVault
     private let changed: @Sendable () -> Void
@@ -52,6 +53,7 @@ package final class DirectoryMachine: StateMachine {
 
     package func createTables(in db: Database) throws { try DirectoryTables.create(in: db) }
 
+    /// Makes the index that databases of earlier builds lack.
     package func upgradeTables(in db: Database) throws { try DirectoryTables.upgrade(in: db) }
 
     package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {

@@ -11,6 +11,7 @@ import Storage
 package struct NodeAccounts: Sendable {
     private let node: ClusterNode
 
+    /// Those of a node that is open.
     package init(of node: ClusterNode) { self.node = node }
 
     /// Answers questions from one snapshot of the copy.
@@ -40,16 +41,5 @@ package struct NodeAccounts: Sendable {
     package func session(_ key: SessionKey) async throws(ClusterError) -> Session? {
         if let session = node.directory.session(key) { return session }
         return try await read { [directory = node.directory] in try directory.readSession(key, $0) }
-    }
-
-    /// The account that goes by a user record name in a container. The first look into a container reads the ids of all
-    /// accounts, once; later ones cost nothing of note.
-    /// - Throws: what `read` throws.
-    package func account(
-        withUserRecordName name: String, in container: String
-    ) async throws(ClusterError) -> Account? {
-        try await read { [names = node.directory.userNames] in
-            try $0.account(withUserRecordName: name, in: container, names)
-        }
     }
 }

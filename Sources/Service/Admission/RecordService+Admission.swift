@@ -28,24 +28,16 @@ extension RecordService {
     ) async throws(RequestFailure) -> Admitted {
         do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
         var failure: ServiceError
-        let session = try await presentedSession(credentials)
-        do throws(ServiceError) {
-            return try admitted(credentials, session, to: target)
-        } catch {
-            failure = error
-        }
+        let session = try await accounts.session(of: credentials, signer)
+        do throws(ServiceError) { return try admitted(credentials, session, to: target) } catch { failure = error }
         // What was not sent cannot be known better elsewhere.
         let isMissing =
             credentials.signed == nil && credentials.apiToken == nil
             || failure.code == .authenticationRequired && credentials.webAuthToken == nil
         if !isMissing {
             try await refreshDirectory()
-            let session = try await presentedSession(credentials)
-            do throws(ServiceError) {
-                return try admitted(credentials, session, to: target)
-            } catch {
-                failure = error
-            }
+            let session = try await accounts.session(of: credentials, signer)
+            do throws(ServiceError) { return try admitted(credentials, session, to: target) } catch { failure = error }
         }
         throw refusal(failure, credentials, to: target, address: address)
     }
@@ -54,17 +46,6 @@ extension RecordService {
         _ credentials: Credentials, _ session: PresentedSession?, to target: Target
     ) throws(ServiceError) -> Admitted {
         try Admission.admit(credentials, to: target, in: node.directory.snapshot, session: session, now: now)
-    }
-
-    /// The session that credentials name, as this node knows it; nil where they name none.
-    /// - Throws: `TRY_AGAIN_LATER` where it cannot be read now.
-    package func presentedSession(_ credentials: Credentials) async throws(RequestFailure) -> PresentedSession? {
-        guard credentials.signed == nil, let webAuthToken = credentials.webAuthToken else { return nil }
-        var session = PresentedSession(webAuthToken: webAuthToken, signer: signer)
-        do throws(ClusterError) { session.known = try await accounts.session(session.key) } catch {
-            throw RequestFailure(error)
-        }
-        return session
     }
 
     /// A refusal as the client gets it: with where to sign in, or `THROTTLED` where its address has failed too often.

@@ -29,7 +29,7 @@ package struct Users: Sendable {
         try requireUser()
         let name = request.caller.user ?? ""
         try await service.ensureUserRecord(of: request, among: [name])
-        let account = try await service.account(withUserRecordName: name, in: request.key.container)
+        let account = try await service.accounts.account(withUserRecordName: name, in: request.key.container)
         return UserIdentity(userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
     }
 
@@ -37,13 +37,7 @@ package struct Users: Sendable {
     /// left out, whether there is such a user or not.
     package func discover(_ lookups: [LookupInfo]) async throws(RequestFailure) -> [UserIdentity] {
         try requireUser()
-        let (container, names) = (request.key.container, service.node.directory.userNames)
-        let accounts = try await service.readAccounts { reader in
-            try lookups.map { info in
-                try info.emailAddress.flatMap { try reader.account(withEmail: $0) }
-                    ?? info.userRecordName.flatMap { try reader.account(withUserRecordName: $0, in: container, names) }
-            }
-        }
+        let accounts = try await service.accounts.accounts(lookups, in: request.key.container)
         return zip(lookups, accounts).compactMap { info, account in account.flatMap { identity($0, info) } }
     }
 

@@ -84,7 +84,7 @@ package struct PreferenceWatch: Sendable {
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
-        let session = try await service.presentedSession(credentials)
+        let session = try await service.accounts.session(of: credentials, service.signer)
         do throws(ServiceError) {
             let admitted = try Admission.admit(
                 credentials, to: target, in: service.node.directory.snapshot, session: session, now: service.now)

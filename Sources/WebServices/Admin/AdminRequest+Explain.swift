@@ -96,7 +96,7 @@ extension AdminRequest {
                 owner: DatabaseKey.publicOwner)
         case .private?:
             let name = try parameter("user")
-            guard let account = try await context.service.account(named: name) else {
+            guard let account = try await context.service.accounts.account(named: name) else {
                 throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
             }
             return DatabaseKey(

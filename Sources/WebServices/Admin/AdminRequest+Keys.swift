@@ -7,7 +7,7 @@ import Service
 extension AdminRequest {
     func keys() async throws(RequestFailure) -> Reply {
         let keys = try await directory().serverKeys
-        let names = try await context.service.readAccounts { try $0.names(ofAccounts: keys.map(\.accountID)) }
+        let names = try await context.service.accounts.read { try $0.names(ofAccounts: keys.map(\.accountID)) }
         return Reply { writer in
             writer.key("keys")
             writer.array { writer in

@@ -11,7 +11,7 @@ extension AdminRequest {
         let schema = try await currentSchema(key).schema
         let directory = context.service.node.directory.snapshot
         let members = directory.members(container: key.container, environment: key.environment)
-        let users = try await context.service.readAccounts { try $0.names(ofAccounts: members.map(\.accountID)) }
+        let users = try await context.service.accounts.read { try $0.names(ofAccounts: members.map(\.accountID)) }
         let names = Set(schema.roles.filter { !$0.hasPrefix("_") } + members.map(\.role))
         return Reply { writer in
             writer.member("container", key.container)

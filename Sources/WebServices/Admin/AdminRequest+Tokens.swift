@@ -10,7 +10,7 @@ extension AdminRequest {
         let after = try tokenCursor()
         let limit = try pageLimit()
         try await context.service.refreshDirectory()
-        let (tokens, names, next) = try await context.service.readAccounts { reader in
+        let (tokens, names, next) = try await context.service.accounts.read { reader in
             let page = try reader.tokens(filter, after: after, limit: limit)
             return (page.tokens, try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID)), page.next)
         }
@@ -26,17 +26,15 @@ extension AdminRequest {
     /// The kinds that the parameter `kind` names, with commas between them; nil: all.
     private func wantedKinds() throws(RequestFailure) -> Set<TokenFilter.Kind>? {
         guard let text = url["kind"] else { return nil }
-        var kinds: Set<TokenFilter.Kind> = []
-        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let kind = TokenFilter.Kind(rawValue: String(name)) else {
-                throw RequestFailure(
-                    .badRequest,
-                    "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
-                        + "'\(text)'")
-            }
-            kinds.insert(kind)
+        let names = text.split(separator: ",", omittingEmptySubsequences: false)
+        let kinds = names.compactMap { TokenFilter.Kind(rawValue: String($0)) }
+        guard kinds.count == names.count else {
+            throw RequestFailure(
+                .badRequest,
+                "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
+                    + "'\(text)'")
         }
-        return kinds
+        return Set(kinds)
     }
 
     /// Where the page goes on, as `next` of the last one said.

@@ -19,7 +19,7 @@ extension AdminRequest {
         let deadline = isRecounted ? Deadline(milliseconds: Self.recountDeadlineMilliseconds) : deadline
         let usage = try await ContainerUsage.page(request, in: context.service, by: deadline)
         let transfer = try await self.transfer(of: key, by: deadline)
-        let names = try await userNames(of: usage.databases)
+        let names = try await context.service.accounts.names(ofOwners: usage.databases.map(\.key))
         return Reply { writer in
             writer.member("container", container)
             writer.member("environment", key.environment.rawValue)
@@ -42,20 +42,6 @@ extension AdminRequest {
         }
     }
 
-    /// The names of the accounts whose private databases they are, by user record name.
-    private func userNames(of databases: [ContainerUsage.Database]) async throws(RequestFailure) -> [String: String] {
-        let owners = databases.map(\.key).filter { $0.scope == .private }
-        let userNames = context.service.node.directory.userNames
-        return try await context.service.readAccounts { reader in
-            var names: [String: String] = [:]
-            for key in owners {
-                names[key.owner] =
-                    try reader.account(withUserRecordName: key.owner, in: key.container, userNames)?.name
-            }
-            return names
-        }
-    }
-
     private func usageRequest(_ key: SchemaKey) async throws(RequestFailure) -> UsageRequest {
         let after = try position(in: key)
         let detail: UsageRequest.Detail =
@@ -64,7 +50,7 @@ extension AdminRequest {
             return UsageRequest(
                 container: key.container, environment: key.environment, after: after, detail: detail)
         }
-        guard let account = try await context.service.account(named: name) else {
+        guard let account = try await context.service.accounts.account(named: name) else {
             throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
         }
         let database = DatabaseKey(

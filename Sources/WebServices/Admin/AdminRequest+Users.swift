@@ -10,7 +10,7 @@ extension AdminRequest {
         let limit = try pageLimit()
         try await context.service.refreshDirectory()
         // One more says whether the list goes on.
-        let accounts = try await context.service.readAccounts { try $0.accounts(after: after, limit: limit + 1) }
+        let accounts = try await context.service.accounts.read { try $0.accounts(after: after, limit: limit + 1) }
         return Reply { writer in
             writer.key("users")
             writer.array { writer in
@@ -66,16 +66,14 @@ extension AdminRequest {
         let changed: Account?
         do throws(RequestFailure) {
             try await context.service.refreshDirectory()
-            changed = try await context.service.account(named: name)
+            changed = try await context.service.accounts.account(named: name)
         } catch {
             throw RequestFailure(
                 ServiceError(
                     .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
                     retryAfterSeconds: 1))
         }
-        guard let account = changed else {
-            throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
-        }
+        guard let account = changed else { throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile") }
         return Reply { Self.write(account, to: &$0) }
     }
 

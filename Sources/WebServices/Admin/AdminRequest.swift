@@ -95,8 +95,8 @@ struct AdminRequest: Sendable {
     /// - Throws: `NOT_FOUND` where there is none.
     func account(named name: String) async throws(RequestFailure) -> Account {
         try await context.service.refreshDirectory()
-        guard let account = try await context.service.account(named: name) else { throw Self.unknownUser(name) }
-        return account
+        if let account = try await context.service.accounts.account(named: name) { return account }
+        throw Self.unknownUser(name)
     }
 
     func respond() async throws(RequestFailure) -> Reply {

@@ -144,7 +144,7 @@ extension SignInRequest {
     }
 
     private func attempt(on name: String) async throws(RequestFailure) -> SignInAttempt {
-        let (account, counted) = try await context.service.readAccounts { reader in
+        let (account, counted) = try await context.service.accounts.read { reader in
             let account = try reader.account(named: name)
             return (account, try account.flatMap { try reader.lockout(of: $0.id) })
         }

@@ -165,7 +165,7 @@ extension SignInRequest {
     }
 
     private func account(with identity: ExternalIdentity) async throws(RequestFailure) -> Account? {
-        try await context.service.readAccounts { try $0.account(withIdentity: identity) }
+        try await context.service.accounts.read { try $0.account(withIdentity: identity) }
     }
 
     /// - Parameter isPlain: whether to do without what may be another's: a name of one's own, and an address.
@@ -178,7 +178,7 @@ extension SignInRequest {
         if !isPlain, claims.isEmailVerified, let email = claims.email?.precomposedStringWithCanonicalMapping,
             AdminRequest.isEmail(email), AdminRequest.line(email) != nil, Account.isPlainLine(email)
         {
-            let (hasAddress, hasName) = try await context.service.readAccounts {
+            let (hasAddress, hasName) = try await context.service.accounts.read {
                 (try $0.account(withEmail: email) != nil, try $0.account(named: email) != nil)
             }
             if !hasAddress { account.email = email }

@@ -81,7 +81,7 @@ extension SignInRequest {
         }
         let goal = try await goal(ofAPIToken: secret)
         try await context.service.refreshDirectory()
-        let presented = try await context.service.presentedSession(credentials)
+        let presented = try await context.service.accounts.session(of: credentials, context.service.signer)
         if let session = presented?.known, Bytewise(session.token.kind.container) == Bytewise(goal.container) {
             try await end(session.token, by: "user \(session.accountName)")
         } else {

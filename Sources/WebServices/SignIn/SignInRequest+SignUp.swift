@@ -67,7 +67,7 @@ extension SignInRequest {
         guard Account.isPlainLine(name) else {
             throw RequestFailure(.badRequest, "The name has characters that cannot be seen: leave them out.")
         }
-        guard try await context.service.account(named: name) == nil else { throw Self.taken }
+        guard try await context.service.accounts.account(named: name) == nil else { throw Self.taken }
         var account = Account(id: AdminRequest.randomHex(bytes: 16), name: name, created: context.service.now)
         account.password = try await context.passwordHash(password)
         do throws(RequestFailure) {

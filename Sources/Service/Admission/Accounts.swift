@@ -1,0 +1,73 @@
+package import Admission
+import Cluster
+package import Directory
+package import RecordModel
+
+/// Accounts and sessions, as this node's copy of the directory has them.
+///
+/// Whoever must not miss what was acknowledged a moment ago refreshes the directory first. Every question fails with
+/// `TRY_AGAIN_LATER` where too many wait.
+package struct Accounts: Sendable {
+    private let node: NodeAccounts
+    private let userNames: UserNames
+
+    init(of node: ClusterNode) {
+        self.node = NodeAccounts(of: node)
+        userNames = node.directory.userNames
+    }
+
+    /// Answers questions from one snapshot.
+    package func read<Value: Sendable>(
+        _ questions: @escaping @Sendable (AccountReader) throws -> Value
+    ) async throws(RequestFailure) -> Value {
+        do throws(ClusterError) { return try await node.read(questions) } catch { throw RequestFailure(error) }
+    }
+
+    /// The account of a name, however its letters are composed.
+    package func account(named name: String) async throws(RequestFailure) -> Account? {
+        try await read { try $0.account(named: name) }
+    }
+
+    /// The account that goes by a user record name in a container.
+    package func account(
+        withUserRecordName name: String, in container: String
+    ) async throws(RequestFailure) -> Account? {
+        try await read { [userNames] in try $0.account(withUserRecordName: name, in: container, userNames) }
+    }
+
+    /// The accounts that are asked for by address or user record name, each in its place.
+    package func accounts(_ lookups: [LookupInfo], in container: String) async throws(RequestFailure) -> [Account?] {
+        try await read { [userNames] reader in
+            try lookups.map { info in
+                try info.emailAddress.flatMap { try reader.account(withEmail: $0) }
+                    ?? info.userRecordName.flatMap {
+                        try reader.account(withUserRecordName: $0, in: container, userNames)
+                    }
+            }
+        }
+    }
+
+    /// The names of the accounts whose private databases they are, by owner.
+    package func names(ofOwners keys: [DatabaseKey]) async throws(RequestFailure) -> [String: String] {
+        try await read { [userNames] reader in
+            var found: [String: String] = [:]
+            for key in keys where key.scope == .private {
+                found[key.owner] = try reader.account(withUserRecordName: key.owner, in: key.container, userNames)?.name
+            }
+            return found
+        }
+    }
+
+    /// The session that credentials name, as this node knows it; nil where they name none.
+    /// - Parameter signer: opens the web auth tokens of sign-ins; nil where the node has no key for them.
+    package func session(
+        of credentials: Credentials, _ signer: SessionSigner?
+    ) async throws(RequestFailure) -> PresentedSession? {
+        guard credentials.signed == nil, let webAuthToken = credentials.webAuthToken else { return nil }
+        var session = PresentedSession(webAuthToken: webAuthToken, signer: signer)
+        do throws(ClusterError) { session.known = try await node.session(session.key) } catch {
+            throw RequestFailure(error)
+        }
+        return session
+    }
+}
