@@ -42,7 +42,7 @@ extension RecordTransaction {
             taken += 1
             guard let row = try row(id) else { continue }
             partBytes += row.body.count
-            if !counted.isNone { bytes -= counted.size(of: row).bytes }
+            if !counted.isNone { bytes -= counted.size(of: row, []).bytes }
             if !row.isDeleted {
                 let body = try decodeBody(row.body)
                 if let type = schema.byID[row.typeID] {
