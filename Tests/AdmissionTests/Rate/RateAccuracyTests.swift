@@ -166,7 +166,8 @@ struct RateAccuracyTests {
         options.restartMilliseconds = pick([50, 250, 1_000, 3_000])
         if pick([false, true]) {
             options.bursts = (
-                Int(options.limit) * pick([20, 60, 130]) / 100, pick([40, 400, 950, 2_100]), pick([15_000, 30_000]))
+                Int(options.limit) * pick([20, 60, 130]) / 100, pick([40, 400, 950, 2_100]), pick([15_000, 30_000])
+            )
         } else {
             options.restsEveryMilliseconds = pick([nil, 700, 1_500])
         }
