@@ -10,7 +10,7 @@ import Wire
 
 @Suite("A record whose key is not here")
 struct LostKeyTests {
-    private static let zone = Commands.zone
+    private static let zone = ZoneKey(database: Commands.database, name: "z")
     private static let owner = Caller(user: "_me")
     private static let rendering = ShardRead.Rendering(desiredKeys: nil, numbersAsStrings: false)
     private static let query = Query(recordType: "Note")
@@ -56,7 +56,10 @@ struct LostKeyTests {
         schema.types[0].fields.append(FieldDefinition(name: "secret", type: FieldType(.string, isEncrypted: true)))
         let install = InstallSchema(
             container: container, environment: Self.zone.database.environment, version: 1, schema: schema)
-        var commands = [ShardCommand.record(.installSchema(install))]
+        var commands = [
+            ShardCommand.record(.installSchema(install)),
+            .record(.modifyZone(ModifyZone(.create, zone: Self.zone, caller: Self.owner, time: 1_000))),
+        ]
         for name in ["a", "b", "c"] {
             if name == "b" {
                 snapshot.take(
