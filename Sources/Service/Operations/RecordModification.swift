@@ -66,9 +66,7 @@ package struct RecordModification: Sendable {
         try await service.ensureUserRecord(of: request, among: named.map(\.1))
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
-        if form.operations.contains(where: { !$0.kind.isDelete }) {
-            try await service.requireTransfer(for: request.key, by: request.deadline)
-        }
+        try await requireTransfer(for: form)
         var isOverQuota = false
         for _ in 0..<16 {
             let schema = service.schema(request.schemaKey)
@@ -111,6 +109,12 @@ package struct RecordModification: Sendable {
             ServiceError(
                 .tryAgainLater, "nothing was done: the schema or the quota kept changing meanwhile",
                 retryAfterSeconds: 1))
+    }
+
+    /// What only deletes is not held to the month's transfer.
+    private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
+        guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
+        try await service.requireTransfer(for: request.key, by: request.deadline)
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on
