@@ -67,9 +67,7 @@ package struct RecordModification: Sendable {
         try await service.ensureUserRecord(of: request, among: named.map(\.1))
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
-        if form.operations.contains(where: { !$0.kind.isDelete }) {
-            try await service.requireTransfer(for: request.key, by: request.deadline)
-        }
+        try await requireTransfer(for: form)
         var isOverQuota = false
         var isPaid = false
         for _ in 0..<16 {
@@ -122,6 +120,12 @@ package struct RecordModification: Sendable {
         guard !request.caller.isAdministrator else { return }
         let key = RateKey(container: request.key.container, kind: .requests)
         service.peerExchange.rates.spend(more: WrittenRows(changes, schema: schema).tokens - 1, of: key)
+    }
+
+    /// What only deletes is not held to the month's transfer.
+    private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
+        guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
+        try await service.requireTransfer(for: request.key, by: request.deadline)
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on

@@ -27,6 +27,8 @@ struct MultipartReader {
     private var phase = Phase.preamble
     private var hasFile = false
     private var overhead = 0
+    /// Bytes of a part's head in which its end was looked for.
+    private var searched = 0
     // The first boundary needs no line before it.
     private var held: [UInt8] = [0x0D, 0x0A]
 
@@ -117,10 +119,13 @@ struct MultipartReader {
 
     private mutating func passHead() throws(Fault) -> Bool {
         let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
-        guard let start = held.indices.first(where: { held[$0...].starts(with: end) }) else {
+        let unknown = max(searched - end.count + 1, 0)..<held.count
+        guard let start = unknown.first(where: { held[$0...].starts(with: end) }) else {
+            searched = held.count
             if held.count > Self.headBytesMax { throw Fault("a part's head has more than \(Self.headBytesMax) bytes") }
             return false
         }
+        searched = 0
         let lines = String(decoding: held[..<start], as: UTF8.self).split(separator: "\r\n")
         try drop(start + end.count)
         let disposition = String(lines.first { $0.lowercased().hasPrefix("content-disposition:") } ?? "")
