@@ -134,15 +134,7 @@ package final class AssetExchange: Sendable {
         do {
             try await receive(asset, from: sources, in: box)
             return try await pool.run { [files, platform] in
-                try box.writer.withLock { writer in
-                    do {
-                        _ = try files.keep(&writer, time: platform.clock.wallMilliseconds, as: asset)
-                        return true
-                    } catch AssetError.missing {
-                        files.abandon(writer)
-                        return false
-                    }
-                }
+                try box.keep(in: files, time: platform.clock.wallMilliseconds, as: asset)
             }
         } catch {
             _ = try? await pool.run { [files] in box.writer.withLock { files.abandon($0) } }
@@ -271,6 +263,17 @@ package final class AssetExchange: Sendable {
 private final class AssetWriterBox: Sendable {
     let writer: Mutex<AssetWriter>
     init(_ writer: AssetWriter) { self.writer = Mutex(writer) }
+
+    /// - Returns: whether the file is there; false where it would be something else.
+    func keep(in files: AssetFiles, time: Int64, as asset: AssetReference) throws -> Bool {
+        do {
+            _ = try writer.withLock { try files.keep(&$0, time: time, as: asset) }
+            return true
+        } catch AssetError.missing {
+            writer.withLock { files.abandon($0) }
+            return false
+        }
+    }
 }
 
 /// Nodes that may have a file, in the order in which they are asked.
