@@ -123,14 +123,7 @@ extension DirectoryTables {
     ) throws -> [DirectoryChange] {
         var settings = try settings(in: db)
         let known = settings.deletions.firstIndex { $0.name == name }
-        if case .delete(let time) = step {
-            try requireContainer(name, in: db)
-            let created = try Int64.fetchOne(db, sql: "SELECT created FROM container WHERE name = ?", arguments: [name])
-            let deletion = ContainerDeletion(name: name, created: created ?? 0, deleted: time)
-            settings.deletions.append(deletion)
-            try write(settings, in: db)
-            return [.containerDeleted(deletion)]
-        }
+        if case .delete(let time) = step { return try delete(name, time: time, &settings, in: db) }
         guard let known else {
             throw ServiceError(
                 .notFound, "container '\(name)' is not deleted: `zonekeeper container list` shows those that are")
@@ -164,6 +157,17 @@ extension DirectoryTables {
             try write(settings, in: db)
             return try removeRows(of: name, in: db)
         }
+    }
+
+    private static func delete(
+        _ name: String, time: Int64, _ settings: inout DirectorySettings, in db: Database
+    ) throws -> [DirectoryChange] {
+        try requireContainer(name, in: db)
+        let created = try Int64.fetchOne(db, sql: "SELECT created FROM container WHERE name = ?", arguments: [name])
+        let deletion = ContainerDeletion(name: name, created: created ?? 0, deleted: time)
+        settings.deletions.append(deletion)
+        try write(settings, in: db)
+        return [.containerDeleted(deletion)]
     }
 
     /// Those that belong to another container, or are gone already, are passed over.

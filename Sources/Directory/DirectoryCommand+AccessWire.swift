@@ -38,6 +38,12 @@ extension DirectoryCommand {
                 purge.field(1, signed: time)
                 purge.field(2, auditRecordsMax)
             }
+        default: encodeCluster(to: &writer)
+        }
+    }
+
+    private func encodeCluster(to writer: inout WireWriter) {
+        switch self {
         case .makeSecret(let key, let time):
             writer.field(24) { secret in
                 secret.field(1, key)
