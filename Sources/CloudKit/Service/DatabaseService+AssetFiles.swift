@@ -13,7 +13,9 @@ extension DatabaseService {
         guard fetchesFiles else { return results }
         var results = results
         var jobs = results.indices.flatMap { Self.files(of: results[$0].1, at: $0) }
-        for attempt in 0... where !jobs.isEmpty {
+        var attempt = 0
+        while !jobs.isEmpty {
+            defer { attempt += 1 }
             for job in jobs { progress?.expect(job.content.size, of: job.record) }
             let outcomes = await inParallel(jobs) { job in (job, await fetch(job, progress)) }
             let expired = Set(outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
@@ -30,7 +32,6 @@ extension DatabaseService {
                 results[place].1 = await again(results[place].0, desiredKeys)
                 jobs += Self.files(of: results[place].1, at: place)
             }
-            if jobs.isEmpty { break }
         }
         return results
     }

@@ -163,12 +163,12 @@ struct AssetSaveTests {
     func modified() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(4_000_000))
+        let file = try folder.hole(60_000_000)
         try await AssetServer.running { server, database in
             server.fail { faults in
                 faults.duringUpload = { count in
-                    guard count < 1_000_000, let handle = try? FileHandle(forWritingTo: file) else { return }
-                    try? handle.truncate(atOffset: 2_500_000)
+                    guard count < 200_000, let handle = try? FileHandle(forWritingTo: file) else { return }
+                    try? handle.truncate(atOffset: 50_000_000)
                     try? handle.close()
                 }
             }
@@ -182,11 +182,11 @@ struct AssetSaveTests {
     func overwritten() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(4_000_000))
+        let file = try folder.hole(60_000_000)
         try await AssetServer.running { server, database in
             server.fail { faults in
                 faults.duringUpload = { count in
-                    guard count < 1_000_000, let handle = try? FileHandle(forWritingTo: file) else { return }
+                    guard count < 200_000, let handle = try? FileHandle(forWritingTo: file) else { return }
                     try? handle.write(contentsOf: [1, 2, 3])
                     try? handle.close()
                 }
@@ -304,7 +304,7 @@ struct AssetSaveTests {
     func cancelled() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
-        let file = try folder.file(someBytes(4_000_000))
+        let file = try folder.hole(60_000_000)
         try await AssetServer.running { server, database in
             let operation = CKModifyRecordsOperation(recordsToSave: [Self.photo(file)])
             server.fail { $0.duringUpload = { _ in operation.cancel() } }

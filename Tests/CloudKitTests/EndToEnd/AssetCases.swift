@@ -105,13 +105,8 @@ extension EndToEnd {
             let (database, zone) = try await Cloud.zone()
             let folder = try TestFolder()
             defer { folder.remove() }
-            let url = try folder.file([])
-            let handle = try FileHandle(forWritingTo: url)
-            // A hole: it takes no room.
-            try handle.truncate(atOffset: 300_000_000)
-            try handle.close()
             let record = Self.photo("one", in: zone)
-            record["image"] = CKAsset(fileURL: url)
+            record["image"] = CKAsset(fileURL: try folder.hole(300_000_000))
             #expect(await failure { try await database.save(record) }?.code == .limitExceeded)
         }
     }
