@@ -50,6 +50,14 @@ struct LoadRunTests {
                 + ["--quiet"] + arguments.split(separator: " ").map(String.init))
     }
 
+    private static func withToken(_ body: (String) async throws -> Void) async throws {
+        try await TemporaryFolder.with { folder in
+            let token = folder + "/token"
+            try PrivateFile.create(token, "t\n")
+            try await body(token)
+        }
+    }
+
     @Test("a closed loop sends as many requests as were asked for, each answered once")
     func closed() async throws {
         try await Self.withServer { server in
@@ -90,7 +98,11 @@ struct LoadRunTests {
     func uploads() async throws {
         let taken = TakenFiles()
         let server = try await NullServer.start(answering: Self.files(taken, given: 0))
-        try await Self.command(server, "--operation asset-upload --asset-size 1kB --count 50").run()
+        try await Self.withToken { token in
+            try await Self.command(
+                server, token: token, "--operation asset-upload --asset-size 1kB --count 50"
+            ).run()
+        }
         await server.shutdown()
         let files = taken.all.withLock { $0 }
         #expect(files.count == 50 && files.allSatisfy { $0.count == 1_000 } && Set(files).count == 50)
@@ -101,11 +113,14 @@ struct LoadRunTests {
         for (given, isGood) in [(1_000, true), (999, false)] {
             let taken = TakenFiles()
             let server = try await NullServer.start(answering: Self.files(taken, given: given))
-            let command = try Self.command(server, "--operation asset-download --asset-size 1kB --count 50")
-            if isGood {
-                try await command.run()
-            } else {
-                await #expect(throws: ExitCode(1)) { try await command.run() }
+            try await Self.withToken { token in
+                let command = try Self.command(
+                    server, token: token, "--operation asset-download --asset-size 1kB --count 50")
+                if isGood {
+                    try await command.run()
+                } else {
+                    await #expect(throws: ExitCode(1)) { try await command.run() }
+                }
             }
             await server.shutdown()
             #expect(taken.all.withLock { $0.count } == 16, "the files that are fetched were sent before")
@@ -115,9 +130,7 @@ struct LoadRunTests {
     @Test("what a limited server accepted is limit x time, and --expect-limit's exit code says so, both ways")
     func expectLimit() async throws {
         let limit = GCRALimit(perSecond: 50, burst: 20)
-        try await TemporaryFolder.with { folder in
-            let token = folder + "/token"
-            try PrivateFile.create(token, "t\n")
+        try await Self.withToken { token in
             try await Self.withServer(limit, announcing: 50) { server in
                 // The burst makes up for what a busy machine misses.
                 try await Self.command(
