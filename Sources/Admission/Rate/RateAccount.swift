@@ -2,9 +2,9 @@
 ///
 /// The balance is limit x time less what nodes reported as accepted, at most a second of the limit (or five requests).
 /// What is free of it is the balance less all that nodes may have accepted without having reported it, or could accept
-/// at once: no more is ever given, so over any T seconds at most limit x (T + 1 s) is accepted. Under lasting demand the
-/// shares are corrected by a part of what is free, so that it comes to lie at `rest`. That is what remains when a leader
-/// dies, until the last of its shares has expired, and what the next leader may lend without knowing of them.
+/// at once: no more is ever given, so over any T seconds at most limit x (T + 1 s) is accepted. Under lasting demand
+/// the shares are corrected by a part of what is free, so that it comes to lie at `rest`. That is what remains when a
+/// leader dies, until the last of its shares has expired, and what the next leader may lend without knowing of them.
 struct RateAccount: Sendable {
     /// How far the sum of the shares may be above the limit to repay the balance, and below it.
     static let correctionMax = 0.1

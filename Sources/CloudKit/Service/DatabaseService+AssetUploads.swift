@@ -144,8 +144,8 @@ extension DatabaseService {
         return zones
     }
 
-    /// A URL for each upload, or its error. The server refuses a request for one upload that is wrong in it: halves tell
-    /// which.
+    /// A URL for each upload, or its error. The server refuses a request for one upload that is wrong in it: halves
+    /// tell which.
     private func eachURL(
         _ uploads: [(AssetUploadPlan.Upload, RecordSnapshot)], in zone: CKRecordZone.ID
     ) async throws(CKError) -> [Result<String, CKError>] {

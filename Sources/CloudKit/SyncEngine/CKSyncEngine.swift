@@ -7,9 +7,9 @@ import Synchronization
 /// others changed as events. The engine fetches and sends in the right order, splits what is too long for a request,
 /// keeps the place in the change feeds, and repeats what failed for a while.
 ///
-/// Events come one at a time: the next one waits until the delegate has returned. What an event told, and then the state
-/// of the next `stateUpdate`, are to be stored together. An engine that begins with an older state fetches some changes
-/// once more, and misses none.
+/// Events come one at a time: the next one waits until the delegate has returned. What an event told, and then the
+/// state of the next `stateUpdate`, are to be stored together. An engine that begins with an older state fetches some
+/// changes once more, and misses none.
 ///
 /// Differences from Apple's: the server sends no notifications yet, so an engine that syncs by itself asks for changes
 /// every 30 seconds; a shared database is refused by the server, as sharing is not built.
@@ -88,8 +88,8 @@ public final class CKSyncEngine: Sendable {
         }
     }
 
-    /// Fetches what others changed, and returns when the delegate has handled it. Fetches of everything at the same time
-    /// are one.
+    /// Fetches what others changed, and returns when the delegate has handled it. Fetches of everything at the same
+    /// time are one.
     /// - Throws: `CKError`; `invalidArguments` where the delegate calls it while it handles an event.
     public func fetchChanges(_ options: FetchChangesOptions = FetchChangesOptions()) async throws {
         try refuseInDelegate("fetchChanges")

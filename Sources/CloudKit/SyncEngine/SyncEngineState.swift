@@ -57,7 +57,8 @@ extension CKSyncEngine {
         public var pendingDatabaseChanges: [PendingDatabaseChange] { content.withLock { $0.databaseChanges.list } }
         /// The changes of records that are to be sent, in order.
         public var pendingRecordZoneChanges: [PendingRecordZoneChange] { content.withLock { $0.recordChanges.list } }
-        /// Zones of which the server has changes that were not fetched, for example as they were not in a fetch's scope.
+        /// Zones of which the server has changes that were not fetched, for example as they were not in a fetch's
+        /// scope.
         public var zoneIDsWithUnfetchedServerChanges: [CKRecordZone.ID] { content.withLock { $0.unfetchedZones } }
 
         /// Whether the app has changes to send that it does not list here: the delegate is then asked for a batch too.

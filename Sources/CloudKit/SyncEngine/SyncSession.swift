@@ -1,7 +1,8 @@
 /// One fetch or send of an engine.
 ///
-/// Where the state changed it is told before the next event and the next request. It changes by what an event tells only
-/// after the event: an app that ends in between gets the event again, or sends the change again, and loses nothing.
+/// Where the state changed it is told before the next event and the next request. It changes by what an event tells
+/// only after the event: an app that ends in between gets the event again, or sends the change again, and loses
+/// nothing.
 struct SyncSession {
     let engine: CKSyncEngine
     /// Nil when the app has let go of it: nothing is done then.

@@ -4,9 +4,9 @@ import Synchronization
 /// told to come again.
 ///
 /// Each piece of work has an owner, such as a container. The owners' lines are served in turn, and no owner has more
-/// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting. While there
-/// are others, or were a moment ago, it has no more than half of the processors either: else a thread would be found, and
-/// no processor for it.
+/// than half of the threads: who comes with little finds a thread at once, whatever another one has waiting. While
+/// there are others, or were a moment ago, it has no more than half of the processors either: else a thread would be
+/// found, and no processor for it.
 package final class BlockingPool: Sendable {
     /// What is to be done; with false it is not done, because the pool is stopped.
     package typealias Work = @Sendable (_ isActive: Bool) -> Void

@@ -55,7 +55,8 @@ extension FieldValue: WireCodable {
         }
     }
 
-    /// Reads the current field as the value that its tag (without base) says; nil, with nothing read, if it is unknown.
+    /// Reads the current field as the value that its tag (without base) says; nil, with nothing read, if it is
+    /// unknown.
     init?(tag: Int, from reader: inout WireReader) throws(WireError) {
         if tag == Tag.list {
             var nested = try reader.nested()
@@ -97,7 +98,7 @@ extension FieldValue: WireCodable {
                 members.append(member)
             } else {
                 // A member of a type from the future cannot be left out silently.
-                throw field <= Tag.sealed ? .invalidValue(field: field) : .unknownField(field)
+                throw .unknownField(field)
             }
         }
         return .list(try required(element, Tag.element), members)

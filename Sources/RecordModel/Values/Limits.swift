@@ -32,8 +32,8 @@ package enum Limits {
     package static let deleteSelfReferencesMax = 750
     /// Records that one deletion in a custom zone may take along, itself included.
     package static let cascadeMax = 10_000
-    /// Rows that one record may have in all indexes together: one for each distinct value or word, and one for each index
-    /// of whose field the record has none.
+    /// Rows that one record may have in all indexes together: one for each distinct value or word, and one for each
+    /// index of whose field the record has none.
     package static let indexRowsPerRecordMax = 20_000
     /// Deleted zones that a shard remembers of one database, so that a sync of the database tells of them.
     package static let deletedZonesMax = 10_000

@@ -63,8 +63,9 @@ extension RecordTransaction {
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         zone.database.row?.zones -= 1
         let used = zone.row.used
-        // Its rows take room until maintenance has removed them.
-        zone.count(.zero - (counted.isNone ? used : QuotaAmounts(records: used.records)))
+        // Its rows take room until maintenance has removed them; its files count as given up at once.
+        zone.count(
+            .zero - (counted.isNone ? used : QuotaAmounts(records: used.records, assets: used.assets)))
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
         try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))

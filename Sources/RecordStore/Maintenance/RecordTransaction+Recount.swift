@@ -3,8 +3,8 @@ package import RecordModel
 import Wire
 
 extension RecordTables {
-    /// Follows the raise of a shard's feature level: where rows come to count in quotas that did not before, maintenance
-    /// goes through those that are there.
+    /// Follows the raise of a shard's feature level: where rows come to count in quotas that did not before,
+    /// maintenance goes through those that are there.
     /// - Returns: whether maintenance is to be proposed.
     package static func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws -> Bool {
         guard old < .countedRows, level >= .countedRows else { return false }
@@ -42,8 +42,8 @@ private struct RowPart {
 }
 
 extension RecordTransaction {
-    /// Goes on with counting the rows of a shard from before rows were counted. Zones that were deleted before go first,
-    /// as nobody counts them any more.
+    /// Goes on with counting the rows of a shard from before rows were counted. Zones that were deleted before go
+    /// first, as nobody counts them any more.
     func recount(_ job: Job, budget: Int) throws -> Int {
         guard !job.body.isEmpty else {
             if let zoneID = try firstRetiredZone() { return try reclaim(zoneID, budget: budget) }

@@ -102,8 +102,8 @@ private struct DatabasePage {
     /// All zones, by position: what comes next in the order is read on, a few records at a time, and nothing that
     /// another zone's records come before.
     ///
-    /// At first each zone says where it begins, which takes an entry of its index and no record. The page is complete up
-    /// to the least position at which a zone's part stopped; at least the first part gets on.
+    /// At first each zone says where it begins, which takes an entry of its index and no record. The page is complete
+    /// up to the least position at which a zone's part stopped; at least the first part gets on.
     mutating func merge(_ zones: [(row: ZoneRow, name: String)]) throws {
         var parts: [MergePart] = []
         let start = QueryRun.Bounds(work: work, mayEndAtOnce: true)

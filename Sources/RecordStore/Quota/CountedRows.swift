@@ -28,9 +28,9 @@ extension IndexKey {
 
 /// Which rows of a shard count in quotas, beside the names and bodies of live records, which always do.
 ///
-/// Shards from before `FeatureLevel.countedRows` have rows that were never counted. A job (`Job.recountID`) goes through
-/// them in the order of `RowPlace`: what it has passed counts, and what lies ahead does not yet. So what is added or
-/// removed while it runs is counted once, and counters equal a recount at every moment.
+/// Shards from before `FeatureLevel.countedRows` have rows that were never counted. A job (`Job.recountID`) goes
+/// through them in the order of `RowPlace`: what it has passed counts, and what lies ahead does not yet. So what is
+/// added or removed while it runs is counted once, and counters equal a recount at every moment.
 struct CountedRows: Equatable {
     /// The last place that counts; nil where nothing or all counts.
     private(set) var last: RowPlace?

@@ -2,11 +2,11 @@ package import Wire
 
 /// How much there is of each thing that quotas limit.
 ///
-/// A record counts as 1, and as `RowBytes.record` with the bytes of its name in UTF-8 and of its stored body, sealed values
-/// in their sealed form. What else it leaves behind counts in bytes: each index row `RowBytes.index` and its key, a
-/// tombstone as a record without a body, a remembered request its row, and a deleted zone what is left of its rows.
-/// Assets count with their files' sizes, each as often as a record of a live zone names it.
-/// Before `FeatureLevel.countedRows` names and bodies of records in live zones were all that counted.
+/// A record counts as 1, and as `RowBytes.record` with the bytes of its name in UTF-8 and of its stored body, sealed
+/// values in their sealed form. What else it leaves behind counts in bytes: each index row `RowBytes.index` and its
+/// key, a tombstone as a record without a body, a remembered request its row, and a deleted zone what is left of its
+/// rows. Assets count with their files' sizes, each as often as a record of a live zone names it. Before
+/// `FeatureLevel.countedRows` names and bodies of records in live zones were all that counted.
 package struct QuotaAmounts: Hashable, Sendable {
     package var bytes: Int64
     package var records: Int64

@@ -2,9 +2,9 @@ package import RecordModel
 
 /// How many rows a request writes, by its operations and the schema alone: what it costs of its container's rate.
 ///
-/// A save is a row, and what it sets in an index a row for each member of a list, each six bytes of text (about a word),
-/// and else one. A save that may make a record writes a row in every index of its type. What a save or a deletion
-/// removes is not known here and costs nothing.
+/// A save is a row, and what it sets in an index a row for each member of a list, each six bytes of text (about a
+/// word), and else one. A save that may make a record writes a row in every index of its type. What a save or a
+/// deletion removes is not known here and costs nothing.
 package struct WrittenRows: Hashable, Sendable {
     package private(set) var count = 0
 

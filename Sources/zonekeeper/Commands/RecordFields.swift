@@ -3,8 +3,8 @@ import RecordModel
 import ServiceClient
 
 /// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`,
-/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `photo:ASSET=@file`, `extra:JSON={"value": 1}`; `title=`
-/// is the empty string and `title:NULL=` clears the field.
+/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `photo:ASSET=@file`, `extra:JSON={"value": 1}`;
+/// `title=` is the empty string and `title:NULL=` clears the field.
 struct FieldArgument: ExpressibleByArgument, Hashable {
     var name: String
     /// `{value, type}`, or null. Of assets the value is missing until their files were sent.

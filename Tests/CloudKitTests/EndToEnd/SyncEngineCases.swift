@@ -305,7 +305,6 @@ private final class Device: CKSyncEngineDelegate {
             return store.whileHandling
         }
         await body?(syncEngine)
-        await Task.yield()
         let (name, zones, records) = store.withLock { Self.take(event, &$0) }
         syncEngine.state.add(pendingDatabaseChanges: zones)
         syncEngine.state.add(pendingRecordZoneChanges: records)
@@ -410,7 +409,7 @@ private final class ManualTime: Sendable {
     private let state = Mutex(State())
 
     var clock: SyncClock {
-        SyncClock(now: { [self] in state.withLock { $0.now } }, sleep: { [self] in try await sleep($0) })
+        SyncClock(now: { [self] in state.withLock { $0.now } }, sleep: { [self] in try await pass($0) })
     }
 
     func advance(by duration: Duration) {
@@ -423,7 +422,7 @@ private final class ManualTime: Sendable {
         for sleeper in due { sleeper.continuation.resume() }
     }
 
-    private func sleep(_ duration: Duration) async throws {
+    private func pass(_ duration: Duration) async throws {
         if duration == .zero { return }
         let (id, end) = state.withLock { state in
             state.lastID += 1
