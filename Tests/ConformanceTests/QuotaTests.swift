@@ -74,7 +74,7 @@ extension Conformance {
 
             // Nothing but growth is refused.
             let (name, zone) = made[0]
-            #expect(try await place.write(name, 2_200, in: zone, kind: "forceUpdate") == "QUOTA_EXCEEDED")
+            #expect(try await place.write(name, 3_000, in: zone, kind: "forceUpdate") == "QUOTA_EXCEEDED")
             #expect(try await place.write(name, 2_000, in: zone, kind: "forceUpdate") == nil)
             #expect(try await zone.lookup(name).field("plain")?.string?.count == 2_000)
             #expect(try await place.write(name, 1_000, in: zone, kind: "forceUpdate") == nil)

@@ -81,6 +81,7 @@ struct TwinCommands {
             if field.name == "due" && chance(3) { note.fields[place].type = FieldType(.int64) }
         }
         note.fields += Self.photos.filter { _ in !chance(6) }
+        note.fields.sort { $0.name < $1.name }
         var types = [note, Fixture.bare, Fixture.users]
         if !chance(3) { types.append(Fixture.secret) }
         if chance(10) { types.removeFirst() }

@@ -28,7 +28,9 @@ struct AssetTransferTests {
 
     @Test("A disk that is full ends a download with its error, and the node is not asked again")
     func fullDisk() async throws {
-        try await ScriptedServer.running { _, _ in ScriptedAnswer(body: "0123456789") } _: { server in
+        try await ScriptedServer.running { _, _ in
+            ScriptedAnswer(body: "0123456789")
+        } _: { server in
             let descriptor = open("/dev/full", O_WRONLY)
             defer { close(descriptor) }
             let sink = AssetSink(stream: descriptor, name: "the disk")
@@ -79,7 +81,9 @@ struct AssetTransferTests {
         try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let source = try AssetSource(path: path)
-        try await ScriptedServer.running { _, _ in ScriptedAnswer() } _: { server in
+        try await ScriptedServer.running { _, _ in
+            ScriptedAnswer()
+        } _: { server in
             _ = await #expect(throws: ServiceFailure.self) {
                 try await transfer(server).upload(source, to: server.url + "/x")
             }

@@ -18,7 +18,8 @@ extension DatabaseService {
             defer { attempt += 1 }
             for job in jobs { progress?.expect(job.content.size, of: job.record) }
             let outcomes = await inParallel(jobs) { job in (job, await fetch(job, progress)) }
-            let expired = Set(outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
+            let expired = Set(
+                outcomes.compactMap { job, outcome in outcome.isExpired && attempt < 2 ? job.record : nil })
             var files: [Int: [String: [Int: StagedFile]]] = [:]
             for (job, outcome) in outcomes where !expired.contains(job.record) {
                 switch outcome {
@@ -96,7 +97,8 @@ extension DatabaseService {
         }
         var page = page
         for (place, result) in zip(places, await withFiles(results, desiredKeys: desiredKeys)) {
-            if case .failure(let error as CKError) = result.1, error.code != .assetNotAvailable, error.code != .unknownItem
+            if case .failure(let error as CKError) = result.1, error.code != .assetNotAvailable,
+                error.code != .unknownItem
             {
                 throw error
             }

@@ -29,7 +29,8 @@ struct AssetUploadPlan: Sendable {
         do throws(CKError) {
             for key in keys {
                 guard let value = record.values[key], value.hasAsset else { continue }
-                let kept = isNew ? [] : Set((record.base?.values[key]?.assets ?? []).compactMap { $0.content?.checksum })
+                let kept =
+                    isNew ? [] : Set((record.base?.values[key]?.assets ?? []).compactMap { $0.content?.checksum })
                 for (index, asset) in value.assets.enumerated() {
                     if let content = asset.content, kept.contains(content.checksum) { continue }
                     guard let file = asset.fileURL, file.isFileURL else { throw .noFile(key, record.id) }
@@ -80,7 +81,8 @@ extension DatabaseService {
         for (number, result) in try await results(of: uploads, records, progress) {
             let upload = uploads[number]
             switch result {
-            case .success(let receipt): receipts[upload.record, default: [:]][upload.key, default: [:]][upload.index] = receipt
+            case .success(let receipt):
+                receipts[upload.record, default: [:]][upload.key, default: [:]][upload.index] = receipt
             case .failure(let error):
                 if error.isOfWholeRequest { throw error }
                 failures[upload.record] = failures[upload.record] ?? error
@@ -90,7 +92,8 @@ extension DatabaseService {
             var changed: [String: RecordValue] = [:]
             for (key, receipts) in keys {
                 changed[key] = records[place].values[key]?.mapAssets { asset, index in
-                    receipts[index].map { CKAsset(fileURL: asset.fileURL, content: AssetContent($0), receipt: $0) } ?? asset
+                    receipts[index].map { CKAsset(fileURL: asset.fileURL, content: AssetContent($0), receipt: $0) }
+                        ?? asset
                 }
             }
             records[place].replaceAssets(changed)
@@ -220,7 +223,8 @@ extension DatabaseService {
     func transfer() throws(CKError) -> AssetTransfer {
         try checkCancellation()
         let (session, configuration) = try account.session()
-        return session.assetTransfer(patience: times.request ?? configuration.patience, limit: try timeLeft(configuration))
+        return session.assetTransfer(
+            patience: times.request ?? configuration.patience, limit: try timeLeft(configuration))
     }
 
     /// Does some work for each item, a few at a time, and gives the results in any order.

@@ -128,14 +128,19 @@ extension CKSyncEngine {
     private func fetch(_ context: FetchChangesContext) async throws {
         let isWhole = context.options.isWhole
         if isWhole, let other = running.withLock({ $0.fetch?.task }) { return try await other.value }
-        try await run(isWhole: isWhole) { session in try await session.fetch(context) } ended: {
+        try await run(isWhole: isWhole) { session in
+            try await session.fetch(context)
+        } ended: {
             $0.fetchEnded($1, at: $2)
         }
     }
 
     private func send(_ context: SendChangesContext) async throws {
-        try await run(isWhole: false) { session in try await session.send(context) } ended: {
-            [state] in $0.sendEnded($1, at: $2, hasPending: state.hasPending)
+        try await run(isWhole: false) { session in
+            try await session.send(context)
+        } ended: {
+            [state] in
+            $0.sendEnded($1, at: $2, hasPending: state.hasPending)
         }
     }
 
@@ -219,7 +224,10 @@ extension CKSyncEngine {
             try? await send(SendChangesContext(reason: .scheduled, options: SendChangesOptions()))
         }
         if due.contains(.tell) {
-            try? await run(isWhole: false) { await $0.tellState() } ended: { _, _, _ in }
+            try? await run(isWhole: false) {
+                await $0.tellState()
+            } ended: { _, _, _ in
+            }
         }
         schedule { _, _ in }
     }

@@ -50,7 +50,8 @@ package struct AssetTransfer: Sendable {
         }
         guard asset["size"] == .integer(source.size) else {
             throw AssetDamaged(
-                description: "\(source.path) has \(source.size) bytes, and another number of them arrived: send it again")
+                description:
+                    "\(source.path) has \(source.size) bytes, and another number of them arrived: send it again")
         }
         return asset
     }
@@ -95,7 +96,9 @@ package struct AssetTransfer: Sendable {
                 }
             }
             guard let digest, digest != sink.digest else { return sink.finish() }
-            guard attempt == 0 else { throw AssetDamaged(description: "the bytes that came are not those of the asset") }
+            guard attempt == 0 else {
+                throw AssetDamaged(description: "the bytes that came are not those of the asset")
+            }
             try sink.restart()
         }
     }

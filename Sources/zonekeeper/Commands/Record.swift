@@ -80,7 +80,8 @@ struct RecordSaveCommand: ClientCommand {
     private func givenFields(on connection: Connection) async throws -> (recordName: String?, fields: JSONValue) {
         guard let jsonFile else {
             let fields = try fields.map { try FieldArgument(parsing: $0) }
-            let sent = try await AssetUploads(place: place, recordType: type, recordName: name).send(fields, on: connection)
+            let sent = try await AssetUploads(place: place, recordType: type, recordName: name).send(
+                fields, on: connection)
             return (nil, .object(sent.map { JSONValue.Member($0.name, $0.json) }))
         }
         let text = try InputFile.read(jsonFile)

@@ -122,7 +122,9 @@ struct LoadCommand: AsyncParsableCommand {
 
     private func checkAssets() throws {
         guard wanted.hasAssets else {
-            if assetSize != nil { throw ValidationError("--asset-size: only asset-upload and asset-download have files") }
+            if assetSize != nil {
+                throw ValidationError("--asset-size: only asset-upload and asset-download have files")
+            }
             return
         }
         if zones > 1 { throw ValidationError("--zones: the files of a run are in one zone; name it with --zone") }

@@ -110,7 +110,9 @@ struct AssetSaveTests {
             other["image"] = try await database.record(for: id)["image"] as? CKAsset
             try await database.save(other)
             #expect(server.count("/up/") == 2)
-            let unfetched = try await database.configuredWith(configuration: configuration) { try await $0.record(for: id) }
+            let unfetched = try await database.configuredWith(configuration: configuration) {
+                try await $0.record(for: id)
+            }
             other["image"] = unfetched["image"] as? CKAsset
             // The same bytes as it has: the server knows them.
             try await database.save(other)

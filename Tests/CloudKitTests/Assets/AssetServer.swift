@@ -181,7 +181,8 @@ extension AssetServer {
         let code = status == 503 ? "TRY_AGAIN_LATER" : status == 404 ? "NOT_FOUND" : "BAD_REQUEST"
         return Answer(
             status: status,
-            body: Array(#"{"serverErrorCode":"\#(code)","reason":"status \#(status)","retryAfterMilliseconds":1}"#.utf8))
+            body: Array(#"{"serverErrorCode":"\#(code)","reason":"status \#(status)","retryAfterMilliseconds":1}"#.utf8)
+        )
     }
 
     private static func download(_ checksum: String, _ head: HTTPRequestHead, _ state: inout State) -> Answer {

@@ -15,7 +15,8 @@ extension EndToEnd {
             CKRecord(recordType: "Photo", recordID: CKRecord.ID(recordName: name, zoneID: zone))
         }
 
-        @Test("A file that is saved with its record comes with it, in each way to fetch it", arguments: [0, 1, 3_000_000])
+        @Test(
+            "A file that is saved with its record comes with it, in each way to fetch it", arguments: [0, 1, 3_000_000])
         func roundTrip(size: Int) async throws {
             let (database, zone) = try await Cloud.zone()
             let folder = try TestFolder()

@@ -262,7 +262,9 @@ private final class Device: CKSyncEngineDelegate {
     ///   - clock: with one, the engine syncs by itself.
     init(_ database: CKDatabase, like other: Device? = nil, clock: SyncClock? = nil) {
         var first = Store()
-        if let other { (first.texts, first.known, first.state) = other.store.withLock { ($0.texts, $0.known, $0.state) } }
+        if let other {
+            (first.texts, first.known, first.state) = other.store.withLock { ($0.texts, $0.known, $0.state) }
+        }
         let state = first.state
         store = Mutex(first)
         var configuration = CKSyncEngine.Configuration(database: database, stateSerialization: state, delegate: self)

@@ -103,7 +103,9 @@ struct SyncScheduleTests {
         #expect(schedule.next == .milliseconds(500))
     }
 
-    @Test("After failures the wait doubles up to five minutes, is never shorter than the server says, and success ends it")
+    @Test(
+        "After failures the wait doubles up to five minutes, is never shorter than the server says, and success ends it"
+    )
     func failures() {
         var schedule = SyncSchedule()
         for wait in [1, 2, 4, 8] {

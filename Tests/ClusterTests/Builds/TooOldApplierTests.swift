@@ -143,7 +143,7 @@ struct TooOldApplierTests {
                         .credit(
                             QuotaCredit(
                                 database: Commands.zone.database, cumulative: QuotaAmounts(), epoch: 1,
-                                overdrawn: QuotaParts(rawValue: 5))))
+                                overdrawn: QuotaParts(rawValue: 9))))
                 ).encoded()
             ).encoded()
         ),

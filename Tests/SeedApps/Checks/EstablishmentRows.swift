@@ -29,7 +29,8 @@ enum EstablishmentRows {
                 let saved = try await database.save(record)
                 let without = try await database.records(for: [saved.recordID], desiredKeys: ["Name"])
                 try expect(try without[saved.recordID]?.get()["CoverPhoto"] == nil, "left out")
-                let photo = try need(try await database.record(for: saved.recordID)["CoverPhoto"] as? CKAsset, "the photo")
+                let photo = try need(
+                    try await database.record(for: saved.recordID)["CoverPhoto"] as? CKAsset, "the photo")
                 let url = try need(photo.fileURL, "its file")
                 try expectEqual(try Data(contentsOf: url), Data("cover".utf8), "the photo, with its record")
                 try await RestaurantRows.remove([saved])
