@@ -168,10 +168,13 @@ extension AccountReader {
         var last = position
         var rowCount = 0
         while let row = try rows.next() {
-            if tokens.count == limit || rowCount == Self.tokenRowsMax { return (tokens, last) }
+            if rowCount == Self.tokenRowsMax { return (tokens, last) }
             let body: Data = row[2]
             let token = try Token(decoding: [UInt8](body))
-            if filter.matches(token) { tokens.append(token) }
+            if filter.matches(token) {
+                if tokens.count == limit { return (tokens, last) }
+                tokens.append(token)
+            }
             last = TokenPosition(created: row[0], id: row[1])
             rowCount += 1
         }

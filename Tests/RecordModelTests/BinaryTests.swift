@@ -116,7 +116,7 @@ struct BinaryTests {
         #expect(throws: WireError.missingField(16)) { try decodeBody(nameOnly) }
         #expect(throws: WireError.missingField(2)) { try decodeBody(valueOnly) }
         #expect(throws: WireError.invalidValue(field: 2)) { try decodeBody(disordered) }
-        #expect(throws: WireError.invalidValue(field: 1)) { try decodeBody(bytes { $0.field(1, 2) }) }
+        #expect(throws: WireError.unknownValue(field: 1)) { try decodeBody(bytes { $0.field(1, 2) }) }
         #expect(throws: WireError.missingField(1)) { try decodeBody([]) }
     }
 

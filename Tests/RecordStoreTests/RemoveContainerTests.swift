@@ -25,11 +25,12 @@ struct RemoveContainerTests {
         }
     }
 
-    private func save(_ name: String, in zone: ZoneKey, _ fixture: Fixture) throws {
+    private func save(_ name: String, in zone: ZoneKey, version: UInt64 = 1, _ fixture: Fixture) throws {
         let change = RecordChange(
             .create, name, type: "Note", fields: [.init(name: "text", value: .string("x"))])
-        guard case .saved? = try fixture.one(zone, change) else {
-            Issue.record("\(name) was not saved")
+        let outcome = try fixture.modify(zone, version: version, change)
+        guard case .records(let items) = outcome, case .saved? = items.first else {
+            Issue.record("\(name) was not saved: \(outcome)")
             return
         }
     }
@@ -63,7 +64,7 @@ struct RemoveContainerTests {
         let fixture = try Fixture()
         _ = try fixture.apply(Fixture.install(7, Fixture.schema, generation: 3))
         try fixture.zone(.create, Fixture.work)
-        try save("a", in: Fixture.work, fixture)
+        try save("a", in: Fixture.work, version: 7, fixture)
         let old = try #require(try fixture.queue.read { try RecordTables.zone(Fixture.work, in: $0) })
         while try !remove(fixture) { try fixture.maintain() }
         #expect(try fixture.apply(Fixture.install(1)) == .schemaInstalled)

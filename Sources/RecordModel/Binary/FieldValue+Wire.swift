@@ -98,7 +98,7 @@ extension FieldValue: WireCodable {
                 members.append(member)
             } else {
                 // A member of a type from the future cannot be left out silently.
-                throw .unknownField(field)
+                throw field <= Tag.sealed ? .invalidValue(field: field) : .unknownField(field)
             }
         }
         return .list(try required(element, Tag.element), members)
