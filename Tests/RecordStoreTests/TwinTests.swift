@@ -179,7 +179,8 @@ private struct Counts {
 
     func expectAll(restarts: Int) {
         for what in [
-            "success", "ACCESS_DENIED", "BAD_REQUEST", "CONFLICT", "EXISTS", "NOT_FOUND", "QUOTA_EXCEEDED", "atomicFailure", "refused BAD_REQUEST", "refused ZONE_NOT_FOUND", "needsSchema",
+            "success", "ACCESS_DENIED", "BAD_REQUEST", "CONFLICT", "EXISTS", "NOT_FOUND", "QUOTA_EXCEEDED",
+            "atomicFailure", "refused BAD_REQUEST", "refused ZONE_NOT_FOUND", "needsSchema",
             "needsAllotment", "zone deleted",
         ] {
             #expect(seen[what, default: 0] > 0, "never met: \(what)")
