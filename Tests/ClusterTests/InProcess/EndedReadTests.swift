@@ -76,7 +76,7 @@ extension ClusterSuites {
         /// Keeps the threads of a node's reads busy until the semaphore was signalled four times.
         private func hold(_ node: ClusterNode) throws -> DispatchSemaphore {
             let gate = DispatchSemaphore(value: 0)
-            for owner in ["x", "x", "y", "y"] { try node.pools.reads.submit(for: owner) { _ in gate.wait() } }
+            for owner in ["v", "x", "y", "z"] { try node.pools.reads.submit(for: owner) { _ in gate.wait() } }
             return gate
         }
 
