@@ -7,7 +7,7 @@ package enum Admission {
     /// Who sends a request.
     ///
     /// - Parameters:
-    ///   - session: what the web auth token of the credentials speaks for; nil where there is none.
+    ///   - session: what the web auth token of the credentials speaks for; nil without such a token.
     ///   - now: milliseconds since 1970.
     /// - Throws: `AUTHENTICATION_REQUIRED` where a user is needed and no web auth token, or an expired one, was sent;
     ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does

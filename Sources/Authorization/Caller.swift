@@ -33,6 +33,9 @@ package struct Caller: Hashable, Sendable {
     package static let anonymousName = "_anonymous"
     /// What it says where the administrator did.
     package static let administratorName = "_administrator"
+
+    /// The caller as the stamps of records name it.
+    package var stampName: String { user ?? Self.anonymousName }
 }
 
 /// The roles that every container has.

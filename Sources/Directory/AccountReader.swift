@@ -55,7 +55,7 @@ package struct AccountReader {
         ).map { try Account(decoding: [UInt8]($0)) }
     }
 
-    /// The names of accounts by their ids; of those that do not exist any more there is none.
+    /// The names of accounts by their ids; accounts that do not exist any more are left out.
     package func names(ofAccounts ids: some Sequence<String>) throws -> [String: String] {
         let statement = try db.cachedStatement(sql: "SELECT name FROM account WHERE id = ?")
         var names: [String: String] = [:]

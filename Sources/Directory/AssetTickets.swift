@@ -82,8 +82,8 @@ package struct AssetReceipt: AssetTicket {
     }
 }
 
-/// The right to download a file, for whoever has the URL. It is given to who may read the record's field, and is good
-/// for an hour, whatever becomes of the record meanwhile.
+/// The right to download a file, for anyone with the URL. It is given to users who may read the record's field, and is
+/// good for an hour, whatever becomes of the record meanwhile.
 package struct AssetDownloadTicket: AssetTicket {
     /// What signs it signs nothing else.
     package static let purpose = "asset download"

@@ -206,7 +206,7 @@ extension DirectoryTables {
             try db.execute(sql: "DELETE FROM \(table) WHERE container = ?", arguments: [name])
         }
         try db.execute(sql: "DELETE FROM container WHERE name = ?", arguments: [name])
-        // Its epoch never begins anew.
+        // Its epoch never starts over.
         if let body = try Data.fetchOne(db, sql: "SELECT body FROM limits WHERE container = ?", arguments: [name]) {
             var overrides = try LimitOverrides(decoding: [UInt8](body))
             if overrides.apply(overrides.values.keys.map { LimitChange($0, nil) }) {

@@ -52,7 +52,7 @@ package final class FieldVault: Sendable {
     package func update(_ snapshot: DirectorySnapshot) {
         let (keys, secret) = (snapshot.containerKeys, snapshot.secret)
         state.withLock { state in
-            // A container that was purged and made anew has other keys by the same numbers.
+            // A container that was purged and created again has other keys by the same numbers.
             let known = state.wrapped
             state.keys = state.keys.filter { keys[$0.key]?.first == known[$0.key]?.first }
             state.wrapped = keys

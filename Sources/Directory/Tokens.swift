@@ -85,15 +85,6 @@ package struct Token: Hashable, Sendable {
     }
 }
 
-/// Bytes as lower-case hexadecimal digits.
-package enum Hex {
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
-        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-}
-
 extension Token: WireCodable {
     /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8
     /// expires, 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's

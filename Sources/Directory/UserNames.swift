@@ -44,7 +44,7 @@ package final class UserNames: Sendable {
     private static let addedMax = 65_536
 
     private let state = Mutex(State())
-    /// Apart from the indexes: whoever applies commands does not wait until one is made.
+    /// Apart from the indexes: applying commands does not wait until one is made.
     private let additions = Mutex(Additions())
 
     /// Without an index.

@@ -64,6 +64,12 @@ extension RecordTwin {
         }
     }
 
+    /// Whether rows are left of zones that were deleted.
+    func hasRetiredRows(_ database: DatabaseKey) -> Bool {
+        let retired = zones.filter { !$0.isLive && $0.key.database == database }.map(\.id)
+        return retired.contains { id in dropped[id] ?? 0 != 0 || rows.contains { $0.zone == id } }
+    }
+
     func usage(of database: DatabaseKey) -> DatabaseUsage {
         var usage = DatabaseUsage(
             key: database, used: used(database), allotted: allotments[database]?.allotted ?? .zero,

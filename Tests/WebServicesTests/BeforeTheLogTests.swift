@@ -45,19 +45,37 @@ struct BeforeTheLogTests {
         #expect(try await world.set(#"{"writes": [{"key": "a", "value": 1}]}"#).status == 200)
         let first = try await world.modify(create("first", "1"))
         #expect(first.json["records"]?.array?.first?["recordName"]?.string == "first", "\(first)")
-        let before = try await world.logged()
         let members = Array(repeating: "-0", count: 10_001).joined(separator: ",")
-        #expect(try await world.set(#"{"writes": [{"key": "a", "value": [\#(members)]}]}"#).status == 400)
+        try await neverLogged(world) {
+            #expect(try await world.set(#"{"writes": [{"key": "a", "value": [\#(members)]}]}"#).status == 400)
+        }
         let text = String(repeating: "x", count: 1_048_577)
-        #expect(try await world.set(#"{"writes": [{"key": "a", "value": "\#(text)"}]}"#).status == 413)
+        try await neverLogged(world) {
+            #expect(try await world.set(#"{"writes": [{"key": "a", "value": "\#(text)"}]}"#).status == 413)
+        }
         let keys = (0..<1_025).map { #"{"key": "k\#($0)", "value": true}"# }.joined(separator: ",")
-        #expect(try await world.set(#"{"writes": [\#(keys)]}"#).status == 413)
-        #expect(try await world.set(#"{"writes": [{"key": "", "value": 1}]}"#).status == 400)
-        let large = try await world.modify(create("large", "\"\(text)\"", field: "text"))
-        #expect(large.json["records"]?.array?.first?["serverErrorCode"]?.string == "BAD_REQUEST", "\(large)")
-        #expect(try await world.logged() == before)
+        try await neverLogged(world) { #expect(try await world.set(#"{"writes": [\#(keys)]}"#).status == 413) }
+        try await neverLogged(world) {
+            #expect(try await world.set(#"{"writes": [{"key": "", "value": 1}]}"#).status == 400)
+        }
+        try await neverLogged(world) {
+            let large = try await world.modify(create("large", "\"\(text)\"", field: "text"))
+            #expect(large.json["records"]?.array?.first?["serverErrorCode"]?.string == "BAD_REQUEST", "\(large)")
+        }
+        let before = try await world.logged()
         #expect(try await world.set(#"{"writes": [{"key": "a", "value": 2}]}"#).status == 200)
         #expect(try await world.logged() > before)
+    }
+
+    /// Expects that a request can be answered without an entry of the log. A shard has a few entries of its own after
+    /// its start, so a request is sent again where one came meanwhile; a logged request makes one each time.
+    private func neverLogged(_ world: World, _ request: () async throws -> Void) async throws {
+        for _ in 0..<10 {
+            let before = try await world.logged()
+            try await request()
+            if try await world.logged() == before { return }
+        }
+        Issue.record("the log grew with each of ten requests")
     }
 
     private func create(_ name: String, _ value: String, field: String = "number") -> String {

@@ -10,7 +10,7 @@ struct RateAccount: Sendable {
     static let correctionMax = 0.1
     private static let correctionMin = -0.5
     /// What a new leader may lend, as a part of the limit, beyond what nodes reported to hold, before all shares of the
-    /// last leader have expired: those who hold none must not wait for that.
+    /// last leader have expired: nodes without a share must not wait for that.
     private static let unseen = 0.06
     /// Seconds of the limit that a new leader may give in that time to nodes that hold no share; a request, where the
     /// limit is ten or more.
@@ -147,7 +147,7 @@ extension RateAccount {
         balance = max(balance - accepted, -max(8, limit * Self.debtSeconds))
     }
 
-    /// What is saved and nobody can spend without asking.
+    /// What is saved and no node can spend without asking.
     private func free(at now: UInt64) -> Double { holders.reduce(balance) { $0 - $1.unreported(at: now) } }
 }
 

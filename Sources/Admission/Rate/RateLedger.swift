@@ -67,7 +67,7 @@ package struct RateReign: Hashable, Sendable {
     package let term: UInt64
     /// When shares that another leader lent have expired for sure.
     let settledAt: UInt64
-    /// Whether nobody led before, so that nothing was lent or accepted.
+    /// Whether this is the group's first leader, so that nothing was lent or accepted.
     var isFirst: Bool { term == 1 }
 
     /// - Parameters:

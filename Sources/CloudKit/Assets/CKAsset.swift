@@ -38,7 +38,7 @@ public final class CKAsset: NSObject, NSSecureCoding, Sendable {
     public var size: Int64? { content?.size }
 
     /// Where the bytes can be read with a plain GET, for up to an hour after the record was fetched or saved; nil where
-    /// the server did not say. Whoever has it can read them. Not in CloudKit.
+    /// the server did not say. Anyone who has the URL can read them. Not in CloudKit.
     public var downloadURL: URL? { content?.downloadURL.flatMap { URL(string: $0) } }
 
     /// The same with a file of `other`.
@@ -103,7 +103,7 @@ struct AssetContent: Sendable, Hashable, Codable {
         self.downloadURL = downloadURL
     }
 
-    /// Reads an asset's dictionary; nil if it is none.
+    /// Reads an asset's dictionary; nil if the JSON is something else.
     init?(_ json: JSONValue) {
         guard let checksum = json["fileChecksum"]?.string, case .integer(let size)? = json["size"], size >= 0 else {
             return nil

@@ -119,11 +119,7 @@ extension CKDatabase {
         changeToken: CKServerChangeToken, moreComing: Bool
     ) {
         let page = try await service.databaseChanges(since: changeToken, limit: resultsLimit)
-        return (
-            page.zones.filter { !$0.isDeleted }.map { DatabaseChange.Modification(zoneID: $0.id) },
-            page.zones.filter(\.isDeleted).map { DatabaseChange.Deletion(zoneID: $0.id, reason: .deleted) },
-            page.token, page.hasMore
-        )
+        return (page.modifications, page.deletions, page.token, page.hasMore)
     }
 
     /// The records of a zone that changed or went since a token, one page of them.

@@ -239,6 +239,16 @@ struct DatabaseChangesPage: Sendable {
     var zones: [(id: CKRecordZone.ID, isDeleted: Bool)]
     var token: CKServerChangeToken
     var hasMore: Bool
+
+    /// The zones in which something changed.
+    var modifications: [CKDatabase.DatabaseChange.Modification] {
+        zones.filter { !$0.isDeleted }.map { CKDatabase.DatabaseChange.Modification(zoneID: $0.id) }
+    }
+
+    /// The zones that are gone.
+    var deletions: [CKDatabase.DatabaseChange.Deletion] {
+        zones.filter(\.isDeleted).map { CKDatabase.DatabaseChange.Deletion(zoneID: $0.id, reason: .deleted) }
+    }
 }
 
 extension DatabaseService {

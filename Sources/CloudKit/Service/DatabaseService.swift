@@ -118,7 +118,7 @@ struct CallTimes: Sendable, Hashable {
     var request: Duration?
     /// For all of it; nil for as long as it takes.
     var resource: Duration?
-    /// Whether records come with the files of their assets; nil where nobody said.
+    /// Whether records come with the files of their assets; nil where the app did not say.
     var fetchesFiles: Bool?
 
     /// The values of the first configuration that has any.

@@ -79,12 +79,14 @@ struct SyncClock: Sendable {
     /// Since some beginning.
     typealias Instant = Duration
 
+    /// What time it is.
     var now: @Sendable () -> Instant
-    var sleep: @Sendable (Duration) async throws -> Void
+    /// Waits for so long.
+    var wait: @Sendable (Duration) async throws -> Void
 
     /// The machine's.
     static let system: SyncClock = {
         let start = ContinuousClock.now
-        return SyncClock(now: { start.duration(to: .now) }, sleep: { try await Task.sleep(for: $0) })
+        return SyncClock(now: { start.duration(to: .now) }, wait: { try await Task.sleep(for: $0) })
     }()
 }

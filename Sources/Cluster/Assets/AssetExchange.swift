@@ -80,8 +80,13 @@ package final class AssetExchange: Sendable {
 
     /// Whether this node has a file of the right length.
     func holds(_ asset: AssetReference) async throws(AssetError) -> Bool {
+        try await sound(asset) != nil
+    }
+
+    /// A file that is here, of the right length; nil where there is none, or its name is something else's.
+    private func sound(_ asset: AssetReference) async throws(AssetError) -> AssetFile? {
         try await run { [files] in
-            do { return try files.open(asset) != nil } catch AssetError.missing { return false }
+            do { return try files.open(asset) } catch AssetError.missing { return nil }
         }
     }
 
@@ -239,9 +244,7 @@ package final class AssetExchange: Sendable {
         _ asset: AssetReference, range: Range<UInt64>, from candidates: [NodeID]
     ) async throws(AssetError) -> AssetBytes {
         let sources = AssetSources(candidates.filter { $0 != settings.nodeID })
-        let file: AssetFile? = try await run { [files] in
-            do { return try files.open(asset) } catch AssetError.missing { return nil }
-        }
+        let file = try await sound(asset)
         let piece: @Sendable (Range<UInt64>) async throws(AssetError) -> [UInt8] = {
             [self] (piece) async throws(AssetError) -> [UInt8] in
             if let file, let bytes = try? await run({ try file.bytes(piece) }) { return bytes }
@@ -341,7 +344,7 @@ extension ClusterNode {
     }
 
     /// The bytes of a range of a file, which lies within its size: from here, or from another node.
-    /// - Throws: `AssetError.missing` where nobody has it; what goes wrong later is thrown by the sequence.
+    /// - Throws: `AssetError.missing` where no node has it; what goes wrong later is thrown by the sequence.
     package func readAsset(
         _ asset: AssetReference, in group: GroupID, range: Range<UInt64>
     ) async throws(AssetError) -> AssetBytes {

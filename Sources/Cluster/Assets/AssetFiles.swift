@@ -41,7 +41,7 @@ final class AssetFiles: Sendable {
         var salt: [UInt8] = []
         for _ in 0..<2 { withUnsafeBytes(of: random()) { salt += $0 } }
         return try AssetWriter(
-            path: "\(folder)/incoming/\(Self.digits(salt))", limit: limit, salt: salt, disk: disk, key: key)
+            path: "\(folder)/incoming/\(Hex.encode(salt))", limit: limit, salt: salt, disk: disk, key: key)
     }
 
     /// Makes what was written a file of its own, durably.
@@ -60,7 +60,7 @@ final class AssetFiles: Sendable {
             try disk.syncFolder(place)
             try disk.syncFolder(folder)
         } catch {
-            // Whoever found it would take it for durable.
+            // A reader would take it for durable.
             try? disk.remove(path)
             throw error
         }
@@ -90,7 +90,7 @@ final class AssetFiles: Sendable {
         }
     }
 
-    /// Removes a file that nobody asked to keep since a time.
+    /// Removes a file that was not renewed since a time.
     /// - Returns: whether it is gone.
     func remove(_ sha256: [UInt8], unlessRenewedSince time: Int64) throws(DiskError) -> Bool {
         try names.withLock { _ throws(DiskError) in
@@ -103,13 +103,14 @@ final class AssetFiles: Sendable {
 
     /// The first bytes that hashes of files here may have, in order.
     func firstBytes() throws(DiskError) -> [UInt8] {
-        try listFolder(at: folder).compactMap { $0.utf8.count == 2 ? UInt8($0, radix: 16) : nil }
+        try listFolder(at: folder).compactMap { Hex.decode($0) }.filter { $0.count == 1 }.map { $0[0] }
     }
 
     /// The hashes of the files whose hash begins with a byte, in order.
     func hashes(beginningWith first: UInt8) throws(DiskError) -> [[UInt8]] {
-        let place = "\(folder)/\(Self.digits([first]))"
-        return try listFolder(at: place).compactMap { Self.hash(Self.digits([first]) + $0) }
+        let place = "\(folder)/\(Hex.encode([first]))"
+        return try listFolder(at: place).compactMap { Hex.decode($0) }
+            .filter { $0.count == AssetReference.hashBytes - 1 }.map { [first] + $0 }
     }
 
     /// How long a file is on the disk, and when somebody last asked to keep it; nil where it is gone.
@@ -140,31 +141,12 @@ final class AssetFiles: Sendable {
     func setAside(_ sha256: [UInt8]) throws(DiskError) {
         try names.withLock { _ throws(DiskError) in
             try makeFolder(at: folder + "/damaged")
-            try disk.rename(path(of: sha256), to: "\(folder)/damaged/\(Self.digits(sha256))")
+            try disk.rename(path(of: sha256), to: "\(folder)/damaged/\(Hex.encode(sha256))")
         }
     }
 
     private func path(of sha256: [UInt8]) -> String {
-        let digits = Self.digits(sha256)
+        let digits = Hex.encode(sha256)
         return "\(folder)/\(digits.prefix(2))/\(digits.dropFirst(2))"
-    }
-
-    static func digits(_ bytes: [UInt8]) -> String {
-        String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 48 + value : 87 + value }
-
-    private static func hash(_ digits: String) -> [UInt8]? {
-        let digits = Array(digits.utf8)
-        guard digits.count == 2 * AssetReference.hashBytes else { return nil }
-        var bytes: [UInt8] = []
-        for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let byte = UInt8(String(decoding: digits[position..<position + 2], as: UTF8.self), radix: 16) else {
-                return nil
-            }
-            bytes.append(byte)
-        }
-        return bytes
     }
 }

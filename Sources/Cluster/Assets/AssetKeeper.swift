@@ -106,12 +106,7 @@ final class AssetKeeper: Sendable {
     private func lookForMissing() async throws {
         let (named, isDue) = news.take()
         for asset in named where try await !exchange.holds(asset) {
-            let found = try await upkeep.run { [shards] in
-                try shards.first { shard in
-                    try shard.database.read { try RecordTables.countsAsset(asset.sha256, in: $0) }
-                }
-            }
-            if let found { note(asset, found.group) }
+            if let group = try await groupThatCounts(asset.sha256) { note(asset, group) }
         }
         guard isDue || state.withLock({ $0.nextComparison <= clock.now }) else { return }
         state.withLock { $0.nextComparison = clock.now.adding(milliseconds: settings.comparisonMilliseconds) }
@@ -120,6 +115,13 @@ final class AssetKeeper: Sendable {
         } catch {
             news.changed()
             throw error
+        }
+    }
+
+    /// A group of this node whose table counts a file; nil where no table does.
+    private func groupThatCounts(_ hash: [UInt8]) async throws -> GroupID? {
+        try await upkeep.run { [shards] in
+            try shards.first { try $0.database.read { try RecordTables.countsAsset(hash, in: $0) } }?.group
         }
     }
 
@@ -157,10 +159,9 @@ final class AssetKeeper: Sendable {
 
     private func fetch(_ asset: AssetReference, of group: GroupID) async {
         do {
-            let isNamed = try await upkeep.run { [shards] in
-                try shards.contains { try $0.database.read { try RecordTables.countsAsset(asset.sha256, in: $0) } }
+            if try await groupThatCounts(asset.sha256) != nil {
+                try await exchange.pull(asset, from: map().holders(of: group))
             }
-            if isNamed { try await exchange.pull(asset, from: map().holders(of: group)) }
             state.withLock { _ = $0.missing.removeValue(forKey: asset) }
         } catch AssetError.missing {
             logger.error("asset \(asset) is named by records of group \(group), and no node that answers has it whole")
@@ -171,40 +172,40 @@ final class AssetKeeper: Sendable {
 
     // MARK: What nothing names
 
-    /// Deletes files that none of this node's groups counts, and nobody asked for since the grace.
+    /// Deletes files that no group of this node counts, and that were not renewed within the grace.
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
         let mayDelete = try await isCurrent()
         let before = clock.wallMilliseconds - settings.graceMilliseconds
         var (files, bytes): (UInt64, UInt64) = (0, 0)
-        for first in try await exchange.pool.run({ [files = exchange.files] in try files.firstBytes() }) {
-            try Task.checkCancellation()
-            let hashes = try await exchange.pool.run { [files = exchange.files] in
-                try files.hashes(beginningWith: first)
-            }
-            for hash in hashes {
-                guard
-                    let status = try await exchange.pool.run({ [files = exchange.files] in
-                        try files.status(of: hash)
-                    })
-                else { continue }
-                if mayDelete, status.modified < before, try await isGone(hash, before) { continue }
-                files += 1
-                bytes += UInt64(status.bytes)
-            }
+        try await forEachFile { hash in
+            guard let status = try await work({ try $0.status(of: hash) }) else { return }
+            if mayDelete, status.modified < before, try await isGone(hash, before) { return }
+            files += 1
+            bytes += UInt64(status.bytes)
         }
         exchange.counters.update { ($0.files, $0.bytes) = (files, bytes) }
         state.withLock { $0.nextCollection = next }
     }
 
+    /// Goes through the files of this node by their hashes, in order.
+    private func forEachFile(_ body: ([UInt8]) async throws -> Void) async throws {
+        for first in try await work({ try $0.firstBytes() }) {
+            try Task.checkCancellation()
+            for hash in try await work({ try $0.hashes(beginningWith: first) }) { try await body(hash) }
+        }
+    }
+
+    /// Works on the files, on a thread for that.
+    private func work<Value: Sendable>(
+        _ body: @escaping @Sendable (AssetFiles) throws -> Value
+    ) async throws -> Value {
+        try await exchange.pool.run { [files = exchange.files] in try body(files) }
+    }
+
     private func isGone(_ hash: [UInt8], _ before: Int64) async throws -> Bool {
-        let isCounted = try await upkeep.run { [shards] in
-            try shards.contains { try $0.database.read { try RecordTables.countsAsset(hash, in: $0) } }
-        }
-        if isCounted { return false }
-        let isGone = try await exchange.pool.run { [files = exchange.files] in
-            try files.remove(hash, unlessRenewedSince: before)
-        }
+        if try await groupThatCounts(hash) != nil { return false }
+        let isGone = try await work { try $0.remove(hash, unlessRenewedSince: before) }
         if isGone { exchange.counters.update { $0.collected += 1 } }
         return isGone
     }
@@ -241,12 +242,7 @@ final class AssetKeeper: Sendable {
     func scrub() async {
         while !Task.isCancelled {
             do {
-                for first in try await exchange.pool.run({ [files = exchange.files] in try files.firstBytes() }) {
-                    let hashes = try await exchange.pool.run { [files = exchange.files] in
-                        try files.hashes(beginningWith: first)
-                    }
-                    for hash in hashes { try await scrub(hash) }
-                }
+                try await forEachFile { try await scrub($0) }
             } catch is CancellationError {
                 return
             } catch {
@@ -259,8 +255,7 @@ final class AssetKeeper: Sendable {
     private func scrub(_ hash: [UInt8]) async throws {
         var isSound = true
         do {
-            guard let file = try await exchange.pool.run({ [files = exchange.files] in try files.open(sha256: hash) })
-            else { return }
+            guard let file = try await work({ try $0.open(sha256: hash) }) else { return }
             var hasher = SHA256()
             var offset: UInt64 = 0
             while offset < file.reference.size {
@@ -279,10 +274,10 @@ final class AssetKeeper: Sendable {
         }
         if isSound { return }
         logger.error(
-            "the file of asset \(AssetFiles.digits(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
+            "the file of asset \(Hex.encode(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
         )
         exchange.counters.update { $0.damaged += 1 }
-        try await exchange.pool.run { [files = exchange.files] in try files.setAside(hash) }
+        try await work { try $0.setAside(hash) }
         news.changed()
     }
 }

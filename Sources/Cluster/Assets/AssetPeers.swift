@@ -162,7 +162,7 @@ final class AssetPulls: Sendable {
     /// Files that are being fetched, and calls that wait.
     var load: (running: Int, waiting: Int) { state.withLock { ($0.running.count, $0.waiting.count) } }
 
-    /// Waits until the file is nobody else's and there is a place; then `leave` must be called.
+    /// Waits until no other call fetches the file and there is a place; then `leave` must be called.
     /// - Returns: false, at once, where too many wait.
     func enter(_ hash: [UInt8]) async -> Bool {
         let isFull = state.withLock { $0.waiting.count >= Self.waitingMax }

@@ -3,7 +3,7 @@ package import RecordModel
 import Storage
 import Synchronization
 
-/// A file that comes in. Whoever has it calls `finish` or `abandon`, once; one that is dropped without either is
+/// A file that comes in. Its owner calls `finish` or `abandon`, once; one that is dropped without either is
 /// abandoned.
 package final class AssetUpload: Sendable {
     private let files: AssetFiles

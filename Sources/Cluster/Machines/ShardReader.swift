@@ -163,7 +163,7 @@ struct ShardReader {
     }
 
     /// Writes a record with those of its encrypted values opened that are to be shown. One that does not open is that
-    /// record's error, and keeps nobody from the others. Where its key is not here, that is noted: it may be on its
+    /// record's error; the other records are not affected. Where its key is not here, that is noted: it may be on its
     /// way.
     private func write(
         _ record: RecordModel.Record, in zone: ZoneKey, _ rendering: ShardRead.Rendering, showsZone: Bool = false,

@@ -1,4 +1,5 @@
 import Crypto
+import RecordModel
 
 /// Makes text that may stand in the audit log.
 package enum AuditText {

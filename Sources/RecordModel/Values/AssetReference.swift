@@ -19,7 +19,7 @@ package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
 
     /// The hash's digits and the size, for logs.
     package var description: String {
-        sha256.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + " (\(size) bytes)"
+        "\(Hex.encode(sha256)) (\(size) bytes)"
     }
 
     /// Bytes of a SHA-256.

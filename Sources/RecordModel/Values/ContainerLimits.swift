@@ -21,7 +21,7 @@ package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparabl
     case assetBytes
     case assetBytesPerUser
     case assetBytesMax
-    /// One upload: a file whose size nobody said before, and one whose size was said.
+    /// One upload: a file whose size was not announced, and one whose size was.
     case assetUploadBytes
     case assetUploadBytesMax
     /// What one user has uploaded to a node within a day and saved in no record.

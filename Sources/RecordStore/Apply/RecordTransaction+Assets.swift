@@ -50,7 +50,7 @@ extension RecordTables {
         return Dictionary(uniqueKeysWithValues: rows)
     }
 
-    /// The same, counted anew from all records that are stored.
+    /// The same, recounted from all records that are stored.
     /// - Throws: `DatabaseError` on an I/O error; `WireError` on a damaged row.
     package static func recountAssets(in db: Database) throws -> [AssetReference: Int64] {
         var counts: [AssetReference: Int64] = [:]

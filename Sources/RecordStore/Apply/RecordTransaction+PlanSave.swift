@@ -57,7 +57,7 @@ extension RecordTransaction {
         of fields: Fields, named name: String, type: InstalledType, stored: Fields?, _ judged: JudgedRecord
     ) throws -> [PlannedIndexRows] {
         if type.indexes.isEmpty { return [] }
-        let caller = Stamp(timestamp: stamp, user: judged.caller.user ?? Caller.anonymousName)
+        let caller = Stamp(timestamp: stamp, user: judged.caller.stampName)
         let before = try stored.flatMap { stored in
             try judged.row.map { try indexedRecord($0, fields: stored) }
         }

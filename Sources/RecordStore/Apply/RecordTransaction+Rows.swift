@@ -50,7 +50,7 @@ extension RecordTransaction {
         return found ?? nil
     }
 
-    /// The database of a row; nil if there is none.
+    /// The database of a row; nil if it is gone.
     private func openDatabase(id: Int64) throws -> OpenDatabase? {
         let found = try SQLStatement(
             cached: """

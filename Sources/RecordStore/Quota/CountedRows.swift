@@ -46,7 +46,7 @@ struct CountedRows: Equatable {
     }
 
     /// What a shard counts at a level, as far as its job has come.
-    /// - Parameter job: the body of the job that goes through its rows; nil where there is none.
+    /// - Parameter job: the body of the job that goes through its rows; nil where no such job waits.
     /// - Throws: `WireError` if the body is damaged.
     init(at level: FeatureLevel, job: [UInt8]?) throws {
         if level < .countedRows {

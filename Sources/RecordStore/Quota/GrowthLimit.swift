@@ -86,7 +86,7 @@ extension Batch {
     private func indexBytesMost(_ operation: RecordChange, isNew: Bool) -> Int64? {
         guard let type = operation.recordType.flatMap({ schema.byName[$0] }) else { return nil }
         let sent = Dictionary(operation.fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
-        let names = max(operation.recordName.utf8.count, (command.caller.user ?? Caller.anonymousName).utf8.count)
+        let names = max(operation.recordName.utf8.count, command.caller.stampName.utf8.count)
         var most: Int64 = 0
         for index in type.indexes {
             if let value = sent[index.name] {

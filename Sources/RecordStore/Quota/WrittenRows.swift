@@ -39,14 +39,8 @@ package struct WrittenRows: Hashable, Sendable {
         case .string(let text)? where design.purpose == .tokens:
             min(max(text.utf8.count / bytesPerWord, 1), Tokenizer.tokensMax)
         case .list(_, let members)?:
-            members.reduce(0) { $0 + rows(of: $1, in: design) }.clamped(to: 1...Limits.indexRowsPerRecordMax)
+            min(max(members.reduce(0) { $0 + rows(of: $1, in: design) }, 1), Limits.indexRowsPerRecordMax)
         default: 1
         }
-    }
-}
-
-extension Int {
-    fileprivate func clamped(to range: ClosedRange<Int>) -> Int {
-        Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
     }
 }

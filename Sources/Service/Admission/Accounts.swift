@@ -5,8 +5,8 @@ package import RecordModel
 
 /// Accounts and sessions, as this node's copy of the directory has them.
 ///
-/// Whoever must not miss what was acknowledged a moment ago refreshes the directory first. Every question fails with
-/// `TRY_AGAIN_LATER` where too many wait.
+/// A caller that must not miss what was acknowledged a moment ago refreshes the directory first. Every question fails
+/// with `TRY_AGAIN_LATER` where too many wait.
 package struct Accounts: Sendable {
     private let node: NodeAccounts
     private let userNames: UserNames

@@ -6,8 +6,8 @@ import RaftCore
 package import RecordModel
 import Synchronization
 
-/// The bytes of assets on their way in and out, by the URLs that this cluster signed. Whoever has one needs no other
-/// credential.
+/// The bytes of assets on their way in and out, by the URLs that this cluster signed. A caller with such a URL needs no
+/// other credential.
 package struct AssetTransfers: Sendable {
     private let service: RecordService
 

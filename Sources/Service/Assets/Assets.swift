@@ -213,11 +213,6 @@ extension RecordModification {
     }
 }
 
-extension Caller {
-    /// The caller as the stamps of records name it.
-    var stampName: String { user ?? Self.anonymousName }
-}
-
 extension DatabaseRequest {
     /// How the records of an answer are rendered, and what becomes of their assets: who may read a record gets URLs.
     func rendering(desiredKeys: [String]?, numbersAsStrings: Bool, now: Int64) -> ShardRead.Rendering {

@@ -30,7 +30,7 @@ package final class UnsavedUploads: Sendable {
 
     /// Uploads of one user that may be under way at once.
     static let openMax = 32
-    /// Users whose uploads are counted; beyond them the counts begin anew.
+    /// Users whose uploads are counted; beyond them the counts start over.
     private static let ownersMax = 100_000
     /// What the smallest file counts for: files cost more than their bytes.
     private static let bytesMin: Int64 = 65_536

@@ -29,7 +29,7 @@ package struct AssetTransfer: Sendable {
 
     // MARK: Upload
 
-    /// Sends a file. It begins again where the connection is lost: a file that arrived in part is none.
+    /// Sends a file. It begins again where the connection is lost: a file that arrived in part is dropped.
     /// - Parameter progress: hears the bytes that were handed to the connection; of a second attempt from 0 on.
     /// - Returns: the asset's dictionary, with the receipt that a save needs.
     /// - Throws: `AssetFileError` about the file, `ServiceFailure` (410 for a URL that has expired, 413 for a file that

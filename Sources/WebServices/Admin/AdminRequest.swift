@@ -92,7 +92,7 @@ struct AdminRequest: Sendable {
     }
 
     /// The account of a name, with every change that was acknowledged before this call.
-    /// - Throws: `NOT_FOUND` where there is none.
+    /// - Throws: `NOT_FOUND` if it does not exist.
     func account(named name: String) async throws(RequestFailure) -> Account {
         try await context.service.refreshDirectory()
         if let account = try await context.service.accounts.account(named: name) { return account }

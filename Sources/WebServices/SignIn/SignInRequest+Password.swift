@@ -152,7 +152,7 @@ extension SignInRequest {
         if let place = attempt.place {
             attempt.lockout = context.identity.places.lockouts.lockout(of: place)
         } else if account?.password == nil {
-            // An account without a password is to look like a name that nobody has.
+            // An account without a password is to look like an unknown name.
             attempt.lockout = context.identity.decoys.lockout(of: name)
         } else {
             attempt.lockout = counted

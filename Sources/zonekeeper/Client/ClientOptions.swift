@@ -98,7 +98,7 @@ struct ConnectionSettings: Sendable {
     var patienceSeconds: Double?
 
     /// The API token, from its file where one was named.
-    /// - Throws: where there is none, or the file cannot be read or is not its owner's alone.
+    /// - Throws: where no such file is named, or the file cannot be read or is not its owner's alone.
     func requiredAPIToken() throws -> String {
         if let apiTokenFile {
             let token = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(apiTokenFile) }

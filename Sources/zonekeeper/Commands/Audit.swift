@@ -145,7 +145,7 @@ struct AuditMark: Hashable {
 extension AuditMark: ExpressibleByArgument {
     init?(argument: String) {
         let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let sequence = UInt64(parts[0]), sequence > 0, let hash = HexText.bytes(parts[1]),
+        guard parts.count == 2, let sequence = UInt64(parts[0]), sequence > 0, let hash = Hex.decode(parts[1]),
             hash.count == 32
         else { return nil }
         self.sequence = sequence
@@ -272,7 +272,7 @@ struct AuditPages {
         return AuditAnswer(
             records: records, isLast: isLast,
             firstSequence: response.amount("firstSequence").flatMap { UInt64(exactly: $0) },
-            firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { HexText.bytes($0) })
+            firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { Hex.decode($0) })
     }
 
     /// Hands over every record after `sequence`, a page at a time.
@@ -344,7 +344,7 @@ extension AuditRecord {
             return text
         }
         func bytes(_ key: String) throws(CommandFailure) -> [UInt8] {
-            guard let bytes = HexText.bytes(try text(key)) else { throw missing(key) }
+            guard let bytes = Hex.decode(try text(key)) else { throw missing(key) }
             return bytes
         }
         guard sequence > 0 else { throw missing("sequence") }
@@ -358,20 +358,5 @@ extension AuditRecord {
                 ),
                 action: try text("action"), subject: try text("subject"), outcome: try text("outcome"), count: count),
             hash: try bytes("hash"))
-    }
-}
-
-/// Hexadecimal digits.
-enum HexText {
-    /// Nil for anything but pairs of digits.
-    static func bytes(_ text: some StringProtocol) -> [UInt8]? {
-        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.count % 2 == 0 else { return nil }
-        var bytes: [UInt8] = []
-        for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = digits[position], let low = digits[position + 1] else { return nil }
-            bytes.append(UInt8(high << 4 | low))
-        }
-        return bytes
     }
 }

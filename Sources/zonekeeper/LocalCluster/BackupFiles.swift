@@ -165,7 +165,7 @@ enum NodeFiles {
         for name in try listFolder(at: folder + "/shards") where !name.hasSuffix("-shm") {
             files.append("shards/" + name)
         }
-        // What is being received, or was found to be damaged, is nobody's.
+        // What is being received, or was found to be damaged, belongs to no record.
         let assets = Paths.exists(folder + "/assets") ? try listFolder(at: folder + "/assets") : []
         for place in assets where place.utf8.count == 2 {
             files += try listFolder(at: "\(folder)/assets/\(place)").map { "assets/\(place)/\($0)" }

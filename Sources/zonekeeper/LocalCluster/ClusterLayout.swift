@@ -1,6 +1,7 @@
 import Certificates
 import Directory
 import Foundation
+import RecordModel
 import ServiceClient
 import Storage
 

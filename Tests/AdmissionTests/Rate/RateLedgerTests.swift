@@ -237,7 +237,7 @@ struct RateLedgerTests {
         #expect(burst(RateReign(term: 2, since: Self.start), at: 50).microRate == 5_000_000)
     }
 
-    @Test("what a node may have accepted when it is heard of no more counts as spent")
+    @Test("what a node may have accepted when it is heard of no more counts as spent, once")
     func silentNode() {
         var ledger = RateLedger()
         var (one, two) = (Reporter(1, key), Reporter(2, key))
@@ -249,5 +249,12 @@ struct RateLedgerTests {
         _ = two.next(&ledger, at: 2_160) { ($0.heldMicroRate, $0.wants) = (0, false) }
         let full = two.next(&ledger, at: 5_200) { ($0.wants, $0.waiting) = (true, 1_000) }
         #expect(full.microTokens > 95_000_000)
+        // What it did is known now, and was counted.
+        _ = one.next(&ledger, at: 5_210, accepted: 150) { ($0.heldMicroRate, $0.wants) = (0, false) }
+        _ = two.next(&ledger, at: 5_220, accepted: full.microTokens / 1_000_000) {
+            ($0.heldMicroRate, $0.wants) = (0, false)
+        }
+        let after = two.next(&ledger, at: 6_000) { ($0.wants, $0.waiting) = (true, 1_000) }
+        #expect(after.microTokens > 40_000_000)
     }
 }

@@ -397,7 +397,7 @@ private final class Device: CKSyncEngineDelegate {
 
 /// A time that goes on when the test says so.
 private final class ManualTime: Sendable {
-    private struct Sleeper: Sendable {
+    private struct Waiter: Sendable {
         var id: Int
         var end: Duration
         var continuation: CheckedContinuation<Void, any Error>
@@ -405,26 +405,26 @@ private final class ManualTime: Sendable {
     private struct State: Sendable {
         var now: Duration = .zero
         var lastID = 0
-        var sleepers: [Sleeper] = []
+        var waiters: [Waiter] = []
         var cancelled: Set<Int> = []
     }
     private let state = Mutex(State())
 
     var clock: SyncClock {
-        SyncClock(now: { [self] in state.withLock { $0.now } }, sleep: { [self] in try await pass($0) })
+        SyncClock(now: { [self] in state.withLock { $0.now } }, wait: { [self] in try await wait($0) })
     }
 
     func advance(by duration: Duration) {
         let due = state.withLock { state in
             state.now += duration
-            let due = state.sleepers.filter { $0.end <= state.now }
-            state.sleepers.removeAll { $0.end <= state.now }
+            let due = state.waiters.filter { $0.end <= state.now }
+            state.waiters.removeAll { $0.end <= state.now }
             return due
         }
-        for sleeper in due { sleeper.continuation.resume() }
+        for waiter in due { waiter.continuation.resume() }
     }
 
-    private func pass(_ duration: Duration) async throws {
+    private func wait(_ duration: Duration) async throws {
         if duration == .zero { return }
         let (id, end) = state.withLock { state in
             state.lastID += 1
@@ -435,20 +435,20 @@ private final class ManualTime: Sendable {
                 let result: Result<Void, any Error>? = state.withLock { state in
                     if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
                     if end <= state.now { return .success(()) }
-                    state.sleepers.append(Sleeper(id: id, end: end, continuation: continuation))
+                    state.waiters.append(Waiter(id: id, end: end, continuation: continuation))
                     return nil
                 }
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            let sleeper = state.withLock { state -> Sleeper? in
-                guard let place = state.sleepers.firstIndex(where: { $0.id == id }) else {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let place = state.waiters.firstIndex(where: { $0.id == id }) else {
                     state.cancelled.insert(id)
                     return nil
                 }
-                return state.sleepers.remove(at: place)
+                return state.waiters.remove(at: place)
             }
-            sleeper?.continuation.resume(throwing: CancellationError())
+            waiter?.continuation.resume(throwing: CancellationError())
         }
     }
 }

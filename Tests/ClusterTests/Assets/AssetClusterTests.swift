@@ -143,7 +143,7 @@ extension ClusterSuites {
 
         /// Changes a bit of a file on a node's disk.
         private func flip(_ asset: AssetReference, at offset: Int, on id: UInt64, _ cluster: TestCluster) throws {
-            let digits = AssetFiles.digits(asset.sha256)
+            let digits = Hex.encode(asset.sha256)
             let path = "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))"
             let file = try DiskFile(path: path, flags: 2)
             let byte = try file.bytes(at: offset, count: 1)[0] ^ 1

@@ -102,8 +102,8 @@ struct AssetFileTests {
             #expect(try file.bytes(UInt64(range.lowerBound)..<UInt64(range.upperBound)) == Array(bytes[range]))
         }
         let path =
-            folder + "/" + AssetFiles.digits(Array(asset.sha256.prefix(1))) + "/"
-            + AssetFiles.digits(Array(asset.sha256.dropFirst()))
+            folder + "/" + Hex.encode(Array(asset.sha256.prefix(1))) + "/"
+            + Hex.encode(Array(asset.sha256.dropFirst()))
         let stored = try Data(contentsOf: URL(filePath: path))
         if count > 32 { #expect((stored.range(of: Data(bytes.prefix(32))) != nil) != isSealed) }
     }
@@ -123,7 +123,7 @@ struct AssetFileTests {
     }
 
     private func flip(_ asset: AssetReference, at offset: Int) throws {
-        let digits = AssetFiles.digits(asset.sha256)
+        let digits = Hex.encode(asset.sha256)
         let file = try DiskFile(path: "\(folder)/\(digits.prefix(2))/\(digits.dropFirst(2))", flags: O_RDWR)
         let byte = try file.bytes(at: offset, count: 1)[0] ^ 1
         _ = try withUnsafeBytes(of: byte) { raw in try file.write(raw, at: offset) }
@@ -198,6 +198,6 @@ struct AssetFileTests {
         #expect(try files.hashes(beginningWith: asset.sha256[0]) == [asset.sha256])
         try files.setAside(asset.sha256)
         #expect(try files.open(asset) == nil)
-        #expect(try listFolder(at: folder + "/damaged") == [AssetFiles.digits(asset.sha256)])
+        #expect(try listFolder(at: folder + "/damaged") == [Hex.encode(asset.sha256)])
     }
 }

@@ -11,7 +11,7 @@ extension ClusterSuites {
         private let cluster: GrowingCluster
         private var base: ProcessCluster { cluster.base }
         /// What this build follows at most, and what the cluster begins with.
-        private let top = 2
+        private let top = Int(FeatureLevel.supported.upperBound.rawValue)
         private let bottom = 1
 
         init() throws { cluster = try GrowingCluster() }
