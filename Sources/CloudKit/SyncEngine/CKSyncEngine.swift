@@ -203,9 +203,8 @@ extension CKSyncEngine {
             if !configuration.automaticallySync { running.schedule.keepOnlyTelling() }
             running.timer?.cancel()
             guard let next = running.schedule.next else { return running.timer = nil }
-            let wait = next > now ? next - now : .zero
             running.timer = Task { [weak self, clock] in
-                guard (try? await clock.wait(wait)) != nil, let self else { return }
+                guard (try? await clock.wait(next)) != nil, let self else { return }
                 // In a task of its own: the next change of the schedule cancels this one.
                 Task { await self.performDue() }
             }

@@ -81,12 +81,13 @@ struct SyncClock: Sendable {
 
     /// What time it is.
     var now: @Sendable () -> Instant
-    /// Waits for so long.
-    var wait: @Sendable (Duration) async throws -> Void
+    /// Waits until then; not at all for what is past.
+    var wait: @Sendable (Instant) async throws -> Void
 
     /// The machine's.
     static let system: SyncClock = {
         let start = ContinuousClock.now
-        return SyncClock(now: { start.duration(to: .now) }, wait: { try await Task.sleep(for: $0) })
+        return SyncClock(
+            now: { start.duration(to: .now) }, wait: { try await Task.sleep(until: start + $0, clock: .continuous) })
     }()
 }

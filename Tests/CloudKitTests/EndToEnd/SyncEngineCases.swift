@@ -192,15 +192,15 @@ extension EndToEnd {
         @Test("Engines that sync by themselves send after half a second and fetch every 30")
         func automatic() async throws {
             let container = try await Cloud.container()
-            let time = ManualTime()
-            let ada = Device(container.privateCloudDatabase, clock: time.clock)
-            let bob = Device(container.privateCloudDatabase, clock: time.clock)
+            let (adasTime, bobsTime) = (ManualTime(), ManualTime())
+            let ada = Device(container.privateCloudDatabase, clock: adasTime.clock)
+            let bob = Device(container.privateCloudDatabase, clock: bobsTime.clock)
             await ada.waitFor("didFetch")
             await bob.waitFor("didFetch")
             ada.engine.state.add(pendingRecordZoneChanges: [.saveRecord(ada.write("a", "1"))])
-            time.advance(by: SyncSchedule.sendDelay)
+            await adasTime.advance(to: SyncSchedule.sendDelay)
             await ada.waitFor("didSend")
-            time.advance(by: SyncSchedule.fetchInterval)
+            await bobsTime.advance(to: SyncSchedule.fetchInterval)
             await bob.waitFor("fetched +1 -0")
             #expect(bob.texts == ["a": "1"])
         }
@@ -407,38 +407,46 @@ private final class ManualTime: Sendable {
         var lastID = 0
         var waiters: [Waiter] = []
         var cancelled: Set<Int> = []
+        /// The test, until somebody waits for a time up to this one.
+        var test: (end: Duration, continuation: CheckedContinuation<Void, Never>)?
     }
     private let state = Mutex(State())
 
     var clock: SyncClock {
-        SyncClock(now: { [self] in state.withLock { $0.now } }, wait: { [self] in try await wait($0) })
+        SyncClock(now: { [self] in state.withLock { $0.now } }, wait: { [self] in try await wait(until: $0) })
     }
 
-    func advance(by duration: Duration) {
+    /// Lets it be `end`, as soon as somebody waits for a time up to then.
+    func advance(to end: Duration) async {
+        await withCheckedContinuation { continuation in
+            let isAwaited = state.withLock { state in
+                if state.waiters.contains(where: { $0.end <= end }) { return true }
+                state.test = (end, continuation)
+                return false
+            }
+            if isAwaited { continuation.resume() }
+        }
         let due = state.withLock { state in
-            state.now += duration
-            let due = state.waiters.filter { $0.end <= state.now }
-            state.waiters.removeAll { $0.end <= state.now }
+            state.now = end
+            let due = state.waiters.filter { $0.end <= end }
+            state.waiters.removeAll { $0.end <= end }
             return due
         }
         for waiter in due { waiter.continuation.resume() }
     }
 
-    private func wait(_ duration: Duration) async throws {
-        if duration == .zero { return }
-        let (id, end) = state.withLock { state in
+    private func wait(until end: Duration) async throws {
+        let id = state.withLock { state in
             state.lastID += 1
-            return (state.lastID, state.now + duration)
+            return state.lastID
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let result: Result<Void, any Error>? = state.withLock { state in
-                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
-                    if end <= state.now { return .success(()) }
-                    state.waiters.append(Waiter(id: id, end: end, continuation: continuation))
-                    return nil
+                let (result, test) = state.withLock { state in
+                    add(Waiter(id: id, end: end, continuation: continuation), to: &state)
                 }
                 if let result { continuation.resume(with: result) }
+                test?.resume()
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter? in
@@ -450,5 +458,17 @@ private final class ManualTime: Sendable {
             }
             waiter?.continuation.resume(throwing: CancellationError())
         }
+    }
+
+    /// What the waiter is told at once, if it need not wait, and the test if it goes on now.
+    private func add(
+        _ waiter: Waiter, to state: inout State
+    ) -> (Result<Void, any Error>?, CheckedContinuation<Void, Never>?) {
+        if state.cancelled.remove(waiter.id) != nil { return (.failure(CancellationError()), nil) }
+        if waiter.end <= state.now { return (.success(()), nil) }
+        state.waiters.append(waiter)
+        guard let test = state.test, waiter.end <= test.end else { return (nil, nil) }
+        state.test = nil
+        return (nil, test.continuation)
     }
 }
