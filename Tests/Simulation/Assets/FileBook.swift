@@ -50,10 +50,10 @@ final class FileBook: @unchecked Sendable {
         let size =
             switch chance {
             case ..<20: 0
-            case ..<75: Int.random(in: 1...2_000, using: &generator)
-            case ..<93: Int.random(in: 2_000...100_000, using: &generator)
+            case ..<80: Int.random(in: 1...2_000, using: &generator)
+            case ..<95: Int.random(in: 2_000...70_000, using: &generator)
             // More than one piece between nodes.
-            default: Int.random(in: 262_144...600_000, using: &generator)
+            default: Int.random(in: 262_144...300_000, using: &generator)
             }
         var state = SplitMix64(seed: UInt64(made))
         var bytes: [UInt8] = []

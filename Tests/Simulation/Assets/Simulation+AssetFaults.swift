@@ -18,7 +18,7 @@ extension SimulatedNode {
         settings.roundMilliseconds = 1_000
         settings.comparisonMilliseconds = 30_000
         settings.collectionMilliseconds = 5_000
-        settings.scrubPauseMilliseconds = 15_000
+        settings.scrubPauseMilliseconds = 40_000
         return settings
     }
 
