@@ -54,6 +54,7 @@ final class AssetKeeper: Sendable {
     private let holdings: HostedGroups
     private let lane: Lane
     private let upkeep: BlockingPool
+    private let folder: NodeFolder
     private let map: @Sendable () -> ClusterMap
     private let logger: Logger
     private let state = Mutex(State())
@@ -76,13 +77,14 @@ final class AssetKeeper: Sendable {
 
     init(
         exchange: AssetExchange, news: AssetNews, holdings: HostedGroups, lane: Lane, upkeep: BlockingPool,
-        logger: Logger, map: @escaping @Sendable () -> ClusterMap
+        folder: NodeFolder, logger: Logger, map: @escaping @Sendable () -> ClusterMap
     ) {
         self.exchange = exchange
         self.news = news
         self.holdings = holdings
         self.lane = lane
         self.upkeep = upkeep
+        self.folder = folder
         self.logger = logger
         self.map = map
     }
@@ -241,8 +243,14 @@ final class AssetKeeper: Sendable {
     /// Whether the tables of this node tell of all that its logs held at the last look, none of its replicas is still
     /// being brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a
     /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
+    /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
     private func isCurrent() async throws -> Bool {
         if lane.clockWatch.problem != nil { return false }
+        if let time = folder.identity.gaveUpAt,
+            (clock.wallMilliseconds - time).magnitude < settings.graceMilliseconds.magnitude
+        {
+            return false
+        }
         let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()
         let ends = state.withLock { state in
             defer { state.ends = Dictionary(uniqueKeysWithValues: replicas.map { ($0.group, $0.lastLog.index) }) }

@@ -192,7 +192,8 @@ struct NodeStatus: Hashable, Sendable {
         var sentences: [String] {
             var sentences: [String] = []
             if fetching > 0 {
-                sentences.append("\(fetching) of its assets' files \(fetching == 1 ? "is" : "are") on the way from other nodes")
+                let verb = fetching == 1 ? "is" : "are"
+                sentences.append("\(fetching) of its assets' files \(verb) on the way from other nodes")
             }
             if missing > 0 {
                 sentences.append(

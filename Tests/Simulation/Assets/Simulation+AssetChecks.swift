@@ -46,7 +46,8 @@ extension Simulation {
         for node in nodes where node.running != nil {
             let groups = Set(
                 groups.filter { group in
-                    group != .directory && map.replicas(ofShard: group.shard).contains { $0.node == UInt64(node.number) }
+                    guard let shard = group.shard else { return false }
+                    return map.replicas(ofShard: shard).contains { $0.node == UInt64(node.number) }
                 })
             let named = photos.filter { groups.contains(recorder.zones[$0.zone].group) }
             let wanted = Set(named.compactMap { clients[0].fileName($0.checksum) })

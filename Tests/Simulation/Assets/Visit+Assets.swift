@@ -29,7 +29,13 @@ extension Visit {
         let ticket = try await transfers.open(
             Base64URL.decode(url.split(separator: "/").last.map(String.init) ?? ""), as: AssetUploadTicket.self,
             address: nil)
-        let incoming = try await transfers.receive(ticket, &notes)
+        let incoming: IncomingAsset
+        do throws(RequestFailure) {
+            incoming = try await transfers.receive(ticket, &notes)
+        } catch {
+            if error.error.reason.contains("\(AssetError.diskFull)") { met(.fullDiskInUpload) }
+            throw error
+        }
         do throws(RequestFailure) {
             var offset = 0
             while offset < min(content.count, end ?? content.count) {

@@ -36,7 +36,7 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetRepaired
     /// A node deleted a file that nothing named any more.
     case assetCollected
-    /// A disk became full in the middle of an upload.
+    /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
 
     /// By what a node says in its log.

@@ -10,7 +10,9 @@ extension Client {
 
     func save() async { await modify(write: 1, isAtomic: false) }
 
-    func save(in zone: Int) async { await modify(zone, [newRecordWrite(world.pick(Self.names), in: zone)], isAtomic: false) }
+    func save(in zone: Int) async {
+        await modify(zone, [newRecordWrite(world.pick(Self.names), in: zone)], isAtomic: false)
+    }
 
     func saveBatch() async { await modify(write: world.random(2...3), isAtomic: world.chance(70)) }
 

@@ -34,6 +34,12 @@ package struct SimulationOptions: Sendable {
     /// Whether records have files of assets.
     package var hasAssets: Bool
 
+    /// Has records have files, whatever the seed says.
+    package mutating func requireAssets() {
+        isUpgraded = false
+        hasAssets = true
+    }
+
     /// What the clients' container may use.
     var limits = ContainerLimits()
 

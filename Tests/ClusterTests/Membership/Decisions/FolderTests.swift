@@ -49,7 +49,7 @@ struct FolderTests {
             #expect(folder.held.isEmpty && folder.founding == nil)
             try folder.update { $0.found(by: Self.configured) }
             try folder.update { identity in
-                identity.giveUp(.shard(1))
+                identity.giveUp(.shard(1), at: 5)
                 identity.hold(.shard(0), generation: 7)
             }
             let later = try Self.open(path)
