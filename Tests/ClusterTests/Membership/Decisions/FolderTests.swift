@@ -56,6 +56,7 @@ struct FolderTests {
             #expect(later.founding == Self.configured)
             #expect(later.held == [.directory: 0, .shard(0): 7])
             #expect(later.used == [.directory: 0, .shard(0): 7, .shard(1): 0])
+            #expect(later.identity.gaveUpAt == 5)
         }
     }
 
