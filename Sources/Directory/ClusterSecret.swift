@@ -1,4 +1,5 @@
 import Crypto
+import Synchronization
 package import Wire
 
 /// A secret that every node has from the directory, and no client: made once in the life of a cluster, by the
@@ -15,6 +16,7 @@ package struct ClusterSecret: Hashable, Sendable {
     private static let version: UInt8 = 0
 
     private let key: [UInt8]
+    private let derivedKeys = DerivedKeys()
     /// Until when positions are taken that were given in clear, in milliseconds since 1970; 0 where none ever was.
     package let clearUntil: Int64
 
@@ -68,9 +70,35 @@ package struct ClusterSecret: Hashable, Sendable {
     }
 
     private func derived(_ label: String) -> SymmetricKey {
-        HKDF<SHA256>.deriveKey(
-            inputKeyMaterial: SymmetricKey(data: key), info: Array("zonekeeper cluster/\(label)".utf8),
-            outputByteCount: 32)
+        derivedKeys.key(label) {
+            HKDF<SHA256>.deriveKey(
+                inputKeyMaterial: SymmetricKey(data: key), info: Array("zonekeeper cluster/\(label)".utf8),
+                outputByteCount: 32)
+        }
+    }
+
+    package static func == (one: ClusterSecret, other: ClusterSecret) -> Bool {
+        one.key == other.key && one.clearUntil == other.clearUntil
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(key)
+        hasher.combine(clearUntil)
+    }
+}
+
+/// The keys that follow from a secret, each derived once: every URL and position needs one. Their labels are constants
+/// of the program, so there are few.
+private final class DerivedKeys: Sendable {
+    private let keys = Mutex<[String: SymmetricKey]>([:])
+
+    func key(_ label: String, _ derive: () -> SymmetricKey) -> SymmetricKey {
+        keys.withLock { keys in
+            if let key = keys[label] { return key }
+            let key = derive()
+            keys[label] = key
+            return key
+        }
     }
 }
 

@@ -47,6 +47,57 @@ extension Conformance {
             #expect(items[1].reason.contains("the field 'photo'"))
         }
 
+        @Test("a receipt that has expired, or is another container's, is refused; so is one whose file is gone")
+        func receipts() async throws {
+            let space = try await Space(.memory)
+            let service = try #require(space.home.service as? MemoryService)
+            let file = try await space.upload(Self.bytes)
+            let text = try #require(file["receipt"]?.string)
+            func save(_ receipt: String?) async throws -> JSONValue {
+                try await space.saveItem("a", file: ["receipt": .string(try #require(receipt))])
+            }
+            expectError(try await save(service.node.receipt(text)), "BAD_REQUEST", "has expired")
+            expectError(
+                try await save(service.node.receipt(text) { $0.zone.database.container = "iCloud.other" }),
+                "BAD_REQUEST", "another database or zone")
+            expectError(
+                try await save(
+                    service.node.receipt(text) {
+                        $0.asset = AssetReference(sha256: [UInt8](repeating: 7, count: 32), size: 10)
+                    }), "BAD_REQUEST", "its file is not there any more")
+            try await space.save("a", ["file": ["value": ["receipt": .string(text)]]])
+        }
+
+        @Test("51 MB are refused by their announced length, before they are read")
+        func announcedLength() async throws {
+            let space = try await Space(.memory)
+            let length = [("Content-Length", "\(51 << 20)")]
+            expectFailure(
+                try await space.send("POST", url: try await space.uploadURL(), [1], headers: length), 413,
+                "BAD_REQUEST", "larger than")
+        }
+
+        @Test("names that look like paths are names", arguments: Door.allCases)
+        func paths(door: Door) async throws {
+            let space = try await Space(door)
+            for name in ["../../etc", "a/b", "a\0b", "..", ""] {
+                let tokens: JSONValue = ["tokens": [["recordType": "Item", "fieldName": .string(name)]]]
+                expectFailure(try await space.call("assets/upload", tokens), 400, "BAD_REQUEST", "fieldName")
+                let types: JSONValue = ["tokens": [["recordType": .string(name), "fieldName": "file"]]]
+                expectFailure(try await space.call("assets/upload", types), 400, "BAD_REQUEST", "recordType")
+            }
+            let file = "../../../x"
+            let form = Array(
+                "--X\r\nContent-Disposition: form-data; name=\"files\"; filename=\"\(file)\"\r\n\r\nabc\r\n--X--\r\n"
+                    .utf8)
+            let answer = try await space.send(
+                "POST", url: try await space.uploadURL(more: ["recordName": .string(file)]), form,
+                headers: [("Content-Type", "multipart/form-data; boundary=X")])
+            let dictionary = try #require(answer.json["singleFile"], "\(answer)")
+            try await space.save(file, ["file": ["value": dictionary]])
+            #expect(try await space.download(file) == Array("abc".utf8))
+        }
+
         @Test("a forged URL is refused, and one kind of URL is no other", arguments: Door.allCases)
         func forged(door: Door) async throws {
             let space = try await Space(door)

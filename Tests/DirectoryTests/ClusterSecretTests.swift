@@ -35,6 +35,18 @@ struct ClusterSecretTests {
         #expect(!secret.isCode([], of: [1, 2], purpose: "a"))
     }
 
+    @Test("what it was used for makes no other secret of it")
+    func equal() {
+        let used = ClusterSecret(key: Self.key, clearUntil: 0)
+        _ = used.seal([1], purpose: "a")
+        #expect(used == secret && Set([used, secret]).count == 1)
+        #expect(used != ClusterSecret(key: Self.key, clearUntil: 1))
+        #expect(used != ClusterSecret(key: Self.key.reversed(), clearUntil: 0))
+        // Once derived, a key gives what it gave when it was derived.
+        #expect(used.code(of: [1], purpose: "a") == secret.code(of: [1], purpose: "a"))
+        #expect(used.code(of: [1], purpose: "a") != used.code(of: [1], purpose: "b"))
+    }
+
     @Test("it is made once, and no log shows it")
     func made() throws {
         let directory = try TestDirectory()

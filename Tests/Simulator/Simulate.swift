@@ -37,6 +37,9 @@ struct Simulate: ParsableCommand {
     @Option(help: "Simulated seconds of faults in each seed; otherwise the seed decides.")
     var seconds: UInt64?
 
+    @Flag(help: "Have records have files in every seed, not in some; which makes another run of each seed.")
+    var assets = false
+
     @Flag(help: "In a build with planted faults: run seeds against each until it is caught, at most --seeds each.")
     var mutants = false
 
@@ -82,6 +85,7 @@ struct Simulate: ParsableCommand {
         let place = "\(folder)/simulate-\(ProcessInfo.processInfo.processIdentifier)"
         return Simulation(seed: seed, folder: place) { options in
             if let seconds { options.seconds = seconds }
+            if assets { options.requireAssets() }
         }
     }
 

@@ -127,6 +127,7 @@ final class Batch {
         process.arguments =
             ["--is-child", "--first", "\(seeds.lowerBound)", "--seeds", "\(seeds.count)", "--folder", command.folder]
             + (command.seconds.map { ["--seconds", "\($0)"] } ?? []) + (stopsAtFailure ? ["--stops-at-failure"] : [])
+            + (command.assets ? ["--assets"] : [])
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = output
         process.standardError = FileHandle(forWritingAtPath: errorPath)

@@ -93,7 +93,9 @@ struct ClusterChangeTests {
         let answer: @Sendable (ScriptedRequest, Int) -> ScriptedAnswer = { request, _ in
             if request.target.hasPrefix("/health/ready") { return ScriptedAnswer(body: #"{"ready":true}"#) }
             if request.target.hasPrefix("/admin/1/status") {
-                return ScriptedAnswer(body: #"{"replicas":[{"group":3,"role":"leader"},{"group":0,"role":"leader"}]}"#)
+                return ScriptedAnswer(
+                    body: #"{"replicas":[{"group":3,"role":"leader"},{"group":0,"role":"leader"}],"#
+                        + #""assets":{"fetching":1,"missing":4,"missingFiles":["aa","bb","cc","dd"]}}"#)
             }
             let node = #"{"id":7,"peerAddress":"h:1","clientURL":"\#(url.withLock { $0 })","joined":true}"#
             return ScriptedAnswer(
@@ -109,6 +111,12 @@ struct ClusterChangeTests {
                 #expect(statuses.map(\.state) == [.ready] && statuses.map(\.leads) == [[2]])
                 #expect(ClusterTable.text(statuses).contains("7     ready  -    \(server.url)"))
                 #expect(overview?.progress == "1 of 1 groups have the members they shall have")
+                let text = ClusterTable.text(statuses)
+                #expect(text.contains("node 7: 1 of its assets' files is on the way from other nodes"))
+                #expect(
+                    text.contains("node 7: no node has 4 files that records name; SHA-256 aa, bb, cc, ..."), "\(text)")
+                let json = try JSONParser.parse(ClusterTable.json(statuses))["nodes"]?.array?.first?["assets"]
+                #expect(json?["missing"] == .integer(4) && json?["missingFiles"]?.array?.count == 4)
             }
         }
     }

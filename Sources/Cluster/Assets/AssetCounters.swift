@@ -1,3 +1,4 @@
+package import RecordModel
 import Synchronization
 
 /// What this node did with files since its start, and what it knows of them.
@@ -12,8 +13,14 @@ package struct AssetCounts: Hashable, Sendable {
     package var pulledBytes: UInt64 = 0
     /// Attempts that brought nothing, or something else.
     package var failedPulls: UInt64 = 0
-    /// Files that records name and that are not here, at the last look.
+    /// Files that records name and that are not here yet, at the last look: a node that may have them was not asked,
+    /// or did not answer.
+    package var fetching: UInt64 = 0
+    /// Files that records name and that no node has whole, at the last look: all were asked.
     package var missing: UInt64 = 0
+    /// The first of these by their hashes, at most `missingFilesMax`.
+    package var missingFiles: [AssetReference] = []
+    package static let missingFilesMax = 20
     /// Bytes that were read to compare them with their hash.
     package var scrubbedBytes: UInt64 = 0
     /// Files that were found to be something else.

@@ -104,7 +104,7 @@ package final class AssetExchange: Sendable {
 
     /// Fetches a file from the first of some nodes that has it; going on with the next where one fails. Durable when it
     /// returns. A file that is being fetched already is waited for.
-    /// - Throws: `AssetError.missing` where none of them has it, whole; `.diskFull`, `.unavailable`.
+    /// - Throws: `AssetError.missing` where all of them answer and none has it, whole; `.diskFull`, `.unavailable`.
     func pull(_ asset: AssetReference, from candidates: [NodeID]) async throws(AssetError) {
         guard await pulls.enter(asset.sha256) else {
             throw .unavailable("this node fetches as many files as it may; try again")
@@ -151,8 +151,9 @@ package final class AssetExchange: Sendable {
     private func receive(_ asset: AssetReference, from sources: [NodeID], in box: AssetWriterBox) async throws {
         var remaining = sources[...]
         var offset: UInt64 = 0
+        var mayBeSomewhere = false
         while offset < asset.size {
-            guard let source = remaining.first else { throw AssetError.missing }
+            guard let source = remaining.first else { throw mayBeSomewhere ? Self.unanswered : AssetError.missing }
             do {
                 try await peers.pieces(of: asset, from: offset, at: source) { [files, pool, settings] piece in
                     let end = offset + UInt64(piece.count)
@@ -165,10 +166,13 @@ package final class AssetExchange: Sendable {
                 }
             } catch let error as AssetPeers.Failure {
                 logger.debug("asset \(asset): node \(source): \(error)")
+                if !error.isAbsence { mayBeSomewhere = true }
                 remaining.removeFirst()
             }
         }
     }
+
+    private static let unanswered = AssetError.unavailable("a node that may have the file does not answer; try again")
 
     /// Has a majority of a group's voters hold a file durably.
     /// - Parameter hint: nodes that have it, beside the voters.
@@ -250,10 +254,13 @@ package final class AssetExchange: Sendable {
             if let file, let bytes = try? await run({ try file.bytes(piece) }) { return bytes }
             while let source = sources.first {
                 if Task.isCancelled { break }
-                if let bytes = try? await peers.piece(of: asset, piece, at: source) { return bytes }
-                sources.drop(source)
+                do {
+                    return try await peers.piece(of: asset, piece, at: source)
+                } catch {
+                    sources.drop(source, mayHaveIt: (error as? AssetPeers.Failure)?.isAbsence != true)
+                }
             }
-            throw AssetError.missing
+            throw sources.mayBeAtDropped ? Self.unanswered : AssetError.missing
         }
         // Whether anybody has it is known before the answer begins.
         let first = range.lowerBound..<min(range.upperBound, range.lowerBound + AssetBytes.pieceBytes)
@@ -281,11 +288,25 @@ private final class AssetWriterBox: Sendable {
 
 /// Nodes that may have a file, in the order in which they are asked.
 private final class AssetSources: Sendable {
-    private let nodes: Mutex<[NodeID]>
-    init(_ nodes: [NodeID]) { self.nodes = Mutex(nodes) }
+    private struct State {
+        var nodes: [NodeID]
+        var mayBeAtDropped = false
+    }
 
-    var first: NodeID? { nodes.withLock(\.first) }
-    func drop(_ node: NodeID) { nodes.withLock { $0.removeAll { $0 == node } } }
+    private let state: Mutex<State>
+    init(_ nodes: [NodeID]) { state = Mutex(State(nodes: nodes)) }
+
+    var first: NodeID? { state.withLock(\.nodes.first) }
+
+    /// Whether a node that is asked no more did not say that it lacks the file.
+    var mayBeAtDropped: Bool { state.withLock(\.mayBeAtDropped) }
+
+    func drop(_ node: NodeID, mayHaveIt: Bool) {
+        state.withLock { state in
+            state.nodes.removeAll { $0 == node }
+            if mayHaveIt { state.mayBeAtDropped = true }
+        }
+    }
 }
 
 /// The bytes of an asset, in order, in pieces of at most 256 KiB. Read once, by one task.

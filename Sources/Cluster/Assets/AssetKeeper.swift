@@ -54,28 +54,37 @@ final class AssetKeeper: Sendable {
     private let holdings: HostedGroups
     private let lane: Lane
     private let upkeep: BlockingPool
+    private let folder: NodeFolder
     private let map: @Sendable () -> ClusterMap
     private let logger: Logger
     private let state = Mutex(State())
 
     private struct State {
-        /// Files that are named and not here, each with a group that names it.
-        var missing: [AssetReference: GroupID] = [:]
+        /// Files that are named and not here.
+        var wanted: [AssetReference: Wanted] = [:]
         var nextComparison = MonotonicTime.zero
         var nextCollection = MonotonicTime.zero
-        /// Where the logs of the groups ended when they were first seen.
+        /// Where the logs of the groups ended when files were last looked through.
         var ends: [GroupID: LogIndex] = [:]
+    }
+
+    private struct Wanted {
+        /// One that names it.
+        var group: GroupID
+        /// Whether all nodes were asked and none has it.
+        var isMissing = false
     }
 
     init(
         exchange: AssetExchange, news: AssetNews, holdings: HostedGroups, lane: Lane, upkeep: BlockingPool,
-        logger: Logger, map: @escaping @Sendable () -> ClusterMap
+        folder: NodeFolder, logger: Logger, map: @escaping @Sendable () -> ClusterMap
     ) {
         self.exchange = exchange
         self.news = news
         self.holdings = holdings
         self.lane = lane
         self.upkeep = upkeep
+        self.folder = folder
         self.logger = logger
         self.map = map
     }
@@ -126,7 +135,7 @@ final class AssetKeeper: Sendable {
     }
 
     private func note(_ asset: AssetReference, _ group: GroupID) {
-        state.withLock { $0.missing[asset] = group }
+        state.withLock { if $0.wanted[asset] == nil { $0.wanted[asset] = Wanted(group: group) } }
     }
 
     /// Compares what a group's table counts with the files.
@@ -143,18 +152,33 @@ final class AssetKeeper: Sendable {
     }
 
     private func fetchMissing() async {
-        let missing = state.withLock { $0.missing }.sorted { $0.key.sha256.lexicographicallyPrecedes($1.key.sha256) }
-        exchange.counters.update { $0.missing = UInt64(missing.count) }
-        if missing.isEmpty { return }
+        let wanted = wanted
+        countWanted()
+        if wanted.isEmpty { return }
         // As many at once as are fetched at once, so that one dead peer does not hold up all.
         await withTaskGroup(of: Void.self) { tasks in
-            for (place, (asset, group)) in missing.enumerated() {
+            for (place, (asset, state)) in wanted.enumerated() {
                 if place >= settings.pullsMax { await tasks.next() }
                 if Task.isCancelled { break }
-                tasks.addTask { await self.fetch(asset, of: group) }
+                tasks.addTask { await self.fetch(asset, of: state.group) }
             }
         }
-        exchange.counters.update { counts in counts.missing = UInt64(state.withLock { $0.missing.count }) }
+        countWanted()
+    }
+
+    /// In the order of their hashes.
+    private var wanted: [(key: AssetReference, value: Wanted)] {
+        state.withLock { $0.wanted }.sorted { $0.key.sha256.lexicographicallyPrecedes($1.key.sha256) }
+    }
+
+    private func countWanted() {
+        let wanted = wanted
+        let missing = wanted.filter(\.value.isMissing).map(\.key)
+        exchange.counters.update { counts in
+            counts.fetching = UInt64(wanted.count - missing.count)
+            counts.missing = UInt64(missing.count)
+            counts.missingFiles = Array(missing.prefix(AssetCounts.missingFilesMax))
+        }
     }
 
     private func fetch(_ asset: AssetReference, of group: GroupID) async {
@@ -162,10 +186,16 @@ final class AssetKeeper: Sendable {
             if try await groupThatCounts(asset.sha256) != nil {
                 try await exchange.pull(asset, from: map().holders(of: group))
             }
-            state.withLock { _ = $0.missing.removeValue(forKey: asset) }
+            state.withLock { _ = $0.wanted.removeValue(forKey: asset) }
         } catch AssetError.missing {
-            logger.error("asset \(asset) is named by records of group \(group), and no node that answers has it whole")
+            let wasKnown = state.withLock { state in
+                defer { state.wanted[asset]?.isMissing = true }
+                return state.wanted[asset]?.isMissing ?? false
+            }
+            if wasKnown { return }
+            logger.error("asset \(asset) is named by records of group \(group), and no node has it whole")
         } catch {
+            state.withLock { $0.wanted[asset]?.isMissing = false }
             logger.debug("asset \(asset) is fetched again in a while: \(error)")
         }
     }
@@ -210,23 +240,26 @@ final class AssetKeeper: Sendable {
         return isGone
     }
 
-    /// Whether the tables of this node tell of all that its logs held at the start, none of its replicas is still being
-    /// brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a file seem
-    /// older than it is.
+    /// Whether the tables of this node tell of all that its logs held at the last look, none of its replicas is still
+    /// being brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a
+    /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
+    /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
     private func isCurrent() async throws -> Bool {
         if lane.clockWatch.problem != nil { return false }
+        if let time = folder.identity.gaveUpAt,
+            (clock.wallMilliseconds - time).magnitude < settings.graceMilliseconds.magnitude
+        {
+            return false
+        }
         let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()
         let ends = state.withLock { state in
-            for replica in replicas where state.ends[replica.group] == nil {
-                state.ends[replica.group] = replica.lastLog.index
-            }
+            defer { state.ends = Dictionary(uniqueKeysWithValues: replicas.map { ($0.group, $0.lastLog.index) }) }
             return state.ends
         }
         for replica in replicas {
-            guard replica.isVoter, replica.applyFailure == nil, replica.appliedIndex >= ends[replica.group] ?? .zero
-            else {
-                return false
-            }
+            guard let end = ends[replica.group], replica.isVoter, replica.applyFailure == nil,
+                replica.appliedIndex >= end
+            else { return false }
         }
         let map = map()
         let present = Set(replicas.map(\.group))

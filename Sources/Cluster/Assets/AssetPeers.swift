@@ -16,6 +16,8 @@ struct AssetPeers: Sendable {
 
     /// Why a peer gave no piece. Another one may.
     struct Failure: Error, CustomStringConvertible {
+        /// Whether the peer answered that it does not have the file, or has it damaged.
+        var isAbsence = false
         var description: String
     }
 
@@ -70,8 +72,10 @@ struct AssetPeers: Sendable {
             throw Failure(description: "\(error)")
         }
         guard let answer = try? NodeReply(decoding: bytes) else { throw Failure(description: "an unreadable answer") }
-        guard case .done(let piece) = answer else { throw Failure(description: "\(answer)") }
-        guard piece.count == range.count else { throw Failure(description: "it has no such bytes") }
+        guard case .done(let piece) = answer else {
+            throw Failure(isAbsence: error(of: answer) == .missing, description: "\(answer)")
+        }
+        guard piece.count == range.count else { throw Failure(isAbsence: true, description: "it has no such bytes") }
         return piece
     }
 

@@ -127,7 +127,8 @@ package final class ClusterNode: Sendable {
         ) { [checkpointer, clock = platform.clock] in checkpointer.round(now: clock.now) }
         try await lane.eventLoop.submit { [lane] in lane.start() }.get()
         let files = AssetKeeper(
-            exchange: assets, news: assetNews, holdings: holdings, lane: lane, upkeep: pools.upkeep, logger: logger
+            exchange: assets, news: assetNews, holdings: holdings, lane: lane, upkeep: pools.upkeep, folder: folder,
+            logger: logger
         ) { [placement, configured] in placement.map ?? configured }
         let tasks = [
             platform.startTask { [weak self] in await self?.keepLease() },

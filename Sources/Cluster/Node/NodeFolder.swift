@@ -134,7 +134,11 @@ extension NodeIdentity {
         replicas = (replicas ?? [:]).merging(["\(group)": HeldReplica(generation: generation)]) { $1 }
     }
 
-    mutating func giveUp(_ group: GroupID) { replicas?["\(group)"]?.isGone = true }
+    /// - Parameter time: in milliseconds since 1970.
+    mutating func giveUp(_ group: GroupID, at time: Int64) {
+        replicas?["\(group)"]?.isGone = true
+        gaveUpAt = time
+    }
 
     fileprivate func generations(_ isWanted: (HeldReplica) -> Bool) -> [GroupID: UInt64] {
         var generations: [GroupID: UInt64] = [:]

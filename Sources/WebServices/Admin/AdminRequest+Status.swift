@@ -12,6 +12,7 @@ extension AdminRequest {
         let replicas = await context.service.node.status()
         let ownID = context.service.node.settings.nodeID
         let level = context.service.node.settings.featureLevels.upperBound
+        let assets = context.service.node.assetCounts
         return Reply { writer in
             writer.member("node", integer: Int64(ownID.rawValue))
             writer.member("pid", integer: Int64(getpid()))
@@ -23,6 +24,13 @@ extension AdminRequest {
             writer.member("featureLevelMax", integer: Int64(clamping: level.rawValue))
             if let ahead = context.service.node.clockErrorMilliseconds {
                 writer.member("clockErrorMilliseconds", integer: ahead)
+            }
+            writer.key("assets")
+            writer.object { writer in
+                writer.member("fetching", integer: Int64(clamping: assets.fetching))
+                writer.member("missing", integer: Int64(clamping: assets.missing))
+                writer.key("missingFiles")
+                writer.array { writer in for file in assets.missingFiles { writer.string(Hex.encode(file.sha256)) } }
             }
             writer.key("replicas")
             writer.array { writer in

@@ -58,7 +58,8 @@ package final class Metrics: Sendable {
             ["# TYPE zonekeeper_asset_\(name) \(kind)", "zonekeeper_asset_\(name) \(value)"]
         }
         return line("files", "gauge", assets.files) + line("bytes", "gauge", assets.bytes)
-            + line("missing", "gauge", assets.missing) + line("pulls_total", "counter", assets.pulls)
+            + line("fetching", "gauge", assets.fetching) + line("missing", "gauge", assets.missing)
+            + line("pulls_total", "counter", assets.pulls)
             + line("pulled_bytes_total", "counter", assets.pulledBytes)
             + line("failed_pulls_total", "counter", assets.failedPulls)
             + line("scrubbed_bytes_total", "counter", assets.scrubbedBytes)

@@ -79,7 +79,8 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     var config: String?
 
     @Flag(
-        help: "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads}]}."
+        help:
+            "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads, assets}]}."
     )
     var json = false
 
@@ -120,8 +121,10 @@ enum ClusterTable {
                 status.featureLevel.map { "\($0)" } ?? "-", status.leads.map(String.init).joined(separator: " "),
             ])
         }
-        let obstacles = statuses.compactMap { status in status.obstacle.map { "\nnode \(status.id): \($0)" } }
-        return table.text + obstacles.joined()
+        let sentences = statuses.flatMap { status in
+            ([status.obstacle].compactMap(\.self) + status.assets.sentences).map { "\nnode \(status.id): \($0)" }
+        }
+        return table.text + sentences.joined()
     }
 
     /// What the configuration file does not say: other nodes, and replicas on their way.
@@ -149,6 +152,11 @@ enum ClusterTable {
                 "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
                 "obstacle": status.obstacle.map { .string($0) } ?? .null,
                 "leads": .array(status.leads.map { .integer(Int64($0)) }),
+                "assets": JSONValue.members([
+                    "fetching": .integer(Int64(status.assets.fetching)),
+                    "missing": .integer(Int64(status.assets.missing)),
+                    "missingFiles": .array(status.assets.missingFiles.map { .string($0) }),
+                ]),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()

@@ -167,6 +167,42 @@ struct NodeStatus: Hashable, Sendable {
     var featureLevel: Int?
     /// Why it is not ready, as it says.
     var obstacle: String?
+    /// Files of assets that it shall have and has not: those on their way, and those that no node has.
+    var assets = MissingAssets()
+
+    struct MissingAssets: Hashable, Sendable {
+        var fetching = 0
+        var missing = 0
+        /// The SHA-256 of the first missing ones, in hexadecimal digits.
+        var missingFiles: [String] = []
+
+        init() {}
+
+        init(_ json: JSONValue?) {
+            fetching = Self.count(json?["fetching"])
+            missing = Self.count(json?["missing"])
+            missingFiles = json?["missingFiles"]?.array?.compactMap(\.string) ?? []
+        }
+
+        private static func count(_ json: JSONValue?) -> Int {
+            if case .integer(let count)? = json { Int(count) } else { 0 }
+        }
+
+        /// What to tell people; empty where nothing lacks.
+        var sentences: [String] {
+            var sentences: [String] = []
+            if fetching > 0 {
+                let verb = fetching == 1 ? "is" : "are"
+                sentences.append("\(fetching) of its assets' files \(verb) on the way from other nodes")
+            }
+            if missing > 0 {
+                sentences.append(
+                    "no node has \(missing) \(missing == 1 ? "file that a record names" : "files that records name"); SHA-256 "
+                        + missingFiles.prefix(3).joined(separator: ", ") + (missing > 3 ? ", ..." : ""))
+            }
+            return sentences
+        }
+    }
 
     /// What to make of an answer to `/health/ready`.
     static func state(health: Health, isRunning: Bool, isLocal: Bool) -> State {
@@ -223,6 +259,7 @@ struct NodeStatus: Hashable, Sendable {
         let replicas = json["replicas"]?.array ?? []
         version = json["version"]?.string ?? ""
         obstacle = json["obstacle"]?.string
+        assets = MissingAssets(json["assets"])
         featureLevel = replicas.compactMap { replica in
             if case .integer(let level)? = replica["featureLevel"] { Int(level) } else { nil }
         }.min()

@@ -19,7 +19,7 @@ extension ClusterSuites {
             RecordType(name: "Note", fields: [FieldDefinition(name: "photo", type: FieldType(.asset))])
         ])
 
-        private func cluster(_ nodes: Int, _ change: (inout NodeSettings) -> Void = { _ in }) async throws
+        func cluster(_ nodes: Int, _ change: (inout NodeSettings) -> Void = { _ in }) async throws
             -> TestCluster
         {
             let cluster = try await TestCluster(nodeCount: nodes) { settings in
@@ -47,11 +47,11 @@ extension ClusterSuites {
             return cluster
         }
 
-        private func bytes(_ count: Int) -> [UInt8] {
+        func bytes(_ count: Int) -> [UInt8] {
             (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
         }
 
-        private func upload(_ bytes: [UInt8], to node: ClusterNode) async throws -> AssetReference {
+        func upload(_ bytes: [UInt8], to node: ClusterNode) async throws -> AssetReference {
             let upload = try await node.receiveAsset(limit: 10 << 20)
             for start in stride(from: 0, to: bytes.count, by: 100_000) {
                 try await upload.write(ByteBuffer(bytes: bytes[start..<min(start + 100_000, bytes.count)]))
@@ -59,7 +59,7 @@ extension ClusterSuites {
             return try await upload.finish()
         }
 
-        private func download(_ asset: AssetReference, from node: ClusterNode, _ range: Range<UInt64>? = nil)
+        func download(_ asset: AssetReference, from node: ClusterNode, _ range: Range<UInt64>? = nil)
             async throws -> [UInt8]
         {
             var found: [UInt8] = []
@@ -70,7 +70,7 @@ extension ClusterSuites {
             return found
         }
 
-        private func save(_ name: String, _ asset: AssetReference?, on node: ClusterNode) async throws {
+        func save(_ name: String, _ asset: AssetReference?, on node: ClusterNode) async throws {
             let change = RecordChange(
                 .forceReplace, name, type: "Note",
                 fields: [RecordChange.FieldChange(name: "photo", value: asset.map { .asset($0) })])
@@ -142,7 +142,7 @@ extension ClusterSuites {
         }
 
         /// Changes a bit of a file on a node's disk.
-        private func flip(_ asset: AssetReference, at offset: Int, on id: UInt64, _ cluster: TestCluster) throws {
+        func flip(_ asset: AssetReference, at offset: Int, on id: UInt64, _ cluster: TestCluster) throws {
             let digits = Hex.encode(asset.sha256)
             let path = "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))"
             let file = try DiskFile(path: path, flags: 2)

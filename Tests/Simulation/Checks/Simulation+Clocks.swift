@@ -18,6 +18,11 @@ extension Simulation {
         calmSince = max(calmSince, world.now + nanoseconds)
     }
 
+    /// Whether a wall clock is wrong, or was within the last minute.
+    var isClockWrong: Bool {
+        wrongSince > 0 && wrongSince + 60 * World.second > world.now || nodes.contains { $0.wallError != 0 }
+    }
+
     /// Looks at what a leader sends for the first time.
     func judgeTimes(of message: PeerMessage) {
         guard case .appendRequest(let request) = message.message.body, let last = request.entries.last else { return }

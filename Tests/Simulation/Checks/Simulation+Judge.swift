@@ -28,13 +28,14 @@ extension Simulation {
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
         readBack { await $0.recountUsage() }
+        checkFiles()
     }
 
     private var clientsHaveEnded: () -> Bool {
         { [unowned self] in clients.allSatisfy(\.hasEnded) && manager.hasEnded }
     }
 
-    private func readBack(_ body: @escaping @Sendable (Client) async -> Void) {
+    func readBack(_ body: @escaping @Sendable (Client) async -> Void) {
         clients[0].perform(body)
         _ = wait(seconds: 60, "reading everything back gets no answer", until: clientsHaveEnded)
     }

@@ -28,6 +28,16 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case judgedTime
     /// Data of a node was lost a second time.
     case secondLoss
+    /// A node fetched a file of an asset that it was to have.
+    case assetPulled
+    /// A file was downloaded at a node that does not have it.
+    case readThroughPeer
+    /// A node found a damaged file.
+    case assetRepaired
+    /// A node deleted a file that nothing named any more.
+    case assetCollected
+    /// A disk was full when a file came in, or became so in the middle of it.
+    case fullDiskInUpload
 
     /// By what a node says in its log.
     static let said: [(words: String, met: Situation)] = [

@@ -28,12 +28,12 @@ extension Client {
     }
 
     private func importSchema() async -> Asked<DirectoryOutcome> {
-        await ask(repeats: true) { visit throws(RequestFailure) in
+        let schema = Place.schema(withFiles: recorder.files.isUsed)
+        return await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.service.refreshDirectory()
             let known = visit.service.schema(Place.schemaKey)
-            if known.schema == Place.schema { return .done(version: known.version) }
-            let command = DirectoryCommand.setSchema(
-                Place.schemaKey, expectedVersion: known.version, Place.schema)
+            if known.schema == schema { return .done(version: known.version) }
+            let command = DirectoryCommand.setSchema(Place.schemaKey, expectedVersion: known.version, schema)
             return try await visit.settle(command)
         }
     }

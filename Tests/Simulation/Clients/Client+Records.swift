@@ -10,14 +10,16 @@ extension Client {
 
     func save() async { await modify(write: 1, isAtomic: false) }
 
-    func save(in zone: Int) async { await modify(zone, [newWrite(world.pick(Self.names), in: zone)], isAtomic: false) }
+    func save(in zone: Int) async {
+        await modify(zone, [newRecordWrite(world.pick(Self.names), in: zone)], isAtomic: false)
+    }
 
     func saveBatch() async { await modify(write: world.random(2...3), isAtomic: world.chance(70)) }
 
     private func modify(write count: Int, isAtomic: Bool) async {
         let zone = world.random(0...(recorder.zones.count - 1))
         let names = Self.names.shuffled(using: &world.generator).prefix(count)
-        await modify(zone, names.map { newWrite($0, in: zone) }, isAtomic: isAtomic)
+        await modify(zone, names.map { newRecordWrite($0, in: zone) }, isAtomic: isAtomic)
     }
 
     func delete() async {
@@ -30,7 +32,7 @@ extension Client {
         await modify(zone, [write], isAtomic: false)
     }
 
-    private func newWrite(_ name: String, in zone: Int) -> RecordWrite {
+    func newRecordWrite(_ name: String, in zone: Int) -> RecordWrite {
         var fields: [String: String?] = [Place.valueField: newValue()]
         if world.chance(70) { fields[Place.kindField] = .some(world.chance(15) ? nil : world.pick(Self.kinds)) }
         if let version = known[place(name, in: zone)], world.chance(60) {
@@ -42,8 +44,11 @@ extension Client {
 
     func place(_ name: String, in zone: Int) -> String { "\(zone)/\(name)" }
 
-    private func modify(_ zone: Int, _ writes: [RecordWrite], isAtomic: Bool) async {
-        let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic)
+    /// - Parameter receipt: of the file that the writes name, if any.
+    func modify(
+        _ zone: Int, _ writes: [RecordWrite], isAtomic: Bool, receipt: FileBook.Receipt? = nil
+    ) async {
+        let body = writes.body(zone: recorder.zones[zone].key.name, isAtomic: isAtomic, receipt: receipt)
         let identity = world.chance(85) ? Visit.Identity(key: newKey(), body: body) : nil
         let call = recorder.begin(zone: zone, .modify(writes, isAtomic: isAtomic), by: number)
         let answer = await ask(repeats: identity != nil) { visit throws(RequestFailure) in
@@ -51,8 +56,12 @@ extension Client {
                 try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
             }
         }
-        let outcome = settle(zone, call, answer) { result, isFirst throws(UnexpectedAnswer) in
-            try ZoneModel.Outcome(result, showsRecords: isFirst)
+        if let receipt, case .answered(let result, let isFirst) = answer, result.lacksFile {
+            if isFirst { recorder.withdraw(zone: zone, call) }
+            return wasTooLate(receipt)
+        }
+        let outcome = settle(zone, call, answer) { [files = recorder.files] result, isFirst throws(UnexpectedAnswer) in
+            try ZoneModel.Outcome(result, files, showsRecords: isFirst)
         }
         guard let outcome else { return }
         remember(writes, outcome, in: zone)

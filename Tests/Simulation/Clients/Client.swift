@@ -116,7 +116,7 @@ final class Client: @unchecked Sendable {
         }
     }
 
-    private func sleep(_ nanoseconds: UInt64) async {
+    func sleep(_ nanoseconds: UInt64) async {
         try? await Sleep().wait { world.schedule(after: nanoseconds, .client, for: nil, $0) }
     }
 
@@ -130,6 +130,7 @@ final class Client: @unchecked Sendable {
             if recorder.answers > answers, home == aim.node - 1, aim.isDeposed() { world.met(.readUnderDeposedLeader) }
             return
         }
+        if recorder.files.isUsed, world.chance(25) { return await useFiles() }
         switch world.random(0...99) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
@@ -163,6 +164,9 @@ final class Client: @unchecked Sendable {
 
     /// Goes to another node, if there is one.
     func moveOn() { home = world.random(0...(nodes.count - 1)) }
+
+    /// Sends the next request to a node.
+    func goTo(_ node: Int) { home = node - 1 }
 
     // MARK: Asking
 

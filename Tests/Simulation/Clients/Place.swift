@@ -14,7 +14,17 @@ enum Place {
     static let kindField = "kind"
     /// Another value for every write.
     static let valueField = "value"
-    static let schema = Schema(types: [
+    /// Has a file.
+    static let photoField = "photo"
+    /// - Parameter withFiles: whether records have photos.
+    static func schema(withFiles: Bool) -> Schema {
+        var schema = plainSchema
+        guard withFiles, let place = schema.types.firstIndex(where: { $0.name == type }) else { return schema }
+        schema.types[place].fields.append(FieldDefinition(name: photoField, type: FieldType(.asset)))
+        return schema
+    }
+
+    private static let plainSchema = Schema(types: [
         .users,
         RecordType(
             name: type,

@@ -28,17 +28,24 @@ final class Recorder: @unchecked Sendable {
     private(set) var violations: [String] = []
     /// Requests that were answered.
     private(set) var answers = 0
+    let files: FileBook
     /// Whether the directory has what clients need.
     var isSetUp = false
     private var rates: [RateKind: RateWatch] = [:]
     /// What the container may use.
     var limits = ContainerLimits()
 
-    init(world: World, zones: [Zone], stores: [Store]) {
+    init(world: World, zones: [Zone], stores: [Store], files: FileBook) {
+        self.files = files
         self.world = world
         self.zones = zones
         self.stores = stores
     }
+
+    /// A request was answered, and what it said was judged.
+    func answered() { answers += 1 }
+
+    func met(_ situation: Situation) { world.met(situation) }
 
     private var time: Int64 { Int64(world.now / World.millisecond) }
 

@@ -14,11 +14,12 @@ extension Version {
 
 extension [RecordWrite] {
     /// The request that clients send for it.
-    func body(zone: String, isAtomic: Bool) -> [UInt8] {
+    /// - Parameter receipt: of the file that they name, if any.
+    func body(zone: String, isAtomic: Bool, receipt: FileBook.Receipt? = nil) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
             writer.key("operations")
-            writer.array { writer in for write in self { write.write(to: &writer) } }
+            writer.array { writer in for write in self { write.write(to: &writer, receipt) } }
             writer.key("zoneID")
             writer.object { $0.member("zoneName", zone) }
             writer.member("atomic", isAtomic)
@@ -28,7 +29,7 @@ extension [RecordWrite] {
 }
 
 extension RecordWrite {
-    fileprivate func write(to writer: inout JSONWriter) {
+    fileprivate func write(to writer: inout JSONWriter, _ receipt: FileBook.Receipt?) {
         let isDelete = kind == .delete || kind == .forceDelete
         writer.object { writer in
             writer.member("operationType", "\(kind)")
@@ -44,7 +45,13 @@ extension RecordWrite {
                         writer.key(field)
                         writer.object { writer in
                             writer.key("value")
-                            if let value { writer.string(value) } else { writer.null() }
+                            if value != nil, field == Place.photoField, let receipt {
+                                receipt.write(to: &writer)
+                            } else if let value {
+                                writer.string(value)
+                            } else {
+                                writer.null()
+                            }
                         }
                     }
                 }
@@ -55,12 +62,14 @@ extension RecordWrite {
 
 extension WriteOutcome {
     /// - Parameter showsRecords: whether the records that clashed are those of the moment of judgement.
-    init(_ outcome: RecordModification.Outcome, showsRecords: Bool) throws(UnexpectedAnswer) {
+    init(
+        _ outcome: RecordModification.Outcome, _ files: FileBook, showsRecords: Bool
+    ) throws(UnexpectedAnswer) {
         switch outcome {
         case .saved(let record, _): self = .saved(Version(record.changeTag))
         case .deleted: self = .deleted
         case .failed(let error, let record):
-            let copy = showsRecords ? record.map(RecordCopy.init) : nil
+            let copy = showsRecords ? record.map { RecordCopy($0, files) } : nil
             switch error.code {
             case .exists: self = .exists(copy)
             case .conflict: self = .conflict(copy)
@@ -73,10 +82,14 @@ extension WriteOutcome {
 }
 
 extension RecordCopy {
-    init(_ record: RecordModel.Record) {
+    init(_ record: RecordModel.Record, _ files: FileBook) {
         var content: [String: String] = [:]
         for field in record.fields.all {
-            if case .string(let text) = field.value { content[field.name] = text }
+            switch field.value {
+            case .string(let text): content[field.name] = text
+            case .asset(let asset): content[field.name] = files.checksum(ofHash: asset.sha256)
+            default: break
+            }
         }
         self.init(content, Version(record.changeTag))
     }
@@ -87,15 +100,20 @@ extension RecordCopy {
             case .object(let fields)? = json["fields"]
         else { throw UnexpectedAnswer("no record: \(json)") }
         var content: [String: String] = [:]
-        for field in fields { content[field.key] = field.value["value"]?.string }
+        for field in fields {
+            let value = field.value["value"]
+            content[field.key] = value?.string ?? value?["fileChecksum"]?.string
+        }
         self.init(content, Version(tag))
     }
 }
 
 extension ZoneModel.Outcome {
-    init(_ result: RecordModification.Result, showsRecords: Bool) throws(UnexpectedAnswer) {
+    init(
+        _ result: RecordModification.Result, _ files: FileBook, showsRecords: Bool
+    ) throws(UnexpectedAnswer) {
         var outcomes: [WriteOutcome] = []
-        for item in result.items { outcomes.append(try WriteOutcome(item.outcome, showsRecords: showsRecords)) }
+        for item in result.items { outcomes.append(try WriteOutcome(item.outcome, files, showsRecords: showsRecords)) }
         self = result.isAtomicFailure ? .batchFailed(outcomes) : .items(outcomes)
     }
 }

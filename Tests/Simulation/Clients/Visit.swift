@@ -25,6 +25,8 @@ final class Visit: @unchecked Sendable {
 
     var node: ClusterNode { service.node }
 
+    func met(_ situation: Situation) { recorder.met(situation) }
+
     /// Has the service admit the request, and works on it.
     func enter<Value>(
         rate: RateKind = .requests, _ work: (Requester) async throws(RequestFailure) -> Value

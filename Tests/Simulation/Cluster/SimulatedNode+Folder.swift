@@ -12,7 +12,7 @@ extension SimulatedNode {
         for name in names {
             let (path, newPath) = ("\(folder)/\(name)", "\(image)/\(name)")
             switch name {
-            case "log": try disk.writeImage(of: path, to: newPath, after: crash)
+            case "log", "assets": try disk.writeImage(of: path, to: newPath, after: crash)
             case "shards", "snapshots":
                 try makeFolder(at: newPath)
                 for file in try listFolder(at: path) {

@@ -33,6 +33,7 @@ extension SimulatedNode {
         settings.log.sizeBytesTarget = options.logBytesTarget
         settings.log.keepEntries = options.keepEntries
         settings.log.disk = disk
+        settings.assets = assetSettings(disk)
         settings.checkpoint.intervalMilliseconds = options.checkpointMilliseconds
         settings.checkpoint.ageMilliseconds = options.checkpointAgeMilliseconds
         return settings

@@ -182,6 +182,7 @@ final class SimulatedNode: @unchecked Sendable {
     /// Ends the process at once. What its disk holds then is what the next one finds.
     func crash(_ crash: SimulatedDisk.Crash) {
         guard let process, !process.isDead, let disk else { return }
+        noteAssetCounts()
         let old = passOn(disk, after: crash)
         disk.faults = SimulatedDisk.Faults()
         disk.beforeCall = nil
@@ -221,6 +222,7 @@ final class SimulatedNode: @unchecked Sendable {
     /// Stops the process in order.
     func stop(_ done: @escaping @Sendable () -> Void = {}) {
         guard case .up(let service) = state, let process, let platform, let disk else { return done() }
+        noteAssetCounts()
         state = .stopping
         let old = folder
         world.note("node \(number) stops")

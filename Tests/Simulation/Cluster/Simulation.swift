@@ -66,7 +66,7 @@ package final class Simulation: @unchecked Sendable {
         let zones = Self.zoneNames(map) + [ZoneKey.defaultZoneName, "passing"]
         recorder = Recorder(
             world: world, zones: zones.map { Recorder.Zone(key: Place.zone($0), group: map.group(of: Place.zone($0))) },
-            stores: Place.accounts.map { Recorder.Store(account: $0) })
+            stores: Place.accounts.map { Recorder.Store(account: $0) }, files: FileBook(isUsed: options.hasAssets))
         clients = (1...options.clients).map { [nodes, recorder] in
             Client(number: $0, world: world, recorder: recorder, nodes: nodes)
         }
@@ -151,6 +151,9 @@ package final class Simulation: @unchecked Sendable {
         if let loss = options.loss { schedule(loss, then: options.secondLoss) }
         if options.hasLoneWrongClock { scheduleWrongClock() }
         if options.isUpgraded { scheduleUpgrade() }
+        // Two disks that lose something are more than is promised.
+        if options.hasAssets, options.loss == nil { scheduleRot() }
+        recorder.files.isClockWrong = { [unowned self] in isClockWrong }
     }
 
     /// Has every replica hash its state now and then.

@@ -31,6 +31,15 @@ package struct SimulationOptions: Sendable {
     /// itself.
     var isUpgraded: Bool
 
+    /// Whether records have files of assets.
+    package var hasAssets: Bool
+
+    /// Has records have files, whatever the seed says.
+    package mutating func requireAssets() {
+        isUpgraded = false
+        hasAssets = true
+    }
+
     /// What the clients' container may use.
     var limits = ContainerLimits()
 
@@ -160,5 +169,6 @@ package struct SimulationOptions: Sendable {
         // Clients that hurry come to such a limit.
         if chance(25) { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
         isUpgraded = chance(30)
+        hasAssets = !isUpgraded && chance(60)
     }
 }

@@ -11,24 +11,46 @@ extension SimulatedDisk {
         case power
     }
 
-    /// Writes what the folder holds after a crash at this moment to a new folder. The disk itself goes on.
+    /// Writes what the folder, and the folders in it, hold after a crash at this moment to a new folder. The disk itself
+    /// goes on.
     func writeImage(of folder: String, to image: String, after crash: Crash) throws(DiskError) {
         try makeFolder(at: image)
         let (durable, changed) = crash == .power ? survivingNames() : (names, [])
-        for name in try listFolder(at: folder) {
+        for name in try Self.files(in: folder, copiedTo: image) {
             let path = "\(folder)/\(name)"
-            // What the log does not change through this disk is small and written with care of its own.
+            // What is not changed through this disk is small and written with care of its own.
             if durable[path] == nil, names[path] == nil, !changed.contains(path) {
-                try copyFile(path, to: "\(image)/\(name)")
+                try write(try readWholeFile(at: path), to: "\(image)/\(name)", stamped: Self.time(of: path))
             }
         }
         for path in durable.keys.sorted() where path.hasPrefix(folder + "/") {
             // A whole folder may have been moved aside, which is not this disk's doing.
             guard let file = durable[path], file.removedContent != nil || isThere(file) else { continue }
             let content = try self.content(of: file, after: crash)
-            try write(content, to: image + path.dropFirst(folder.count))
+            let time = file.removedContent == nil ? Self.time(of: self.path(of: file) ?? path) : file.removedTime
+            try write(content, to: image + path.dropFirst(folder.count), stamped: time)
         }
     }
+
+    /// The files in a folder and in the folders in it, which are made elsewhere, too.
+    private static func files(in folder: String, copiedTo image: String) throws(DiskError) -> [String] {
+        var files: [String] = []
+        for name in try listFolder(at: folder) {
+            guard isSpecialFile(at: "\(folder)/\(name)") else {
+                files.append(name)
+                continue
+            }
+            try makeFolder(at: "\(image)/\(name)")
+            files += try listFolder(at: "\(folder)/\(name)").map { "\(name)/\($0)" }
+        }
+        return files
+    }
+
+    private static func time(of path: String) -> Int64 {
+        (try? DiskFile(path: path, flags: O_RDONLY).modified()) ?? 0
+    }
+
+    private func path(of file: File) -> String? { names.first { $0.value === file }?.key }
 
     /// The names after a power failure: of the changes that are not synced, some from the beginning were made.
     private func survivingNames() -> (names: [String: File], changed: [String]) {
@@ -50,18 +72,25 @@ extension SimulatedDisk {
                 changed.append(path)
             }
         }
+        for folder in unsyncedFolders.sorted() where Bool.random(using: &generator) {
+            for path in names.keys.sorted() where Self.folder(of: path) == folder {
+                names[path] = nil
+                changed.append(path)
+                met(.lostName)
+            }
+        }
         return (names, changed)
     }
 
     private func isThere(_ file: File) -> Bool {
-        names.first { $0.value === file }.map { access($0.key, F_OK) == 0 } ?? false
+        path(of: file).map { access($0, F_OK) == 0 } ?? false
     }
 
     private func content(of file: File, after crash: Crash) throws(DiskError) -> [UInt8] {
         var content: [UInt8]
         if let removed = file.removedContent {
             content = removed
-        } else if let path = names.first(where: { $0.value === file })?.key {
+        } else if let path = path(of: file) {
             content = try readWholeFile(at: path)
         } else {
             preconditionFailure("a file without a name or content")
@@ -114,9 +143,10 @@ extension SimulatedDisk {
         content.replaceSubrange(offset..<end, with: bytes)
     }
 
-    private func write(_ content: [UInt8], to path: String) throws(DiskError) {
+    private func write(_ content: [UInt8], to path: String, stamped time: Int64) throws(DiskError) {
         let file = try DiskFile(path: path, flags: O_WRONLY | O_CREAT | O_TRUNC)
         try writeWhole(content, to: file)
+        try file.stamp(time)
     }
 }
 

@@ -2,8 +2,8 @@ import Glibc
 import RaftCore
 import Storage
 
-/// The disk under a node's log: real files in memory, and a memory of what was not synced, so that a crash can take it
-/// back.
+/// The disk under a node's log and its files of assets: real files in memory, and a memory of what was not synced, so
+/// that a crash can take it back.
 ///
 /// One for each life of a node. What was there when it began is durable.
 final class SimulatedDisk: LogDisk, @unchecked Sendable {
@@ -25,6 +25,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         var unsynced: [Write] = []
         /// What it held when its name was removed; nil while it has one.
         var removedContent: [UInt8]?
+        /// When it was last stamped before that.
+        var removedTime: Int64 = 0
     }
 
     /// One write that is not synced.
@@ -41,6 +43,13 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         case created(String, File)
         case renamed(String, to: String, File, replaced: File?)
         case removed(String, File)
+
+        /// The path that only a sync of its folder makes durable.
+        var path: String {
+            switch self {
+            case .created(let path, _), .renamed(_, to: let path, _, _), .removed(let path, _): path
+            }
+        }
     }
 
     private let world: World
@@ -50,6 +59,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private var opened: [Int32: File] = [:]
     private(set) var names: [String: File] = [:]
     private(set) var nameChanges: [NameChange] = []
+    /// Folders within others whose own names were not synced.
+    private(set) var unsyncedFolders: Set<String> = []
     private(set) var calls: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
@@ -108,6 +119,12 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         self.file(file).unsynced = []
     }
 
+    func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) {
+        try call("fdatasync", file.path)
+        try file.stamp(time)
+        self.file(file).unsynced = []
+    }
+
     func rename(_ path: String, to newPath: String) throws(DiskError) {
         try call("rename", path)
         let moved = names.removeValue(forKey: path) ?? File()
@@ -115,8 +132,12 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         // The whole folder may have been moved aside, with what had the name.
         if access(newPath, F_OK) == 0, let known = names[newPath] {
             known.removedContent = try readWholeFile(at: newPath)
+            known.removedTime = try DiskFile(path: newPath, flags: O_RDONLY).modified()
             replaced = known
         }
+        // A folder that nothing was in was made for this name.
+        let place = Self.folder(of: newPath)
+        if (try? listFolder(at: place).isEmpty) == true { unsyncedFolders.insert(place) }
         try renameFile(at: path, to: newPath)
         names[newPath] = moved
         nameChanges.append(.renamed(path, to: newPath, moved, replaced: replaced))
@@ -127,14 +148,18 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         guard access(path, F_OK) == 0 else { return }
         let removed = names.removeValue(forKey: path) ?? File()
         removed.removedContent = try readWholeFile(at: path)
+        removed.removedTime = try DiskFile(path: path, flags: O_RDONLY).modified()
         try removeFile(at: path)
         nameChanges.append(.removed(path, removed))
     }
 
     func syncFolder(_ path: String) throws(DiskError) {
         try call("fsync", path)
-        nameChanges = []
+        nameChanges.removeAll { Self.folder(of: $0.path) == path }
+        unsyncedFolders = unsyncedFolders.filter { Self.folder(of: $0) != path }
     }
+
+    static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
     func freeBytes(at folder: String) throws(DiskError) -> Int { faults.isFull ? 0 : 1 << 30 }
 

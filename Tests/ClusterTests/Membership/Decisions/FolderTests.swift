@@ -49,13 +49,14 @@ struct FolderTests {
             #expect(folder.held.isEmpty && folder.founding == nil)
             try folder.update { $0.found(by: Self.configured) }
             try folder.update { identity in
-                identity.giveUp(.shard(1))
+                identity.giveUp(.shard(1), at: 5)
                 identity.hold(.shard(0), generation: 7)
             }
             let later = try Self.open(path)
             #expect(later.founding == Self.configured)
             #expect(later.held == [.directory: 0, .shard(0): 7])
             #expect(later.used == [.directory: 0, .shard(0): 7, .shard(1): 0])
+            #expect(later.identity.gaveUpAt == 5)
         }
     }
 

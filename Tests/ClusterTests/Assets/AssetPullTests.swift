@@ -1,0 +1,290 @@
+import Foundation
+import Glibc
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordModel
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Cluster
+
+/// A disk that waits before it reads beyond a place, until it is told to go on, and remembers from where on bytes of
+/// files were read.
+private final class GatedDisk: LogDisk {
+    private struct State {
+        var isOpen = false
+        var isReached = false
+        var lowest = Int.max
+    }
+
+    private let place: Int
+    private let state = Mutex(State())
+    private let gate = DispatchSemaphore(value: 0)
+
+    init(place: Int = .max) { self.place = place }
+
+    /// Whether a read waits, or waited.
+    var isReached: Bool { state.withLock(\.isReached) }
+    /// From where on files were read, their headers left out.
+    var lowest: Int { state.withLock(\.lowest) }
+
+    func open() {
+        state.withLock { $0.isOpen = true }
+        gate.signal()
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        let waits = state.withLock { state in
+            if buffer.count > AssetFormat.headerBytes { state.lowest = min(state.lowest, offset) }
+            guard offset >= place, !state.isOpen else { return false }
+            state.isReached = true
+            return true
+        }
+        if waits {
+            gate.wait()
+            gate.signal()
+        }
+        return try file.read(into: buffer, at: offset)
+    }
+}
+
+/// A disk that has room for so many bytes, which are never given back.
+private final class NarrowDisk: LogDisk {
+    private let left: Mutex<Int>
+    init(bytes: Int) { left = Mutex(bytes) }
+
+    func grow(by bytes: Int) { left.withLock { $0 += bytes } }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        let fits = left.withLock { left in
+            guard left >= bytes.count else { return false }
+            left -= bytes.count
+            return true
+        }
+        guard fits else { throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC) }
+        return try file.write(bytes, at: offset)
+    }
+}
+
+extension ClusterSuites.AssetClusterTests {
+    private func incoming(_ cluster: TestCluster, _ id: UInt64) throws -> [String] {
+        try listFolder(at: cluster.dataPath(id) + "/assets/incoming")
+    }
+
+    @Test("a peer that goes away in the middle of a fetch: the next one is asked for the rest, and nothing else stays")
+    func peerGone() async throws {
+        let (leaving, staying) = (GatedDisk(place: 600_000), GatedDisk())
+        let cluster = try await cluster(3) { settings in
+            // A broken connection is what ends the wait.
+            settings.assets.pieceMilliseconds = 60_000
+            switch settings.nodeID.rawValue {
+            case 3: settings.assets.disk = leaving
+            case 2: settings.assets.disk = staying
+            default: break
+            }
+        }
+        let bytes = bytes(2_000_000)
+        let asset = try await upload(bytes, to: cluster.node(2))
+        #expect(try await upload(bytes, to: cluster.node(3)) == asset)
+        let puller = try cluster.node(1)
+        let pull = Task { try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)]) }
+        try await awaitTrue("the first peer is in the middle of it") { leaving.isReached }
+        #expect(try incoming(cluster, 1).count == 1)
+        let peer = try cluster.node(3)
+        cluster.nodes[3] = nil
+        let stop = Task { await peer.stop() }
+        try await pull.value
+        leaving.open()
+        await stop.value
+        #expect(try await download(asset, from: puller) == bytes)
+        #expect(staying.lowest > 100_000, "what had come was asked for again, from \(staying.lowest)")
+        #expect(try incoming(cluster, 1).isEmpty)
+        #expect(puller.assetCounts.pulls == 1)
+        try await cluster.shutDown()
+    }
+
+    @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
+    func peerSilent() async throws {
+        let disk = GatedDisk(place: 600_000)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.pieceMilliseconds = 300
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let bytes = bytes(1_500_000)
+        let asset = try await upload(bytes, to: cluster.node(3))
+        let puller = try cluster.node(1)
+        do {
+            try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)])
+            Issue.record("a file was fetched of which half was sent")
+        } catch {
+            // Not that nobody has it: one did not answer.
+            guard case .unavailable = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        #expect(try incoming(cluster, 1).isEmpty && puller.assetCounts.failedPulls == 1)
+        do {
+            _ = try await download(asset, from: puller)
+            Issue.record("a file was read of which half was sent")
+        } catch {
+            guard case AssetError.unavailable = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        disk.open()
+        try await puller.assets.pull(asset, from: [NodeID(3)])
+        #expect(try await download(asset, from: puller) == bytes)
+        try await cluster.shutDown()
+    }
+
+    @Test("a peer that sends other bytes is passed over, where files are in the clear and nothing shows that they are")
+    func otherBytes() async throws {
+        let cluster = try await cluster(3) { settings in
+            settings.encryptionKey = nil
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+        }
+        let bytes = bytes(600_000)
+        let asset = try await upload(bytes, to: cluster.node(2))
+        _ = try await upload(bytes, to: cluster.node(3))
+        try flip(asset, at: 500_000, on: 3, cluster)
+        let puller = try cluster.node(1)
+        await #expect(throws: AssetError.missing) { try await puller.assets.pull(asset, from: [NodeID(3)]) }
+        #expect(try await !puller.assets.holds(asset))
+        #expect(try incoming(cluster, 1).isEmpty)
+        try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)])
+        #expect(try await download(asset, from: puller) == bytes)
+        try await cluster.shutDown()
+    }
+
+    @Test("a node tells which named files are on their way, and which no node has")
+    func missing() async throws {
+        let cluster = try await cluster(3)
+        let asset = try await upload(bytes(1_000), to: cluster.node(1))
+        let group = try cluster.node(1).map.group(of: Commands.zone)
+        try await cluster.node(1).holdAsset(asset, in: group)
+        try await save("a", asset, on: cluster.node(1))
+        for node in cluster.nodes.values {
+            try await awaitTrue("all hold it") { try await node.assets.holds(asset) }
+        }
+        await cluster.stop([3])
+        let digits = Hex.encode(asset.sha256)
+        for id in 1...2 as ClosedRange<UInt64> {
+            try FileManager.default.removeItem(
+                atPath: "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+        }
+        // The third has it, and does not answer.
+        await cluster.stop([2])
+        try await cluster.start([2])
+        try await awaitTrue("the file counts as on its way") { try cluster.node(2).assetCounts.fetching == 1 }
+        #expect(try cluster.node(2).assetCounts.missing == 0)
+        try FileManager.default.removeItem(
+            atPath: "\(cluster.dataPath(3))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+        try await cluster.start([3])
+        try await awaitTrue("the file counts as missing") {
+            let counts = try cluster.node(2).assetCounts
+            return counts.missing == 1 && counts.fetching == 0 && counts.missingFiles == [asset]
+        }
+        // Whoever uploads it again gives it back to the records.
+        #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
+        try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
+        #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
+        try await cluster.shutDown()
+    }
+
+    @Test("a disk that becomes full in the middle: uploads and fetches are refused, leave nothing, and may be repeated")
+    func diskFull() async throws {
+        let disk = NarrowDisk(bytes: 1_000_000)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.uploadsMax = 1
+            if settings.nodeID == NodeID(1) { settings.assets.disk = disk }
+        }
+        let node = try cluster.node(1)
+        let bytes = bytes(1_500_000)
+        await #expect(throws: AssetError.diskFull) { _ = try await upload(bytes, to: node) }
+        #expect(try incoming(cluster, 1).isEmpty)
+        let asset = try await upload(bytes, to: cluster.node(2))
+        disk.grow(by: 500_000)
+        await #expect(throws: AssetError.diskFull) { try await node.assets.pull(asset, from: [NodeID(2)]) }
+        #expect(try incoming(cluster, 1).isEmpty)
+        #expect(try await !node.assets.holds(asset))
+        // It is read through the other node meanwhile.
+        #expect(try await download(asset, from: node) == bytes)
+        disk.grow(by: 10_000_000)
+        #expect(try await upload(bytes, to: node) == asset)
+        try await cluster.shutDown()
+    }
+
+    @Test("of ten thousand uploads at once a node takes as many as it may, and the others are told to try again")
+    func manyUploads() async throws {
+        let cluster = try await cluster(1)
+        let node = try cluster.node(1)
+        var taken: [AssetUpload] = []
+        var refused = 0
+        for _ in 0..<10_000 {
+            do {
+                taken.append(try await node.receiveAsset(limit: 10))
+            } catch {
+                guard case .unavailable = error else { throw error }
+                refused += 1
+            }
+        }
+        #expect(taken.count == node.settings.assets.uploadsMax && refused == 10_000 - taken.count)
+        #expect(try incoming(cluster, 1).count == taken.count)
+        for upload in taken { await upload.abandon() }
+        #expect(try incoming(cluster, 1).isEmpty)
+        #expect(try await upload([1], to: node).size == 1)
+        try await cluster.shutDown()
+    }
+
+    @Test("a file is not deleted while the log has a command that may name it, however long that waits")
+    func waitingCommand() async throws {
+        let cluster = try await cluster(3) { settings in
+            settings.assets.graceMilliseconds = 3_600_000
+            settings.requestDeadlineMilliseconds = 1_000
+        }
+        let asset = try await upload(bytes(1_000), to: cluster.node(1))
+        let group = try cluster.node(1).map.group(of: Commands.zone)
+        let leader = try #require(try cluster.node(1).leader(of: group)).rawValue
+        let node = try cluster.node(leader)
+        try await node.holdAsset(asset, in: group)
+        // The command stays in the leader's log, as nobody else is there.
+        await cluster.stop([1, 2, 3].filter { $0 != leader })
+        let unsaved = try await upload(bytes(2_000), to: node)
+        await #expect(throws: (any Error).self) { try await save("a", asset, on: node) }
+        cluster.clocks[Int(leader) - 1].set(aheadMilliseconds: 3_700_000)
+        #expect(node.clockProblem == nil)
+        // Each new file is counted by a look through all of them that began after the last one.
+        for count in 1...3 {
+            _ = try await upload(bytes(count), to: node)
+            try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(2 + count) }
+        }
+        #expect(try await node.assets.holds(asset))
+        #expect(try await node.assets.holds(unsaved))
+        try await cluster.shutDown()
+    }
+
+    @Test("after a replica went to another node no file is deleted for the grace")
+    func gaveUp() async throws {
+        let grace: Int64 = 3_600_000
+        let cluster = try await cluster(1) { $0.assets.graceMilliseconds = grace }
+        let node = try cluster.node(1)
+        let asset = try await upload(bytes(1_000), to: node)
+        cluster.clocks[0].set(aheadMilliseconds: grace + 60_000)
+        try node.folder.update { $0.giveUp(GroupID(99), at: node.platform.clock.wallMilliseconds) }
+        _ = try await upload(bytes(1), to: node)
+        try await awaitTrue("files are looked through") { node.assetCounts.files >= 2 }
+        _ = try await upload(bytes(2), to: node)
+        try await awaitTrue("files are looked through again") { node.assetCounts.files == 3 }
+        #expect(try await node.assets.holds(asset))
+        try node.folder.update { $0.giveUp(GroupID(99), at: node.platform.clock.wallMilliseconds - grace) }
+        try await awaitTrue("the file goes") { try await !node.assets.holds(asset) }
+        try await cluster.shutDown()
+    }
+}

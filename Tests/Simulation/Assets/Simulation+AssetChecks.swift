@@ -1,0 +1,95 @@
+import Cluster
+import Directory
+import HistoryChecks
+import RaftCore
+import RecordModel
+
+// What must hold of files once everything is mended: whatever records name is everywhere with its bytes, and nothing
+// else is anywhere.
+extension Simulation {
+    func checkFiles() {
+        guard recorder.files.isUsed, recorder.isSetUp else { return }
+        let present = nodes.filter { $0.running != nil }
+        // Every node takes files again.
+        for node in present {
+            readBack { await $0.uploadAndSave(at: node.number) }
+        }
+        readBack { await $0.findPhotos() }
+        // What records gave up is to be had for a while by the addresses that were known.
+        let released = recorder.files.live.filter { _ in world.chance(50) }
+        for photo in released { readBack { await $0.deleteRecord(of: photo) } }
+        world.run(until: world.now + 12 * World.second)
+        for photo in released {
+            for node in present { readBack { await $0.download(photo, at: node.number) } }
+        }
+        readBack { await $0.findPhotos() }
+        let photos = recorder.files.live
+        awaitTidiness(photos)
+        for photo in photos {
+            for node in present { readBack { await $0.download(photo, at: node.number) } }
+        }
+        readBack { await $0.recountUsage() }
+        for node in nodes { node.noteAssetCounts() }
+    }
+
+    /// Waits until nodes have the files that their groups' records name, and no others.
+    private func awaitTidiness(_ photos: [Client.Photo]) {
+        let end = world.now + UInt64(FileBook.graceMilliseconds + 60_000) * World.millisecond
+        while let fault = untidiness(photos) {
+            guard world.now < end else { return violated(fault) }
+            world.run(until: world.now + 5 * World.second)
+        }
+    }
+
+    private func untidiness(_ photos: [Client.Photo]) -> String? {
+        guard let map = newestMap else { return "no node has a map" }
+        for node in nodes where node.running != nil {
+            let groups = Set(
+                groups.filter { group in
+                    guard let shard = group.shard else { return false }
+                    return map.replicas(ofShard: shard).contains { $0.node == UInt64(node.number) }
+                })
+            let named = photos.filter { groups.contains(recorder.zones[$0.zone].group) }
+            let wanted = Set(named.compactMap { clients[0].fileName($0.checksum) })
+            let found = Set(node.assetFiles)
+            if let missing = wanted.subtracting(found).min() {
+                return "node \(node.number) lacks the file \(missing), which records of its groups name"
+            }
+            if let left = found.subtracting(wanted).min() {
+                return "node \(node.number) goes on to have \(left), which nothing names"
+            }
+        }
+        return nil
+    }
+}
+
+extension Client {
+    /// Every node takes uploads and saves once all is mended.
+    func uploadAndSave(at node: Int) async {
+        for _ in 0..<20 {
+            if let receipt = await upload(in: 0, at: node) {
+                return await save("last-\(node)", with: receipt)
+            }
+            await sleep(500 * World.millisecond)
+        }
+        recorder.violated("node \(node) takes no uploads after everything was mended")
+    }
+
+    /// The photos of all records.
+    func findPhotos() async {
+        var all: [Photo] = []
+        let names = Self.names + (1...nodes.count).map { "last-\($0)" }
+        for zone in recorder.zones.indices {
+            guard let photos = await photos(of: names, in: zone) else {
+                recorder.violated("zone \(recorder.zones[zone].key.name) cannot be read after everything was mended")
+                continue
+            }
+            all += photos
+        }
+        recorder.files.live = all
+    }
+
+    func deleteRecord(of photo: Photo) async {
+        await modify(photo.zone, [RecordWrite(.forceDelete, photo.record)], isAtomic: false)
+    }
+}

@@ -1,0 +1,79 @@
+import Admission
+import Cluster
+import Directory
+import NIOCore
+import RecordModel
+import Service
+
+// What WebServices does with the bytes of assets, without the HTTP.
+extension Visit {
+    /// The URL to which a file of a zone's records is to be sent.
+    func uploadURL(zone: String) async throws(RequestFailure) -> String {
+        let body = Array(
+            #"{"zoneID":{"zoneName":"\#(zone)"},"tokens":[{"recordType":"\#(Place.type)","fieldName":"\#(Place.photoField)"}]}"#
+                .utf8)
+        return try await database { request throws(RequestFailure) in
+            let uploads = try await Assets(service, request).uploads(try AssetsUploadRequest(sent: body))
+            return uploads.first?.url ?? ""
+        }
+    }
+
+    /// Sends a file, in pieces.
+    /// - Parameter end: after how many bytes the client is gone; nil for never.
+    /// - Returns: nil where it is gone.
+    func upload(
+        _ content: [UInt8], to url: String, cutAfter end: Int?
+    ) async throws(RequestFailure) -> AssetDictionary? {
+        let transfers = AssetTransfers(service)
+        var notes = RequestNotes()
+        let ticket = try await transfers.open(
+            Base64URL.decode(url.split(separator: "/").last.map(String.init) ?? ""), as: AssetUploadTicket.self,
+            address: nil)
+        let incoming: IncomingAsset
+        do throws(RequestFailure) {
+            incoming = try await transfers.receive(ticket, &notes)
+        } catch {
+            if error.error.reason.contains("\(AssetError.diskFull)") { met(.fullDiskInUpload) }
+            throw error
+        }
+        do throws(RequestFailure) {
+            var offset = 0
+            while offset < min(content.count, end ?? content.count) {
+                let next = min(content.count, offset + 65_000)
+                try incoming.count(next - offset)
+                do throws(AssetError) {
+                    try await incoming.file.write(ByteBuffer(bytes: content[offset..<next]))
+                } catch {
+                    if error == .diskFull { met(.fullDiskInUpload) }
+                    throw RequestFailure(error)
+                }
+                offset = next
+            }
+            guard end == nil else {
+                await incoming.abandon()
+                return nil
+            }
+            return try await incoming.finish(by: deadline)
+        } catch {
+            await incoming.abandon()
+            throw error
+        }
+    }
+
+    /// All bytes of a file.
+    func download(_ url: String) async throws(RequestFailure) -> [UInt8] {
+        let transfers = AssetTransfers(service)
+        let parts = url.split(separator: "/")
+        let ticket = try await transfers.open(
+            Base64URL.decode(parts.count > 1 ? String(parts[parts.count - 2]) : ""), as: AssetDownloadTicket.self,
+            address: nil)
+        let bytes = try await transfers.read(ticket, range: 0..<ticket.asset.size)
+        var content: [UInt8] = []
+        do {
+            for try await piece in bytes { content += piece.readableBytesView }
+        } catch {
+            throw RequestFailure(ServiceError(.tryAgainLater, "the rest cannot be had: \(error)"))
+        }
+        return content
+    }
+}
