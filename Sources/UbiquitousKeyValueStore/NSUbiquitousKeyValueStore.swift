@@ -33,19 +33,19 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
     /// A store of its own, for tests: it does not look at the configuration.
     init(engine: PreferenceEngine, queue: DispatchQueue = .main) {
         self.engine = engine
-        notificationQueueBox = NotificationQueue(queue)
+        chosenQueue = Mutex(queue)
         super.init()
         engine.onChange { [weak self] notification in self?.post(notification) }
         engine.start()
     }
 
-    private let notificationQueueBox: NotificationQueue
+    private let chosenQueue: Mutex<DispatchQueue>
 
     /// Where notifications are posted; usually the main queue. A program whose main queue is never served names
     /// another.
     public var notificationQueue: DispatchQueue {
-        get { notificationQueueBox.queue }
-        set { notificationQueueBox.queue = newValue }
+        get { chosenQueue.withLock { $0 } }
+        set { chosenQueue.withLock { $0 = newValue } }
     }
 
     private func post(_ notification: PreferenceNotification) {
@@ -95,16 +95,6 @@ public final class NSUbiquitousKeyValueStore: NSObject, OneInstance, @unchecked 
             engine.refuse(
                 PreferenceRefusal(key: PreferenceKey(key), rule: error.rule, reason: "'\(key.prefix(80))': \(error)"))
         }
-    }
-}
-
-/// A queue that may be replaced.
-private final class NotificationQueue: Sendable {
-    private let held: Mutex<DispatchQueue>
-    init(_ queue: DispatchQueue) { held = Mutex(queue) }
-    var queue: DispatchQueue {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
     }
 }
 

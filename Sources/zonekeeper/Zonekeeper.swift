@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 
-/// The command `zonekeeper`.
 @main
 struct Zonekeeper: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

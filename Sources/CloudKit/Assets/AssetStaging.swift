@@ -47,7 +47,6 @@ final class AssetStaging: Sendable {
     /// How long a file stays that nothing refers to.
     static let graceSeconds = 600
 
-    /// That of the process.
     static let shared: AssetStaging = {
         let staging = AssetStaging(
             root: FileManager.default.temporaryDirectory.appendingPathComponent("zonekeeper-assets-\(getuid())").path)

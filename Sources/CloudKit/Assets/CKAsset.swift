@@ -59,12 +59,7 @@ public final class CKAsset: NSObject, NSSecureCoding, Sendable {
     }
 
     /// Equal for equal objects.
-    public override var hash: Int {
-        var hasher = Hasher()
-        hasher.combine(fileURL)
-        hasher.combine(content?.checksum)
-        return hasher.finalize()
-    }
+    public override var hash: Int { combinedHash(fileURL, content?.checksum) }
 
     // MARK: Coding
 
@@ -97,12 +92,10 @@ struct AssetContent: Sendable, Hashable, Codable {
     /// As the server wrote it; not part of an archive.
     var downloadURL: String?
 
-    init(checksum: String, size: Int64, downloadURL: String? = nil) {
-        self.checksum = checksum
-        self.size = size
-        self.downloadURL = downloadURL
-    }
+    private enum CodingKeys: CodingKey { case checksum, size }
+}
 
+extension AssetContent {
     /// Reads an asset's dictionary; nil if the JSON is something else.
     init?(_ json: JSONValue) {
         guard let checksum = json["fileChecksum"]?.string, case .integer(let size)? = json["size"], size >= 0 else {
@@ -110,12 +103,9 @@ struct AssetContent: Sendable, Hashable, Codable {
         }
         self.init(checksum: checksum, size: size, downloadURL: json["downloadURL"]?.string)
     }
-
-    private enum CodingKeys: CodingKey { case checksum, size }
 }
 
 extension RecordValue {
-    /// The assets in it, in order.
     var assets: [CKAsset] {
         switch self {
         case .asset(let asset): [asset]

@@ -139,7 +139,6 @@ extension CKContainer {
 enum ContainerAccount: Sendable, Hashable {
     /// The container of the configuration in force, which has to be of this name where there is one.
     case current(identifier: String?)
-    /// Always this account's.
     case fixed(ServiceAccount)
 
     /// The container's name; nil where nothing is configured.
@@ -154,11 +153,8 @@ enum ContainerAccount: Sendable, Hashable {
     /// - Throws: `badContainer` that says what is missing or wrong, or that another container is configured.
     func configuration() throws(CKError) -> ZonekeeperConfiguration {
         let account = try account()
-        do throws(ServiceClientError) {
-            return try account.checked()
-        } catch {
-            throw ErrorMapping(container: identifier).error(error)
-        }
+        return try Result { () throws(ServiceClientError) in try account.checked() }
+            .mapError { ErrorMapping(container: identifier).error($0) }.get()
     }
 
     /// The session of the account, and its configuration.
@@ -176,12 +172,8 @@ enum ContainerAccount: Sendable, Hashable {
             guard case .fixed(let account) = self else { preconditionFailure("there are two cases") }
             return account
         }
-        let account: ServiceAccount
-        do throws(ServiceClientError) {
-            account = try ServiceAccount.inForce()
-        } catch {
-            throw ErrorMapping(container: identifier).error(error)
-        }
+        let account = try Result { () throws(ServiceClientError) in try ServiceAccount.inForce() }
+            .mapError { ErrorMapping(container: identifier).error($0) }.get()
         if let identifier, identifier != account.configuration.container {
             throw CKError(
                 .badContainer,

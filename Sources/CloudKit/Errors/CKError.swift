@@ -262,48 +262,10 @@ extension CKError {
 }
 
 extension CKError.Code {
-    /// The code in words, as error texts have it, such as `Permission Failure`.
+    /// The code in words, as error texts have it, such as `Permission Failure` for `permissionFailure`.
     var title: String {
-        let words =
-            switch self {
-            case .internalError: "Internal Error"
-            case .partialFailure: "Partial Failure"
-            case .networkUnavailable: "Network Unavailable"
-            case .networkFailure: "Network Failure"
-            case .badContainer: "Bad Container"
-            case .serviceUnavailable: "Service Unavailable"
-            case .requestRateLimited: "Request Rate Limited"
-            case .missingEntitlement: "Missing Entitlement"
-            case .notAuthenticated: "Not Authenticated"
-            case .permissionFailure: "Permission Failure"
-            case .unknownItem: "Unknown Item"
-            case .invalidArguments: "Invalid Arguments"
-            case .serverRecordChanged: "Server Record Changed"
-            case .serverRejectedRequest: "Server Rejected Request"
-            case .assetFileNotFound: "Asset File Not Found"
-            case .assetFileModified: "Asset File Modified"
-            case .incompatibleVersion: "Incompatible Version"
-            case .constraintViolation: "Constraint Violation"
-            case .operationCancelled: "Operation Cancelled"
-            case .changeTokenExpired: "Change Token Expired"
-            case .batchRequestFailed: "Batch Request Failed"
-            case .zoneBusy: "Zone Busy"
-            case .badDatabase: "Bad Database"
-            case .quotaExceeded: "Quota Exceeded"
-            case .zoneNotFound: "Zone Not Found"
-            case .limitExceeded: "Limit Exceeded"
-            case .userDeletedZone: "User Deleted Zone"
-            case .tooManyParticipants: "Too Many Participants"
-            case .alreadyShared: "Already Shared"
-            case .referenceViolation: "Reference Violation"
-            case .managedAccountRestricted: "Managed Account Restricted"
-            case .participantMayNeedVerification: "Participant May Need Verification"
-            case .serverResponseLost: "Server Response Lost"
-            case .assetNotAvailable: "Asset Not Available"
-            case .accountTemporarilyUnavailable: "Account Temporarily Unavailable"
-            case .participantAlreadyInvited: "Participant Already Invited"
-            default: "Results Truncated"
-            }
-        return words
+        let name = "\(self)"
+        let words = name.prefix(1).uppercased() + name.dropFirst()
+        return words.map { $0.isUppercase ? " \($0)" : "\($0)" }.joined().trimmingCharacters(in: .whitespaces)
     }
 }

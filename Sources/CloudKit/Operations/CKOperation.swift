@@ -42,7 +42,6 @@ open class CKOperation: Operation, @unchecked Sendable {
         set { chosenConfiguration = newValue?.duplicate() }
     }
 
-    /// The configuration in effect; nil if none was set.
     var effectiveConfiguration: Configuration? { chosenConfiguration ?? group?.defaultConfiguration }
 
     // MARK: Running
@@ -218,8 +217,16 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     }
 }
 
+/// What work came to.
+func outcome<Value>(of work: () async throws(CKError) -> Value) async -> Result<Value, any Error> {
+    do throws(CKError) {
+        return .success(try await work())
+    } catch {
+        return .failure(error)
+    }
+}
+
 extension Result where Failure == any Error {
-    /// The error, if it failed.
     var failure: (any Error)? {
         if case .failure(let error) = self { error } else { nil }
     }
@@ -273,7 +280,7 @@ enum Callbacks {
     private static let queue = DispatchQueue(label: "zonekeeper.cloudkit.callbacks", attributes: .concurrent)
 
     /// Calls a block and comes back when it has returned.
-    static func run(_ body: @escaping @Sendable () -> Void) async {
+    static func run(on queue: DispatchQueue = queue, _ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             queue.async {
                 body()
@@ -288,14 +295,7 @@ enum Callbacks {
         private let queue = DispatchQueue(label: "zonekeeper.cloudkit.operation", target: Callbacks.queue)
 
         /// Calls a block after those before it, and comes back when it has returned.
-        func run(_ body: @escaping @Sendable () -> Void) async {
-            await withCheckedContinuation { continuation in
-                queue.async {
-                    body()
-                    continuation.resume()
-                }
-            }
-        }
+        func run(_ body: @escaping @Sendable () -> Void) async { await Callbacks.run(on: queue, body) }
 
         /// Calls a block after those before it.
         func post(_ body: @escaping @Sendable () -> Void) { queue.async { body() } }

@@ -47,8 +47,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        let result: Result<CKQueryOperation.Cursor?, any Error>
-        do throws(CKError) {
+        let result = await outcome { () async throws(CKError) -> CKQueryOperation.Cursor? in
             let service = service
             var next: QueryCall?
             if let call = try call(service) {
@@ -56,9 +55,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
                     await Callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
                 }
             }
-            result = .success(next.map { CKQueryCursor($0) })
-        } catch {
-            result = .failure(error)
+            return next.map { CKQueryCursor($0) }
         }
         await Callbacks.run { [self] in
             queryResultBlock?(result)

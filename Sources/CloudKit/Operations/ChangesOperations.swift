@@ -38,8 +38,8 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     }
 
     override func execute() async {
-        let result: Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>
-        do throws(CKError) {
+        let result = await outcome {
+            () async throws(CKError) -> (serverChangeToken: CKServerChangeToken, moreComing: Bool) in
             let service = service
             var token = previousServerChangeToken
             var hasMore = false
@@ -51,9 +51,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
                 await Callbacks.run { [self] in tell(page) }
             } while hasMore && fetchAllChanges
             guard let token else { throw CKError.unreadable("syncToken") }
-            result = .success((token, hasMore))
-        } catch {
-            result = .failure(error)
+            return (token, hasMore)
         }
         await Callbacks.run { [self] in
             fetchDatabaseChangesResultBlock?(result)
@@ -250,7 +248,6 @@ struct ZoneChangesWalk: Sendable {
 
     private var calls: [ZoneChangesCall]
     private let isToTheEnd: Bool
-    /// The zones that failed.
     private(set) var errors: [(zone: CKRecordZone.ID, error: CKError)] = []
 
     /// Zones in one request: their pages together are what the SDK holds at a time.
@@ -266,7 +263,6 @@ struct ZoneChangesWalk: Sendable {
     /// What to ask for next; nil at the end.
     func next() -> [ZoneChangesCall]? { calls.isEmpty ? nil : Array(calls.prefix(Self.zonesMax)) }
 
-    /// The zones that have not come to their end.
     var unfinished: [CKRecordZone.ID] { calls.map(\.zone) }
 
     /// A zone's page came.

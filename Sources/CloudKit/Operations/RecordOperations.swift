@@ -57,8 +57,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let progress = perRecordProgressBlock.map { block in
             { @Sendable (id: CKRecord.ID, part: Double) in callbacks.post { block(id, part) } }
         }
-        let result: Result<Void, any Error>
-        do throws(CKError) {
+        let result = await outcome { () async throws(CKError) in
             var service = service
             var ids = recordIDs ?? []
             if isForCurrentUser {
@@ -74,9 +73,6 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 }
                 await callbacks.run { [self] in for (id, result) in results { tell(id, result) } }
             }
-            result = .success(())
-        } catch {
-            result = .failure(error)
         }
         let (records, failures) = (found.withLock { $0 }, errors.withLock { $0 })
         await callbacks.run { [self] in
@@ -159,15 +155,11 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let progress = perRecordProgressBlock.map { block in
             TransferProgress { place, part in callbacks.post { block(saves[place], part) } }
         }
-        let result: Result<Void, any Error>
-        do throws(CKError) {
+        let result = await outcome { () async throws(CKError) in
             try await service.modify(call, progress: progress) { results in
                 tally.note(results)
                 await callbacks.run { [self] in for result in results { tell(result, records) } }
             }
-            result = .success(())
-        } catch {
-            result = .failure(error)
         }
         await callbacks.run { [self] in
             modifyRecordsResultBlock?(result)

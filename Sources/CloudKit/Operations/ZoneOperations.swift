@@ -34,27 +34,22 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     }
 
     override func execute() async {
-        let outcome: Result<[(CKRecordZone.ID, Result<CKRecordZone, any Error>)], any Error>
-        do throws(CKError) {
+        let result = await outcome {
+            () async throws(CKError) -> [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] in
             try checkCancellation()
-            if let recordZoneIDs {
-                outcome = .success(try await service.zones(recordZoneIDs))
-            } else {
-                outcome = .success(try await service.allZones().map { ($0.zoneID, .success($0)) })
-            }
-        } catch {
-            outcome = .failure(error)
+            if let recordZoneIDs { return try await service.zones(recordZoneIDs) }
+            return try await service.allZones().map { ($0.zoneID, .success($0)) }
         }
         await Callbacks.run { [self] in
             var zones: [CKRecordZone.ID: CKRecordZone] = [:]
             var errors: [AnyHashable: any Error] = [:]
-            for (id, result) in (try? outcome.get()) ?? [] {
+            for (id, result) in (try? result.get()) ?? [] {
                 perRecordZoneResultBlock?(id, result)
                 if case .success(let zone) = result { zones[id] = zone }
                 errors[id] = result.failure
             }
-            fetchRecordZonesResultBlock?(outcome.map { _ in () })
-            fetchRecordZonesCompletionBlock?(zones, outcome.failure ?? CKError.partialFailure(errors))
+            fetchRecordZonesResultBlock?(result.map { _ in () })
+            fetchRecordZonesCompletionBlock?(zones, result.failure ?? CKError.partialFailure(errors))
         }
     }
 }
@@ -91,19 +86,16 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     }
 
     override func execute() async {
-        let outcome: Result<[ModifyZoneResult], any Error>
-        do throws(CKError) {
+        let result = await outcome { () async throws(CKError) -> [ModifyZoneResult] in
             try checkCancellation()
-            outcome = .success(
-                try await service.modifyZones(saving: recordZonesToSave ?? [], deleting: recordZoneIDsToDelete ?? []))
-        } catch {
-            outcome = .failure(error)
+            return try await service.modifyZones(
+                saving: recordZonesToSave ?? [], deleting: recordZoneIDsToDelete ?? [])
         }
         await Callbacks.run { [self] in
             var saved: [CKRecordZone] = []
             var deleted: [CKRecordZone.ID] = []
             var errors: [AnyHashable: any Error] = [:]
-            for result in (try? outcome.get()) ?? [] {
+            for result in (try? result.get()) ?? [] {
                 switch result {
                 case .saved(let id, let result):
                     perRecordZoneSaveBlock?(id, result)
@@ -115,8 +107,8 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
                     errors[id] = result.failure
                 }
             }
-            modifyRecordZonesResultBlock?(outcome.map { _ in () })
-            modifyRecordZonesCompletionBlock?(saved, deleted, outcome.failure ?? CKError.partialFailure(errors))
+            modifyRecordZonesResultBlock?(result.map { _ in () })
+            modifyRecordZonesCompletionBlock?(saved, deleted, result.failure ?? CKError.partialFailure(errors))
         }
     }
 }

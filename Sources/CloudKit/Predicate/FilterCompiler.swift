@@ -13,11 +13,6 @@ struct FilterCompiler {
     /// Whether no record can match, so that no request is needed.
     private(set) var isNever = false
 
-    init(metresPerUnit: Double, nowMilliseconds: Int64) {
-        self.metresPerUnit = metresPerUnit
-        self.nowMilliseconds = nowMilliseconds
-    }
-
     /// Adds what `node` asks for, or its opposite.
     /// - Throws: what CloudKit does not have, and what it has instead; a retry does not help.
     mutating func add(_ node: PredicateNode, isNegated: Bool = false) throws(PredicateRefusal) {
@@ -195,8 +190,7 @@ extension FilterCompiler {
         case (.tokenMatches, nil) where !searched.isTextFirst: comparator = .containsAllTokens
         default:
             throw comparison.refusal(
-                "words are looked for with self CONTAINS 'bob smith', which finds any of them; with AND, all"
-            )
+                "words are looked for with self CONTAINS 'bob smith', which finds any of them; with AND, all")
         }
         return WebFilter(field: searched.field, comparator: comparator, value: value)
     }

@@ -1,6 +1,7 @@
 public import CoreLocation
 public import Foundation
 import RecordModel
+import ServiceClient
 
 extension NSPredicate {
     /// A predicate from a format, as on Apple's systems: `NSPredicate(format: "title BEGINSWITH %@", "Swift")`.
@@ -59,7 +60,6 @@ private final class PredicateProbe {
 /// A block that is not of ours cannot be told apart without calling it: it is called once, with an object that it does
 /// not know.
 enum PredicateReading {
-    /// Why there is nothing to read.
     enum Fault: Error {
         case format(NSPredicate.FormatError)
         /// In words that follow "Invalid predicate: ".
@@ -187,24 +187,19 @@ extension _CVarArgObject where Self: CustomStringConvertible {
 enum PredicateArchive {
     /// The text of what a predicate says; a fault is kept, so that it shows when the query is run.
     static func text(of reading: Result<PredicateNode, PredicateReading.Fault>) -> String {
-        let members: [JSONValue.Member]
+        let text: JSONValue
         switch reading {
         case .success(let node):
             let printer = PredicatePrinter(node)
-            members = [
-                JSONValue.Member("format", .string(printer.format)),
-                JSONValue.Member("arguments", .array(printer.arguments.map(json))),
-            ]
+            text = .members(["format": .string(printer.format), "arguments": .array(printer.arguments.map(json))])
         case .failure(.format(let error)):
-            members = [
-                JSONValue.Member("format", .string(error.format)),
-                JSONValue.Member("expected", .string(error.expected)),
-                JSONValue.Member("found", .string(error.found)),
-                JSONValue.Member("position", .integer(Int64(error.position))),
-            ]
-        case .failure(.unreadable): members = []
+            text = .members([
+                "format": .string(error.format), "expected": .string(error.expected), "found": .string(error.found),
+                "position": .integer(Int64(error.position)),
+            ])
+        case .failure(.unreadable): text = .object([])
         }
-        return String(decoding: JSONValue.object(members).serialized(), as: UTF8.self)
+        return String(decoding: text.serialized(), as: UTF8.self)
     }
 
     /// The predicate for a text of `text(of:)`; nil for any other text.
@@ -228,13 +223,13 @@ enum PredicateArchive {
 
     private static func json(_ value: PredicateValue) -> JSONValue {
         switch value {
-        case .string(let text): .object([JSONValue.Member("string", .string(text))])
-        case .date(let milliseconds): .object([JSONValue.Member("date", .integer(milliseconds))])
-        case .data(let data): .object([JSONValue.Member("data", .string(Base64.encode([UInt8](data))))])
+        case .string(let text): .members(["string": .string(text)])
+        case .date(let milliseconds): .members(["date": .integer(milliseconds)])
+        case .data(let data): .members(["data": .string(Base64.encode([UInt8](data)))])
         case .location(let latitude, let longitude):
-            .object([JSONValue.Member("location", .array([.number(latitude), .number(longitude)]))])
+            .members(["location": .array([.number(latitude), .number(longitude)])])
         case .reference(let record, let zone, let owner):
-            .object([JSONValue.Member("reference", .array([.string(record), .string(zone), .string(owner)]))])
+            .members(["reference": .array([.string(record), .string(zone), .string(owner)])])
         // The printer writes these into the format.
         case .null, .integer, .double, .list: .null
         }
@@ -262,15 +257,11 @@ enum PredicateArchive {
 enum SortArchive {
     static func text(of descriptors: [NSSortDescriptor]) -> String {
         let list = descriptors.map { descriptor in
-            var members = [
-                JSONValue.Member("key", descriptor.key.map { .string($0) } ?? .null),
-                JSONValue.Member("ascending", .bool(descriptor.ascending)),
-            ]
-            if let place = (descriptor as? CKLocationSortDescriptor)?.relativeLocation.coordinate {
-                members.append(
-                    JSONValue.Member("location", .array([.number(place.latitude), .number(place.longitude)])))
-            }
-            return JSONValue.object(members)
+            let place = (descriptor as? CKLocationSortDescriptor)?.relativeLocation.coordinate
+            return JSONValue.members([
+                "key": descriptor.key.map { .string($0) } ?? .null, "ascending": .bool(descriptor.ascending),
+                "location": place.map { .array([.number($0.latitude), .number($0.longitude)]) },
+            ])
         }
         return String(decoding: JSONValue.array(list).serialized(), as: UTF8.self)
     }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// Cuts a predicate format into tokens.
 struct PredicateLexer {
     let format: String
     let scalars: [Unicode.Scalar]
@@ -38,6 +37,8 @@ struct PredicateLexer {
             found: found ?? here)
     }
 
+    private func text(_ range: Range<Int>) -> String { String(String.UnicodeScalarView(scalars[range])) }
+
     private mutating func skipSpace() {
         while let scalar = peek(), scalar.properties.isWhitespace { position += 1 }
     }
@@ -69,12 +70,9 @@ struct PredicateLexer {
     }
 
     private mutating func name() -> String {
-        var text = String.UnicodeScalarView()
-        while let scalar = peek(), Self.isNamePart(scalar) {
-            text.append(scalar)
-            position += 1
-        }
-        return String(text)
+        let start = position
+        while let scalar = peek(), Self.isNamePart(scalar) { position += 1 }
+        return text(start..<position)
     }
 
     /// A name after one sign.
@@ -97,7 +95,6 @@ struct PredicateLexer {
         return isFunction ? .function(text) : .word(text)
     }
 
-    /// An operator of one or two signs, or a bracket.
     private mutating func symbol() throws(NSPredicate.FormatError) -> String {
         let length: Int
         switch (scalars[position], peek(1)) {
@@ -110,10 +107,8 @@ struct PredicateLexer {
             length = 1
         default: throw failure("a name, a value, an operator or a bracket")
         }
-        var text = String.UnicodeScalarView()
-        text.append(contentsOf: scalars[position..<position + length])
-        position += length
-        return String(text)
+        defer { position += length }
+        return text(position..<position + length)
     }
 
     /// `%`, a length that C has and Swift does not need, and the conversion.
@@ -132,9 +127,7 @@ struct PredicateLexer {
         default: throw failure("@, K, d, u, x, f or another conversion right after '%'")
         }
         position += 1
-        var text = String.UnicodeScalarView()
-        text.append(contentsOf: scalars[start..<position])
-        return PredicatePlaceholder(conversion: conversion, text: String(text))
+        return PredicatePlaceholder(conversion: conversion, text: text(start..<position))
     }
 }
 
@@ -213,11 +206,10 @@ extension PredicateLexer {
         if let scalar = peek(), Self.isNameStart(scalar) {
             throw failure("the end of the number, or a space before the next word")
         }
-        var text = String.UnicodeScalarView()
-        text.append(contentsOf: scalars[start..<position])
-        if isWhole, let number = UInt64(String(text)) { return .integer(number) }
-        guard let number = Double(String(text)), number.isFinite else {
-            throw failure(at: start, "a number that fits 64 bits", found: String(text))
+        let text = text(start..<position)
+        if isWhole, let number = UInt64(text) { return .integer(number) }
+        guard let number = Double(text), number.isFinite else {
+            throw failure(at: start, "a number that fits 64 bits", found: text)
         }
         return .double(number)
     }
@@ -236,10 +228,9 @@ extension PredicateLexer {
         while let scalar = peek(), scalar.isASCII, scalar.properties.isAlphabetic || Self.isDigit(scalar) {
             position += 1
         }
-        var text = String.UnicodeScalarView()
-        text.append(contentsOf: scalars[start..<position])
-        guard let number = UInt64(String(text), radix: radix) else {
-            throw failure(at: start, "digits of base \(radix) that fit 64 bits", found: "'\(String(text))'")
+        let text = text(start..<position)
+        guard let number = UInt64(text, radix: radix) else {
+            throw failure(at: start, "digits of base \(radix) that fit 64 bits", found: "'\(text)'")
         }
         return number
     }
@@ -255,7 +246,6 @@ extension PredicateLexer {
     }
 }
 
-/// A piece of a predicate format.
 struct PredicateToken: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// A name or a keyword, as written.
@@ -287,7 +277,6 @@ struct PredicateToken: Sendable, Equatable {
         if case .word(let text) = kind { PredicateKeyword(rawValue: text.uppercased()) } else { nil }
     }
 
-    /// What this is, for messages.
     var found: String {
         switch kind {
         case .word(let text), .function(let text): "'\(text)'"

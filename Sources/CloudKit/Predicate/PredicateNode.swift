@@ -29,7 +29,6 @@ struct PredicateComparison: Sendable, Equatable {
     /// The letters in brackets behind the operator, in lower case and as written, such as `cd`.
     var options = ""
     var right: PredicateTerm
-    /// Where the operator is.
     var mark: PredicateMark
 }
 
@@ -51,7 +50,6 @@ enum PredicateOperator: String, Sendable, CaseIterable {
     case tokenMatches = "TOKENMATCHES"
 }
 
-/// One side of a comparison.
 indirect enum PredicateTerm: Sendable, Equatable {
     case value(PredicateValue)
     /// A field of the record, by the name that the format has.
@@ -90,7 +88,6 @@ enum PredicateLimits {
     static let lengthMax = 65_536
 }
 
-/// A value that a predicate compares with.
 enum PredicateValue: Sendable, Equatable {
     case null
     case string(String)
@@ -106,7 +103,6 @@ enum PredicateValue: Sendable, Equatable {
     case reference(recordName: String, zoneName: String, ownerName: String)
     case list([PredicateValue])
 
-    /// Why something cannot stand in a predicate.
     struct Unfit: Error {
         /// Continues "argument 1 ".
         var reason: String
@@ -256,7 +252,6 @@ struct PredicateRefusal: Error {
     /// Where, in a format.
     var mark = PredicateMark.none
 
-    /// The error that the query fails with.
     var error: CKError {
         let excerpt = PredicateExcerpt.lines(mark.format, position: mark.position)
         let place = mark.format.isEmpty ? "" : " (character \(mark.position))"
@@ -318,7 +313,6 @@ enum QueryKey {
         return key
     }
 
-    /// Why a key is refused.
     struct Reason: Error {
         var text: String
     }

@@ -43,7 +43,6 @@ struct PredicateParser {
 
     // The tokens.
 
-    /// The token at hand.
     var token: PredicateToken { tokens[index] }
 
     /// The one after it.
@@ -63,13 +62,11 @@ struct PredicateParser {
         return true
     }
 
-    /// An error at the token at hand.
     func failure(_ expected: String, found: String? = nil) -> NSPredicate.FormatError {
         NSPredicate.FormatError(
             format: format, position: mark.position, expected: expected, found: found ?? token.found)
     }
 
-    /// The place of the token at hand.
     var mark: PredicateMark { PredicateMark(format: format, offset: token.offset) }
 
     mutating func enter() throws(NSPredicate.FormatError) {

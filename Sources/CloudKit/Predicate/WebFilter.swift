@@ -1,6 +1,7 @@
 import CoreLocation
 import Foundation
 import RecordModel
+import ServiceClient
 
 /// One condition as `records/query` takes it.
 struct WebFilter: Sendable, Equatable {
@@ -13,11 +14,10 @@ struct WebFilter: Sendable, Equatable {
 
     /// The JSON, `{comparator, fieldName, fieldValue, distance}`, for a search of `zone`; nil is every zone.
     func json(zone: CKRecordZone.ID?) -> JSONValue {
-        var members = [JSONValue.Member("comparator", .string(comparator.rawValue))]
-        if let field { members.append(JSONValue.Member("fieldName", .string(field))) }
-        members.append(JSONValue.Member("fieldValue", value.webForm(zone: zone)))
-        if let distanceMetres { members.append(JSONValue.Member("distance", .number(distanceMetres))) }
-        return .object(members)
+        .members([
+            "comparator": .string(comparator.rawValue), "fieldName": field.map { .string($0) },
+            "fieldValue": value.webForm(zone: zone), "distance": distanceMetres.map { .number($0) },
+        ])
     }
 }
 
@@ -58,9 +58,7 @@ extension PredicateValue {
     /// zones it is identified by its record name: references stay within their zone, and the server keeps those without
     /// one.
     func webForm(zone: CKRecordZone.ID? = nil) -> JSONValue {
-        var members = [JSONValue.Member("value", json(zone))]
-        if let webType { members.append(JSONValue.Member("type", .string(webType))) }
-        return .object(members)
+        .members(["value": json(zone), "type": webType.map { .string($0) }])
     }
 
     /// The web type of a value; of a list that of its first member, as lists hold one type here.
@@ -85,9 +83,7 @@ extension PredicateValue {
         case .date(let milliseconds): .integer(milliseconds)
         case .data(let data): .string(Base64.encode([UInt8](data)))
         case .location(let latitude, let longitude):
-            .object([
-                JSONValue.Member("latitude", .number(latitude)), JSONValue.Member("longitude", .number(longitude)),
-            ])
+            .members(["latitude": .number(latitude), "longitude": .number(longitude)])
         case .reference(let recordName, let zoneName, let ownerName):
             Self.reference(recordName, CKRecordZone.ID(zoneName: zoneName, ownerName: ownerName), searched: zone)
         case .list(let members): .array(members.map { $0.json(zone) })
@@ -97,18 +93,13 @@ extension PredicateValue {
     private static func reference(
         _ recordName: String, _ zone: CKRecordZone.ID, searched: CKRecordZone.ID?
     ) -> JSONValue {
-        var members = [JSONValue.Member("recordName", .string(recordName))]
-        if let searched, searched != zone {
-            members.append(
-                JSONValue.Member(
-                    "zoneID",
-                    .object([
-                        JSONValue.Member("zoneName", .string(zone.zoneName)),
-                        JSONValue.Member("ownerRecordName", .string(zone.ownerName)),
-                    ])))
-        }
-        members.append(JSONValue.Member("action", .string("NONE")))
-        return .object(members)
+        let place = JSONValue.members([
+            "zoneName": .string(zone.zoneName), "ownerRecordName": .string(zone.ownerName),
+        ])
+        return .members([
+            "recordName": .string(recordName), "zoneID": (searched ?? zone) == zone ? nil : place,
+            "action": .string("NONE"),
+        ])
     }
 }
 
@@ -127,10 +118,9 @@ extension CKQuery {
         let filters = try reading.webFilters(distanceUnit: distanceUnit, now: now)
         let sorts = try sortKeys()
         guard let filters else { return nil }
-        return .object([
-            JSONValue.Member("recordType", .string(recordType)),
-            JSONValue.Member("filterBy", .array(filters.map { $0.json(zone: zone) })),
-            JSONValue.Member("sortBy", .array(sorts)),
+        return .members([
+            "recordType": .string(recordType), "filterBy": .array(filters.map { $0.json(zone: zone) }),
+            "sortBy": .array(sorts),
         ])
     }
 
@@ -155,15 +145,14 @@ extension CKQuery {
             do throws(QueryKey.Reason) { name = try QueryKey.webName(key) } catch {
                 throw .invalidQuery("Invalid query: sort descriptor \(index + 1): \(error.text)")
             }
-            var members = [
-                JSONValue.Member("fieldName", .string(name)),
-                JSONValue.Member("ascending", .bool(descriptor.ascending)),
-            ]
-            if let place = (descriptor as? CKLocationSortDescriptor)?.relativeLocation.coordinate {
-                let value = PredicateValue.location(latitude: place.latitude, longitude: place.longitude)
-                members.append(JSONValue.Member("relativeLocation", value.webForm()))
-            }
-            keys.append(.object(members))
+            let place = (descriptor as? CKLocationSortDescriptor)?.relativeLocation.coordinate
+            keys.append(
+                .members([
+                    "fieldName": .string(name), "ascending": .bool(descriptor.ascending),
+                    "relativeLocation": place.map {
+                        PredicateValue.location(latitude: $0.latitude, longitude: $0.longitude).webForm()
+                    },
+                ]))
         }
         return keys
     }

@@ -6,13 +6,9 @@ struct ArchivedRecord {
     var type: String
     var id: CKRecordID
     var state: RecordState
+}
 
-    init(type: String, id: CKRecordID, state: RecordState) {
-        self.type = type
-        self.id = id
-        self.state = state
-    }
-
+extension ArchivedRecord {
     /// Nil where the archive holds no record.
     init?(coder: NSCoder) {
         guard let type = coder.text("RecordType"), let id = coder.object(CKRecordID.self, "RecordID")

@@ -36,7 +36,6 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         self.init(recordType: recordType, recordID: CKRecord.ID(zoneID: zoneID))
     }
 
-    /// A record in a state of its life.
     init(type: RecordType, id: ID, state: RecordState) {
         recordType = type
         recordID = id
@@ -52,10 +51,8 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
         state = Mutex(archive.state)
     }
 
-    /// The state at this moment.
     final var current: RecordState { state.withLock { $0 } }
 
-    /// Changes the state as one step.
     final func update(_ change: (inout RecordState) -> Void) { state.withLock { change(&$0) } }
 
     // MARK: What the server says
@@ -307,7 +304,6 @@ extension CKRecord {
         self.init(type: type, id: id, state: RecordState(server))
     }
 
-    /// All of the record at this moment.
     func snapshot() -> RecordSnapshot {
         RecordSnapshot(id: recordID, type: recordType, state: current)
     }
@@ -333,12 +329,6 @@ struct RecordSnapshot: Sendable {
     let type: CKRecord.RecordType
     fileprivate var state: RecordState
 
-    fileprivate init(id: CKRecord.ID, type: CKRecord.RecordType, state: RecordState) {
-        self.id = id
-        self.type = type
-        self.state = state
-    }
-
     var system: SystemFields { state.system }
     /// All values, encrypted ones too.
     var values: [String: RecordValue] { state.values }
@@ -346,7 +336,6 @@ struct RecordSnapshot: Sendable {
     /// The keys that were set or removed since the record was fetched or saved, sorted. One without a value was
     /// removed.
     var changedKeys: [String] { state.changedKeys }
-    /// Whether the parent was set or removed since then.
     var isParentChanged: Bool { state.parentEdit != nil }
     /// The record as last known from the server.
     var base: ServerState? { state.base }

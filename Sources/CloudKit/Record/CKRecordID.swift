@@ -28,12 +28,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     }
 
     /// Equal for equal objects.
-    public override var hash: Int {
-        var hasher = Hasher()
-        hasher.combine(recordName)
-        hasher.combine(zoneID)
-        return hasher.finalize()
-    }
+    public override var hash: Int { combinedHash(recordName, zoneID) }
 
     /// The text for logs.
     public override var description: String {
@@ -92,12 +87,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
     }
 
     /// Equal for equal objects.
-    public override var hash: Int {
-        var hasher = Hasher()
-        hasher.combine(recordID)
-        hasher.combine(action)
-        return hasher.finalize()
-    }
+    public override var hash: Int { combinedHash(recordID, action) }
 
     /// The text for logs.
     public override var description: String {

@@ -9,27 +9,11 @@ struct SystemFields: Sendable, Equatable {
     var parent: CKReference?
     var share: CKReference?
 
-    init(
-        changeTag: String? = nil, created: Stamp? = nil, modified: Stamp? = nil, parent: CKReference? = nil,
-        share: CKReference? = nil
-    ) {
-        self.changeTag = changeTag
-        self.created = created
-        self.modified = modified
-        self.parent = parent
-        self.share = share
-    }
-
     /// Who did something, and when.
     struct Stamp: Sendable, Equatable {
         var date: Date
         /// Nil where the server does not say.
         var user: CKRecordID?
-
-        init(date: Date, user: CKRecordID? = nil) {
-            self.date = date
-            self.user = user
-        }
     }
 }
 
@@ -38,13 +22,7 @@ struct ServerState: Sendable, Equatable {
     var system: SystemFields
     var values: [String: RecordValue]
     /// Which of the values are encrypted.
-    var encryptedKeys: Set<String>
-
-    init(system: SystemFields, values: [String: RecordValue], encryptedKeys: Set<String> = []) {
-        self.system = system
-        self.values = values
-        self.encryptedKeys = encryptedKeys
-    }
+    var encryptedKeys: Set<String> = []
 }
 
 extension ServerState {
@@ -107,7 +85,6 @@ struct RecordState: Sendable {
         if isParentChanged { parentEdit = nextEdit() }
     }
 
-    /// The keys that were set or removed, sorted.
     var changedKeys: [String] { edits.keys.sorted() }
 
     /// Sets a key's value in one of the two forms, or removes it; a key has only one of them.

@@ -76,11 +76,7 @@ extension DatabaseService {
     }
 
     private func again(_ id: CKRecord.ID, _ desiredKeys: [String]?) async -> Result<CKRecord, any Error> {
-        do throws(CKError) {
-            return .success(try await lookedUp(id, desiredKeys: desiredKeys))
-        } catch {
-            return .failure(error)
-        }
+        await outcome { () async throws(CKError) in try await lookedUp(id, desiredKeys: desiredKeys) }
     }
 
     /// A page of a zone's changes with the files of its records.
@@ -139,9 +135,7 @@ extension ErrorMapping {
         if failure.status == 403 { return mapped }
         return CKError(
             .assetNotAvailable, reason: "the server does not have the asset's file: \(failure.reason)",
-            details: CKErrorDetails(
-                serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
-                requestUUID: failure.uuid, containerID: container))
+            details: details(of: failure))
     }
 
     /// The error of a file of this machine.

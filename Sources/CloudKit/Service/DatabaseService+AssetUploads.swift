@@ -45,11 +45,8 @@ struct AssetUploadPlan: Sendable {
     }
 
     private static func size(of path: String) throws(CKError) -> Int64 {
-        do throws(AssetFileError) {
-            return try AssetSource(path: path).size
-        } catch {
-            throw ErrorMapping.local(error)
-        }
+        return try Result { () throws(AssetFileError) in try AssetSource(path: path).size }
+            .mapError { ErrorMapping.local($0) }.get()
     }
 }
 
@@ -107,7 +104,7 @@ extension DatabaseService {
     ) async throws(CKError) -> [(Int, Result<JSONValue, CKError>)] {
         var tickets: [UploadTicket] = []
         var failed: [(Int, Result<JSONValue, CKError>)] = []
-        for (zone, numbers) in Self.byZone(uploads, records) {
+        for (zone, numbers) in uploads.indices.grouped(by: { records[uploads[$0].record].id.zoneID }) {
             for first in stride(from: 0, to: numbers.count, by: Limits.operationsMax) {
                 let part = numbers[first..<min(first + Limits.operationsMax, numbers.count)]
                 let urls = try await eachURL(part.map { (uploads[$0], records[uploads[$0].record]) }, in: zone)
@@ -126,25 +123,9 @@ extension DatabaseService {
         return failed + sent
     }
 
-    /// A file and where it goes.
     private struct UploadTicket: Sendable {
         var number: Int
         var url: String
-    }
-
-    private static func byZone(
-        _ uploads: [AssetUploadPlan.Upload], _ records: [RecordSnapshot]
-    ) -> [(CKRecordZone.ID, [Int])] {
-        var zones: [(CKRecordZone.ID, [Int])] = []
-        var places: [CKRecordZone.ID: Int] = [:]
-        for (number, upload) in uploads.enumerated() {
-            let zone = records[upload.record].id.zoneID
-            let place = places[zone] ?? zones.count
-            if place == zones.count { zones.append((zone, [])) }
-            places[zone] = place
-            zones[place].1.append(number)
-        }
-        return zones
     }
 
     /// A URL for each upload, or its error. The server refuses a request for one upload that is wrong in it: halves

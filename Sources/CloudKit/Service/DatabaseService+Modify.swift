@@ -6,7 +6,6 @@ enum ModifyResult: Sendable {
     case deleted(CKRecord.ID, Result<Void, any Error>)
 }
 
-/// The records to save and to delete.
 struct ModifyCall: Sendable {
     var saves: [CKRecord]
     var deletes: [CKRecord.ID]
@@ -242,13 +241,11 @@ struct BatchPlan: Sendable {
         case delete
     }
 
-    /// The operations of one request.
     struct Request: Sendable {
         var zone: CKRecordZone.ID
         var isAtomic: Bool
         var operations: [Operation]
 
-        /// The body of records/modify.
         var body: [UInt8] {
             var writer = JSONWriter(capacity: operations.reduce(256) { $0 + $1.json.count + 1 })
             writer.object { writer in
@@ -284,17 +281,10 @@ struct BatchPlan: Sendable {
             ]
             return
         }
-        var zones: [CKRecordZone.ID] = []
-        var byZone: [CKRecordZone.ID: [Operation]] = [:]
-        for operation in operations {
-            let zone = operation.id.zoneID
-            if byZone[zone] == nil { zones.append(zone) }
-            byZone[zone, default: []].append(operation)
-        }
-        for zone in zones {
+        for (zone, operations) in operations.grouped(by: \.id.zoneID) {
             let isWhole = Self.isWhole(isAtomic, zone, isPublic: isPublic)
-            let parts = Self.parts(byZone[zone] ?? [])
-            if isWhole, parts.count > 1 { throw Self.tooMuch(byZone[zone] ?? [], in: zone) }
+            let parts = Self.parts(operations)
+            if isWhole, parts.count > 1 { throw Self.tooMuch(operations, in: zone) }
             requests += parts.map { Request(zone: zone, isAtomic: isWhole, operations: $0) }
         }
     }

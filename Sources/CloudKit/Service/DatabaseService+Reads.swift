@@ -16,17 +16,12 @@ extension DatabaseService {
         _ ids: [CKRecord.ID], desiredKeys: [String]?, progress: (@Sendable (CKRecord.ID, Double) -> Void)? = nil,
         deliver: ([RecordResult]) async -> Void
     ) async throws(CKError) {
-        var zones: [CKRecordZone.ID] = []
-        var byZone: [CKRecordZone.ID: [CKRecord.ID]] = [:]
         var known: Set<CKRecord.ID> = []
-        for id in ids where known.insert(id).inserted {
-            if byZone[id.zoneID] == nil { zones.append(id.zoneID) }
-            byZone[id.zoneID, default: []].append(id)
-        }
+        let zones = ids.filter { known.insert($0).inserted }.grouped(by: \.zoneID)
         var hasDelivered = false
         var failure: CKError?
-        for zone in zones {
-            var rest = (byZone[zone] ?? [])[...]
+        for (zone, ids) in zones {
+            var rest = ids[...]
             while !rest.isEmpty {
                 let part = Array(rest.prefix(Self.pageMax))
                 rest = rest.dropFirst(part.count)
@@ -233,7 +228,6 @@ struct ZoneChangesPage: Sendable {
     var hasMore: Bool
 }
 
-/// A page of a database's changes.
 struct DatabaseChangesPage: Sendable {
     /// Zones with changes, and whether each was deleted.
     var zones: [(id: CKRecordZone.ID, isDeleted: Bool)]
@@ -245,7 +239,6 @@ struct DatabaseChangesPage: Sendable {
         zones.filter { !$0.isDeleted }.map { CKDatabase.DatabaseChange.Modification(zoneID: $0.id) }
     }
 
-    /// The zones that are gone.
     var deletions: [CKDatabase.DatabaseChange.Deletion] {
         zones.filter(\.isDeleted).map { CKDatabase.DatabaseChange.Deletion(zoneID: $0.id, reason: .deleted) }
     }

@@ -5,7 +5,6 @@ import ServiceClient
 struct DatabaseService: Sendable {
     var account: ContainerAccount
     var scope: CKDatabase.Scope
-    /// How long calls may take.
     var times = CallTimes()
     /// The deadline of the whole call; nil if there is none, or it has not begun.
     private var end: ContinuousClock.Instant?
@@ -30,7 +29,6 @@ struct DatabaseService: Sendable {
     /// The most results that the server gives in a page.
     static let pageMax = Limits.recordsPerPageMax
 
-    /// The name of the database in the protocol.
     private var name: String {
         switch scope {
         case .public: "public"
@@ -107,6 +105,22 @@ struct DatabaseService: Sendable {
     }
 }
 
+extension Sequence {
+    /// The elements by a key, in the order in which the keys come first.
+    func grouped<Key: Hashable>(by key: (Element) -> Key) -> [(key: Key, members: [Element])] {
+        var groups: [(key: Key, members: [Element])] = []
+        var places: [Key: Int] = [:]
+        for element in self {
+            let key = key(element)
+            let place = places[key] ?? groups.count
+            if place == groups.count { groups.append((key, [])) }
+            places[key] = place
+            groups[place].members.append(element)
+        }
+        return groups
+    }
+}
+
 /// Throws if the task was cancelled.
 func checkCancellation() throws(CKError) {
     if Task.isCancelled { throw ErrorMapping.cancelled }
@@ -152,7 +166,6 @@ enum ModifyZoneResult: Sendable {
 }
 
 extension DatabaseService {
-    /// All zones of the database.
     func allZones() async throws(CKError) -> [CKRecordZone] {
         var zones: [CKRecordZone] = []
         for json in try members("zones", of: await read("zones/list") { _ in }) {
@@ -166,17 +179,24 @@ extension DatabaseService {
     func zones(
         _ ids: [CKRecordZone.ID]
     ) async throws(CKError) -> [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] {
-        var results: [(CKRecordZone.ID, Result<CKRecordZone, any Error>)] = []
-        for first in stride(from: 0, to: ids.count, by: Limits.operationsMax) {
-            let part = Array(ids[first..<min(first + Limits.operationsMax, ids.count)])
+        try await inRequests(ids, lookup) { id, error in (id, .failure(error)) }
+    }
+
+    /// Does something for many items, as many in a request as it takes.
+    /// - Parameter failed: the result of an item that was left when a later request failed.
+    private func inRequests<Item, Outcome>(
+        _ items: [Item], _ request: ([Item]) async throws(CKError) -> [Outcome], failed: (Item, CKError) -> Outcome
+    ) async throws(CKError) -> [Outcome] {
+        var outcomes: [Outcome] = []
+        for first in stride(from: 0, to: items.count, by: Limits.operationsMax) {
             do throws(CKError) {
-                results += try await lookup(part)
+                outcomes += try await request(Array(items[first...].prefix(Limits.operationsMax)))
             } catch {
                 if first == 0 { throw error }
-                return results + ids[first...].map { ($0, .failure(error)) }
+                return outcomes + items[first...].map { failed($0, error) }
             }
         }
-        return results
+        return outcomes
     }
 
     private func lookup(
@@ -206,20 +226,10 @@ extension DatabaseService {
         guard Set(operations.map(\.0)).count == operations.count else {
             throw CKError(.invalidArguments, reason: "a zone is to be saved or deleted twice in one call")
         }
-        var results: [ModifyZoneResult] = []
-        for first in stride(from: 0, to: operations.count, by: Limits.operationsMax) {
-            let part = Array(operations[first..<min(first + Limits.operationsMax, operations.count)])
-            do throws(CKError) {
-                results += try await modify(part)
-            } catch {
-                if first == 0 { throw error }
-                return results
-                    + operations[first...].map { id, isSave in
-                        isSave ? .saved(id, .failure(error)) : .deleted(id, .failure(error))
-                    }
-            }
+        return try await inRequests(operations, modify) { operation, error in
+            let (id, isSave) = operation
+            return isSave ? .saved(id, .failure(error)) : .deleted(id, .failure(error))
         }
-        return results
     }
 
     private func modify(_ operations: [(CKRecordZone.ID, Bool)]) async throws(CKError) -> [ModifyZoneResult] {

@@ -9,7 +9,6 @@ struct ErrorMapping: Sendable {
     /// Whether no user is signed in: an operation that is not permitted then needs a user.
     var isAnonymous = false
 
-    /// The error of a request that failed as a whole.
     func error(_ error: any Error) -> CKError {
         switch error {
         case let error as CKError: error
@@ -32,7 +31,6 @@ struct ErrorMapping: Sendable {
         }
     }
 
-    /// The error of a cancelled task or operation.
     static var cancelled: CKError {
         CKError(.operationCancelled, reason: "the operation was cancelled; what it had sent may have been done")
     }
@@ -43,11 +41,13 @@ struct ErrorMapping: Sendable {
             ?? (failure.status >= 500 ? .serviceUnavailable : .internalError)
         if failure.status == 501 { code = .serverRejectedRequest }
         if failure.status == 413 { code = .limitExceeded }
-        return CKError(
-            code, reason: failure.reason,
-            details: CKErrorDetails(
-                serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
-                requestUUID: failure.uuid, containerID: container, retryAfterSeconds: failure.retryAfterSeconds))
+        return CKError(code, reason: failure.reason, details: details(of: failure))
+    }
+
+    func details(of failure: ServiceFailure) -> CKErrorDetails {
+        CKErrorDetails(
+            serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
+            requestUUID: failure.uuid, containerID: container, retryAfterSeconds: failure.retryAfterSeconds)
     }
 
     /// The details of an item's error; the item has a `serverErrorCode`.
@@ -134,7 +134,6 @@ extension CKError {
 
 /// The details of an error, beside its code.
 struct CKErrorDetails {
-    /// The server's words.
     var serverMessage: String?
     /// The server's own code, such as `ACCESS_DENIED`.
     var serverCode: String?
@@ -151,17 +150,6 @@ struct CKErrorDetails {
     var ancestorRecord: CKRecord?
     /// The underlying error, such as the network's.
     var underlying: (any Error)?
-
-    init(
-        serverMessage: String? = nil, serverCode: String? = nil, requestUUID: String? = nil, containerID: String? = nil,
-        retryAfterSeconds: Double? = nil
-    ) {
-        self.serverMessage = serverMessage
-        self.serverCode = serverCode
-        self.requestUUID = requestUUID
-        self.containerID = containerID
-        self.retryAfterSeconds = retryAfterSeconds
-    }
 }
 
 extension CKError {

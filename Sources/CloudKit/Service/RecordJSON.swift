@@ -270,7 +270,7 @@ extension JSONWriter {
 
 extension RecordValue {
     /// The type's name in CloudKit Web Services.
-    fileprivate var webType: String {
+    var webType: String {
         switch self {
         case .string: "STRING"
         case .data: "BYTES"

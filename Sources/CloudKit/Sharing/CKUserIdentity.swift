@@ -123,13 +123,7 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     }
 
     /// Equal for equal objects.
-    public override var hash: Int {
-        var hasher = Hasher()
-        hasher.combine(emailAddress)
-        hasher.combine(phoneNumber)
-        hasher.combine(userRecordID)
-        return hasher.finalize()
-    }
+    public override var hash: Int { combinedHash(emailAddress, phoneNumber, userRecordID) }
 
     /// Itself: it cannot change.
     public func copy(with zone: NSZone? = nil) -> Any { self }

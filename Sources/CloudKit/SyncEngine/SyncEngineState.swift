@@ -9,7 +9,6 @@ extension CKSyncEngine {
         /// The zone is to be deleted, with all that is in it.
         case deleteZone(CKRecordZone.ID)
 
-        /// The zone.
         var zoneID: CKRecordZone.ID {
             switch self {
             case .saveZone(let zone): zone.zoneID
@@ -36,7 +35,6 @@ extension CKSyncEngine {
         /// The record is to be deleted.
         case deleteRecord(CKRecord.ID)
 
-        /// The record.
         var recordID: CKRecord.ID {
             switch self {
             case .saveRecord(let id), .deleteRecord(let id): id
@@ -140,7 +138,6 @@ extension CKSyncEngine {
     }
 }
 
-/// The state of an engine.
 struct SyncState: Hashable, Sendable {
     /// The user whose state it is; nil before the first.
     var user: String?

@@ -25,7 +25,6 @@ struct SyncSchedule: Sendable, Hashable {
     /// When something is next to be done.
     var next: SyncClock.Instant? { [fetchAt, sendAt, tellAt].compactMap(\.self).min() }
 
-    /// The engine begins.
     mutating func started(at now: SyncClock.Instant, hasPending: Bool) {
         fetchAt = now
         if hasPending { sendAt = now + Self.sendDelay }
@@ -40,13 +39,11 @@ struct SyncSchedule: Sendable, Hashable {
         if hasPending, sendAt == nil { sendAt = max(now + Self.sendDelay, sendNotBefore ?? now) }
     }
 
-    /// A fetch ended, with an error or without.
     mutating func fetchEnded(_ error: CKError?, at now: SyncClock.Instant) {
         fetchFailures = error == nil ? 0 : fetchFailures + 1
         fetchAt = now + (error.map { Self.wait(after: $0, failures: fetchFailures) } ?? Self.fetchInterval)
     }
 
-    /// A send ended, with an error or without.
     mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {
         sendFailures = error == nil ? 0 : sendFailures + 1
         sendNotBefore = error.map { now + Self.wait(after: $0, failures: sendFailures) }
@@ -74,12 +71,10 @@ struct SyncSchedule: Sendable, Hashable {
     }
 }
 
-/// The time of an engine.
 struct SyncClock: Sendable {
     /// Since some beginning.
     typealias Instant = Duration
 
-    /// What time it is.
     var now: @Sendable () -> Instant
     /// Waits until then; not at all for what is past.
     var wait: @Sendable (Instant) async throws -> Void

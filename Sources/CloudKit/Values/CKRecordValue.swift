@@ -96,16 +96,16 @@ extension Float: RecordValueSource {
 extension RecordValueSource where Self: FixedWidthInteger {
     var recordValue: RecordValue { RecordValue(integer: self) }
 }
-extension Int: RecordValueSource {}
-extension Int8: RecordValueSource {}
-extension Int16: RecordValueSource {}
-extension Int32: RecordValueSource {}
-extension Int64: RecordValueSource {}
-extension UInt: RecordValueSource {}
-extension UInt8: RecordValueSource {}
-extension UInt16: RecordValueSource {}
-extension UInt32: RecordValueSource {}
-extension UInt64: RecordValueSource {}
+extension Int: RecordValueSource, ReadableNumber {}
+extension Int8: RecordValueSource, ReadableNumber {}
+extension Int16: RecordValueSource, ReadableNumber {}
+extension Int32: RecordValueSource, ReadableNumber {}
+extension Int64: RecordValueSource, ReadableNumber {}
+extension UInt: RecordValueSource, ReadableNumber {}
+extension UInt8: RecordValueSource, ReadableNumber {}
+extension UInt16: RecordValueSource, ReadableNumber {}
+extension UInt32: RecordValueSource, ReadableNumber {}
+extension UInt64: RecordValueSource, ReadableNumber {}
 extension Array: RecordValueSource where Element: CKRecordValueProtocol {
     var recordValue: RecordValue { RecordValue(list: self) }
 }

@@ -70,30 +70,12 @@ enum RecordValue: Sendable, Equatable {
         case .date(let date) where !date.timeIntervalSince1970.isFinite: "a date that is not finite"
         case .list(let elements):
             elements.lazy.compactMap(\.fault).first
-                ?? (elements.dropFirst().allSatisfy { $0.kind == elements.first?.kind } ? nil : "a list of mixed types")
+                ?? (Set(elements.map(\.webType)).count < 2 ? nil : "a list of mixed types")
         default: nil
         }
     }
 
-    private var isDouble: Bool { kind == .double }
-
-    /// The case, without what it holds.
-    private enum Kind { case string, data, int64, double, date, location, reference, asset, list, unusable }
-
-    private var kind: Kind {
-        switch self {
-        case .string: .string
-        case .data: .data
-        case .int64: .int64
-        case .double: .double
-        case .date: .date
-        case .location: .location
-        case .reference: .reference
-        case .asset: .asset
-        case .list: .list
-        case .unusable: .unusable
-        }
-    }
+    private var isDouble: Bool { if case .double = self { true } else { false } }
 }
 
 extension RecordValue {
@@ -166,16 +148,13 @@ extension Bool: ReadableNumber {
 }
 extension Double: ReadableNumber {}
 extension Float: ReadableNumber {}
-extension Int: ReadableNumber {}
-extension Int8: ReadableNumber {}
-extension Int16: ReadableNumber {}
-extension Int32: ReadableNumber {}
-extension Int64: ReadableNumber {}
-extension UInt: ReadableNumber {}
-extension UInt8: ReadableNumber {}
-extension UInt16: ReadableNumber {}
-extension UInt32: ReadableNumber {}
-extension UInt64: ReadableNumber {}
+
+/// The hash of several values together, for classes that are equal by value.
+func combinedHash<each Value: Hashable>(_ values: repeat each Value) -> Int {
+    var hasher = Hasher()
+    repeat hasher.combine(each values)
+    return hasher.finalize()
+}
 
 /// Reading and writing what archives of ours are made of; each nil or absent where the other is. On Linux asking for a
 /// key that is not there is an error that ends the process by default, so that each is looked for first.

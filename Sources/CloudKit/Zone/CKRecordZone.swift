@@ -25,7 +25,6 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.init(zoneID: zoneID, capabilities: [], share: nil)
     }
 
-    /// A zone as the server describes it.
     init(zoneID: CKRecordZone.ID, capabilities: Capabilities, share: CKRecord.Reference?) {
         self.zoneID = zoneID
         self.capabilities = capabilities
@@ -119,12 +118,7 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
     }
 
     /// Equal for equal objects.
-    public override var hash: Int {
-        var hasher = Hasher()
-        hasher.combine(zoneName)
-        hasher.combine(ownerName)
-        return hasher.finalize()
-    }
+    public override var hash: Int { combinedHash(zoneName, ownerName) }
 
     /// The text for logs.
     public override var description: String { "<CKRecordZoneID: zoneName=\(zoneName), ownerName=\(ownerName)>" }

@@ -239,8 +239,3 @@ package final class AssetSink: Sendable {
     /// Keeps the file.
     package func finish() { state.withLock { $0.isFinished = true } }
 }
-
-/// The system call, which the method above hides.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    write(descriptor, bytes, count)
-}

@@ -174,7 +174,7 @@ package struct AssetTransfer: Sendable {
         var stuckSince: Duration?
         var known = progressed()
         while true {
-            var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
+            var unreachable = ServiceUnreachable()
             var busy: ServiceFailure?
             for address in addresses {
                 do {
@@ -189,10 +189,7 @@ package struct AssetTransfer: Sendable {
                     throw error
                 } catch {
                     if Task.isCancelled { throw CancellationError() }
-                    let problem = ConnectionProblem(error)
-                    unreachable.problems.append((address.node, problem.text))
-                    unreachable.isRefused = unreachable.isRefused && problem.isRefused
-                    unreachable.wasSent = unreachable.wasSent || !problem.isBeforeSending
+                    unreachable.note(error, at: address.node)
                 }
                 if isOver { break }
             }

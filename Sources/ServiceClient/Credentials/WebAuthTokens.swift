@@ -28,12 +28,8 @@ enum WebAuthTokens {
     ) throws(ServiceClientError) -> WebAuthToken {
         try state.withLock { state throws(ServiceClientError) in
             if let known = state.known.object(of: .file(path)) { return known }
-            let text: String
-            do throws(ServiceClientError) {
-                text = try SecretFile.read(path)
-            } catch {
-                throw ServiceClientError(error.message, about: .session)
-            }
+            let text = try Result { () throws(ServiceClientError) in try SecretFile.read(path) }
+                .mapError { ServiceClientError($0.message, about: .session) }.get()
             guard !text.isEmpty else { throw ServiceClientError("\(path) holds no token", about: .session) }
             let token = WebAuthToken(text, path: path, onNotKept: onNotKept)
             state.known.set(token, for: .file(path))

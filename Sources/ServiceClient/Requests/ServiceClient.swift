@@ -2,7 +2,7 @@ package import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOSSL
+package import NIOSSL
 import RecordModel
 import Synchronization
 
@@ -42,14 +42,7 @@ package struct ServiceClient: Sendable {
     package static func http(
         authority: String?, connectSeconds: Int64 = 3, silenceSeconds: Int64? = nil
     ) throws(ServiceClientError) -> HTTPClient {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        if let authority {
-            do {
-                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
-            } catch {
-                throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
-            }
-        }
+        let tls = try tls(authority: authority)
         // Nodes never redirect; tokens must not be forwarded.
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tls, redirectConfiguration: .disallow,
@@ -64,6 +57,19 @@ package struct ServiceClient: Sendable {
             configuration.tracing.tracer = nil
         }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// TLS that trusts one authority, given by the path of its PEM file, or the system's (nil).
+    /// - Throws: if the authority's file cannot be used.
+    package static func tls(authority: String?) throws(ServiceClientError) -> TLSConfiguration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        guard let authority else { return tls }
+        do {
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
+        } catch {
+            throw ServiceClientError("the certificate authority \(authority) cannot be read as PEM: \(error)")
+        }
+        return tls
     }
 
     /// Sends a request. If a node cannot be reached, tries the next URL. Repeats the request within its patience: when
@@ -107,7 +113,7 @@ package struct ServiceClient: Sendable {
     private func elapsed(since start: Duration) -> Double { (waiting.now() - start) / .seconds(1) }
 
     private func sendToAny(_ request: ServiceRequest, since start: Duration) async throws -> ServiceResponse {
-        var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
+        var unreachable = ServiceUnreachable()
         let places = nodes.order(now: waiting.now())
         for (number, place) in places.enumerated() {
             let url = urls[place]
@@ -124,14 +130,11 @@ package struct ServiceClient: Sendable {
                 throw error
             } catch {
                 if Task.isCancelled { throw CancellationError() }
-                let problem = ConnectionProblem(error)
+                let problem = unreachable.note(error, at: url)
                 // A node that had too little time has not failed.
                 if problem.isBeforeSending || seconds >= Self.fairSeconds {
                     nodes.answered(place, isServing: false, now: waiting.now())
                 }
-                unreachable.problems.append((url, problem.text))
-                unreachable.isRefused = unreachable.isRefused && problem.isRefused
-                unreachable.wasSent = unreachable.wasSent || !problem.isBeforeSending
                 guard problem.isBeforeSending || request.isRepeatable || request.idempotencyKey != nil else {
                     unreachable.isOutcomeUnknown = true
                     throw unreachable

@@ -73,13 +73,23 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
 /// No node could be reached, or none answered.
 package struct ServiceUnreachable: Error, Sendable, CustomStringConvertible {
     /// What happened at each URL that was tried, in order; never empty.
-    package var problems: [(url: String, text: String)]
+    package var problems: [(url: String, text: String)] = []
     /// Whether nothing was sent, because no connection could be made.
-    package var isRefused: Bool
+    package var isRefused = true
     /// Whether a request was sent to a node that did not answer.
     package var wasSent = false
     /// Whether a node may have done the request. If not, a retry is safe.
-    package var isOutcomeUnknown: Bool
+    package var isOutcomeUnknown = false
+
+    /// Adds an attempt at one URL that got no answer.
+    @discardableResult
+    mutating func note(_ error: any Error, at url: String) -> ConnectionProblem {
+        let problem = ConnectionProblem(error)
+        problems.append((url, problem.text))
+        isRefused = isRefused && problem.isRefused
+        wasSent = wasSent || !problem.isBeforeSending
+        return problem
+    }
 
     /// Adds the outcome of earlier attempts of the same request.
     mutating func note(_ earlier: ServiceUnreachable?) {
@@ -111,8 +121,7 @@ struct ConnectionProblem {
             text = isRefused ? "cannot connect: no node listens there" : "cannot connect: the host is not known"
             isBeforeSending = true
         case let error as HTTPClientError where error == .connectTimeout:
-            text = "cannot connect: no answer in time"
-            isBeforeSending = true
+            (text, isBeforeSending) = ("cannot connect: no answer in time", true)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             text = "its certificate does not name this host: use the host that the certificate names, or issue it anew"
             isBeforeSending = true
@@ -125,18 +134,12 @@ struct ConnectionProblem {
         case let error as IOError where error.errnoCode == ECONNREFUSED:
             (text, isBeforeSending, isRefused) = ("cannot connect: no node listens there", true, true)
         case let error as HTTPClientError where error == .invalidURL || error == .emptyHost || error == .emptyScheme:
-            text = "is no URL such as https://127.0.0.1:24000"
-            isBeforeSending = true
-        case is TimeIsUp:
-            (text, isBeforeSending) = ("no answer in time", false)
+            (text, isBeforeSending) = ("is no URL such as https://127.0.0.1:24000", true)
+        case is TimeIsUp: (text, isBeforeSending) = ("no answer in time", false)
         case let error as HTTPClientError where error == .deadlineExceeded:
             (text, isBeforeSending) = ("no answer in time", false)
-        case let error as ServiceClientError:
-            text = error.message
-            isBeforeSending = true
-        default:
-            text = "no answer: \(error)"
-            isBeforeSending = false
+        case let error as ServiceClientError: (text, isBeforeSending) = (error.message, true)
+        default: (text, isBeforeSending) = ("no answer: \(error)", false)
         }
     }
     /// Whether TLS failed before a byte of the request was sent. If it fails later, the outcome is unknown.

@@ -38,7 +38,7 @@ extension ServiceSession {
     private func openWatch(_ request: ServiceRequest) async throws -> HTTPClientResponse.Body {
         var request = request
         try await settle(&request)
-        var unreachable = ServiceUnreachable(problems: [], isRefused: true, isOutcomeUnknown: false)
+        var unreachable = ServiceUnreachable()
         var busy: ServiceFailure?
         for url in configuration.urls {
             do {
@@ -52,9 +52,7 @@ extension ServiceSession {
                 throw error
             } catch {
                 if Task.isCancelled { throw CancellationError() }
-                let problem = ConnectionProblem(error)
-                unreachable.problems.append((url, problem.text))
-                unreachable.isRefused = unreachable.isRefused && problem.isRefused
+                unreachable.note(error, at: url)
             }
         }
         if let busy { throw busy }

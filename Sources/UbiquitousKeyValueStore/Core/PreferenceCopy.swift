@@ -21,9 +21,6 @@ struct PreferenceCopy: Hashable, Sendable {
     /// them.
     var claimant: String?
 
-    init(device: String) { self.device = device }
-
-    /// What the copy knows of one key.
     struct Row: Hashable, Sendable {
         var server: Server?
         var sent: Sent?
@@ -254,11 +251,8 @@ extension PreferenceCopy {
 
     private static func value(_ json: JSONValue, _ path: String) throws(PreferenceCopyError) -> PropertyValue? {
         guard let value = json["value"] else { return nil }
-        do throws(ServiceError) {
-            return try PropertyValue(json: value, path: path)
-        } catch {
-            throw PreferenceCopyError(error.reason)
-        }
+        return try Result { () throws(ServiceError) in try PropertyValue(json: value, path: path) }
+            .mapError { PreferenceCopyError($0.reason) }.get()
     }
 
     private static func tag(_ json: JSONValue, _ name: String, _ path: String) throws(PreferenceCopyError) -> ChangeTag

@@ -157,39 +157,36 @@ struct PreferenceLimits: Hashable, Sendable {
     func problem(
         _ key: PreferenceKey, _ value: PropertyValue?, before: PreferenceUsage, after: PreferenceUsage
     ) -> PreferenceRefusal? {
-        let length = key.text.utf8.count
+        func refusal(_ rule: PreferenceRefusal.Rule, _ reason: String) -> PreferenceRefusal {
+            PreferenceRefusal(key: key, rule: rule, reason: reason)
+        }
+        let (name, length) = (key.text, key.text.utf8.count)
         if length == 0 || length > keyBytesMax {
-            return PreferenceRefusal(
-                key: key, rule: .keyBytes,
-                reason: "the key '\(key.text.prefix(80))' has \(length) bytes of UTF-8; a key has 1 to \(keyBytesMax)")
+            return refusal(
+                .keyBytes, "the key '\(name.prefix(80))' has \(length) bytes of UTF-8; a key has 1 to \(keyBytesMax)")
         }
         guard let value else { return nil }
         if value.depth > PropertyValue.depthMax {
-            return PreferenceRefusal(
-                key: key, rule: .valueDepth,
-                reason: "the value of '\(key.text)' is nested deeper than \(PropertyValue.depthMax); keep it as data")
+            return refusal(
+                .valueDepth, "the value of '\(name)' is nested deeper than \(PropertyValue.depthMax); keep it as data")
         }
         if value.memberCount > valueMembersMax {
-            return PreferenceRefusal(
-                key: key, rule: .valueMembers,
-                reason: "the value of '\(key.text)' has more than \(valueMembersMax) members; keep it as data")
+            return refusal(
+                .valueMembers, "the value of '\(name)' has more than \(valueMembersMax) members; keep it as data")
         }
         if value.sizeBytes > valueBytesMax {
-            return PreferenceRefusal(
-                key: key, rule: .valueBytes,
-                reason:
-                    "the value of '\(key.text)' has \(value.sizeBytes) bytes and may have \(valueBytesMax); shorten it")
+            return refusal(
+                .valueBytes,
+                "the value of '\(name)' has \(value.sizeBytes) bytes and may have \(valueBytesMax); shorten it")
         }
         if after.keys > keysMax, after.keys > before.keys {
-            return PreferenceRefusal(
-                key: key, rule: .keys,
-                reason: "'\(key.text)' would be key \(after.keys) of \(keysMax); remove another first")
+            return refusal(.keys, "'\(name)' would be key \(after.keys) of \(keysMax); remove another first")
         }
         if after.bytes > storeBytesMax, after.bytes > before.bytes {
-            return PreferenceRefusal(
-                key: key, rule: .storeBytes,
-                reason: "with '\(key.text)' the store would hold \(after.bytes) bytes and may hold \(storeBytesMax); "
-                    + "shorten or remove values first")
+            return refusal(
+                .storeBytes,
+                "with '\(name)' the store would hold \(after.bytes) bytes and may hold \(storeBytesMax); shorten or "
+                    + "remove values first")
         }
         return nil
     }

@@ -14,7 +14,7 @@ struct PreferenceSync: Hashable, Sendable {
     /// The user; nil while no user is signed in, or the user is not known yet.
     var account: String?
     var copy: PreferenceCopy
-    let limits: PreferenceLimits
+    var limits = PreferenceLimits()
     /// Writes that were refused, latest last, at most one a key.
     var refusals: [PreferenceRefusal] = []
 
@@ -46,12 +46,6 @@ struct PreferenceSync: Hashable, Sendable {
     static let conflictsMax = 4
     /// Refusals that are remembered.
     static let refusalsMax = 64
-
-    init(account: String?, copy: PreferenceCopy, limits: PreferenceLimits = PreferenceLimits()) {
-        self.account = account
-        self.copy = copy
-        self.limits = limits
-    }
 
     /// Handles an event, and returns what is to be done.
     mutating func handle(_ event: PreferenceEvent, at moment: PreferenceMoment) -> PreferenceEffects {

@@ -25,13 +25,13 @@ extension PreferenceEngine {
             if await isConfirmed(link) {
                 do throws(PreferenceServiceProblem) {
                     answer = try await link.service.set(batch, of: link.account, device: link.device)
-                    note(upload: nil)
+                    note(nil, \.uploadProblem)
                 } catch {
                     // A batch that is not accepted as it is must not hold up the others.
                     let isRejected = if case .rejected = error { true } else { false }
                     answer = isRejected ? .forgotten : .unknown(retryAfterMilliseconds: error.retryAfterMilliseconds)
                     unconfirm(link, after: error)
-                    note(upload: error)
+                    note(error, \.uploadProblem)
                 }
             }
             await process(.uploadAnswered(batch.id, answer))
@@ -45,13 +45,13 @@ extension PreferenceEngine {
             }
             do throws(PreferenceServiceProblem) {
                 let page = try await link.service.changes(since: ticket.since, of: link.account)
-                note(fetch: nil)
+                note(nil, \.fetchProblem)
                 await process(.pageArrived(ticket, page))
             } catch .tokenExpired {
                 await process(.tokenExpired(ticket))
             } catch {
                 unconfirm(link, after: error)
-                note(fetch: error)
+                note(error, \.fetchProblem)
                 await process(.fetchFailed(ticket, retryAfterMilliseconds: error.retryAfterMilliseconds))
             }
         }
@@ -83,20 +83,14 @@ extension PreferenceEngine {
             await switchAccount(to: user, of: link.service.name, place: link.place, epoch: link.epoch)
             return user == link.account && state.withLock { $0.epoch == link.epoch }
         } catch {
-            note(fetch: error)
+            note(error, \.fetchProblem)
             return false
         }
     }
 
-    /// Notes the outcome of an upload for the status and for waiting callers.
-    private func note(upload problem: PreferenceServiceProblem?) {
-        state.withLock { $0.uploadProblem = problem?.description }
-        failWaiters(after: problem)
-    }
-
-    /// Notes the outcome of any other request.
-    private func note(fetch problem: PreferenceServiceProblem?) {
-        state.withLock { $0.fetchProblem = problem?.description }
+    /// Notes the outcome of a request for the status and for waiting callers.
+    private func note(_ problem: PreferenceServiceProblem?, _ kind: any WritableKeyPath<State, String?> & Sendable) {
+        state.withLock { $0[keyPath: kind] = problem?.description }
         failWaiters(after: problem)
     }
 
@@ -229,9 +223,9 @@ extension PreferenceEngine {
                 do throws(PreferenceServiceProblem) {
                     let user = try await service.account()
                     await switchAccount(to: user, of: service.name, place: place, epoch: epoch)
-                    note(fetch: nil)
+                    note(nil, \.fetchProblem)
                 } catch {
-                    note(fetch: error)
+                    note(error, \.fetchProblem)
                     await self.pause(error.retryAfterMilliseconds, or: pause, epoch)
                     pause = min(2 * pause, PreferenceSync.Pause.lastMilliseconds)
                 }

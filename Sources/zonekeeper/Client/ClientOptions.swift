@@ -75,7 +75,6 @@ struct ConnectionOptions: ParsableArguments {
     }
 }
 
-/// Where a cluster is, and who asks.
 struct ConnectionSettings: Sendable {
     var urls: [String]
     var authority: String?
@@ -101,7 +100,7 @@ struct ConnectionSettings: Sendable {
     /// - Throws: where no such file is named, or the file cannot be read or is not its owner's alone.
     func requiredAPIToken() throws -> String {
         if let apiTokenFile {
-            let token = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(apiTokenFile) }
+            let token = try SecretFile.read(apiTokenFile)
             guard !token.isEmpty else { throw CommandFailure("\(apiTokenFile) holds no token") }
             return token
         }
@@ -152,7 +151,6 @@ struct ClientOptions: ParsableArguments {
     /// How long a connection may be silent while something is to come, in seconds: longer than any request may take.
     private static let silenceSeconds: Int64 = 120
 
-    /// Print the server's JSON.
     var json: Bool { connection.json }
 
     /// What the options and the environment's variables come to. Files of keys and sessions are read when something

@@ -96,8 +96,7 @@ struct Connection: Sendable {
         guard client.administratorSecret != nil else {
             throw ValidationError(
                 "this needs the administrator's token; name its file with --admin-token-file, or set "
-                    + "ZONEKEEPER_ADMIN_TOKEN_FILE"
-            )
+                    + "ZONEKEEPER_ADMIN_TOKEN_FILE")
         }
     }
 
@@ -131,7 +130,6 @@ struct Connection: Sendable {
         try await send(try preferencesRequest(action, json)).checked()
     }
 
-    /// Sends a request; whatever comes back is the answer.
     func send(_ request: ServiceRequest) async throws -> ServiceResponse {
         do {
             return try await client.send(request)
@@ -172,7 +170,6 @@ struct Connection: Sendable {
 }
 
 extension ServiceResponse {
-    /// The body's JSON.
     func json() throws(CommandFailure) -> JSONValue {
         do throws(JSONError) {
             return try parsed()
@@ -207,8 +204,8 @@ extension ServiceResponse {
     static func failures(in members: [JSONValue]) -> [String] {
         members.compactMap { member in
             guard let code = member["serverErrorCode"]?.string else { return nil }
-            let name = member["recordName"]?.string.map { "\($0): " } ?? ""
-            return "\(code): \(name)\(member["reason"]?.string ?? "")"
+            let name = member["recordName"]?.string ?? member["zoneID"]?["zoneName"]?.string.map { "zone \($0)" }
+            return "\(code): \(name.map { "\($0): " } ?? "")\(member["reason"]?.string ?? "")"
         }
     }
 }
@@ -219,15 +216,5 @@ extension Bool {
 }
 
 extension CommandFailure {
-    /// A command that could not ask the cluster.
     init(_ error: ServiceClientError) { self.init(error.message) }
-
-    /// Does what needs a file, a key or a setting; where that cannot be used, the command fails with the same words.
-    static func orElse<Value>(_ body: () throws(ServiceClientError) -> Value) throws(CommandFailure) -> Value {
-        do throws(ServiceClientError) {
-            return try body()
-        } catch {
-            throw CommandFailure(error)
-        }
-    }
 }

@@ -3,7 +3,6 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper administrator`
 struct AdministratorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "administrator", abstract: "Give people tokens of their own to administer the cluster with.",
@@ -14,7 +13,6 @@ struct AdministratorCommand: AsyncParsableCommand {
         subcommands: [AdministratorAddCommand.self, AdministratorListCommand.self, AdministratorRemoveCommand.self])
 }
 
-/// `zonekeeper administrator add`
 struct AdministratorAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -38,7 +36,7 @@ struct AdministratorAddCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         try connection.needAdministrator()
         let secret = RandomText.hex(bytes: 32)
-        try CommandFailure.orElse { () throws(ServiceClientError) in try PrivateFile.create(output, secret + "\n") }
+        try PrivateFile.create(output, secret + "\n")
         let response: ServiceResponse
         do {
             response = try await connection.administer(
@@ -61,7 +59,6 @@ struct AdministratorAddCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper administrator list`
 struct AdministratorListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the administrators who have tokens of their own.")
@@ -77,7 +74,6 @@ struct AdministratorListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper administrator remove`
 struct AdministratorRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Make an administrator's token worthless, on all nodes when the command ends.")

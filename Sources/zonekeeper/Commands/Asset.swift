@@ -4,7 +4,6 @@ import RecordModel
 import ServiceClient
 import Synchronization
 
-/// `zonekeeper asset`
 struct AssetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "asset", abstract: "Get the files of records, and show what they are.",
@@ -12,7 +11,6 @@ struct AssetCommand: AsyncParsableCommand {
         subcommands: [AssetGetCommand.self, AssetStatCommand.self])
 }
 
-/// `zonekeeper asset get`
 struct AssetGetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
@@ -52,7 +50,7 @@ struct AssetGetCommand: ClientCommand {
             return
         }
         let draft = "\(output).part-\(UInt32.random(in: 0 ... .max))"
-        let sink = try CommandFailure.ofFile { () throws(AssetFileError) in try AssetSink(creating: draft) }
+        let sink = try AssetSink(creating: draft)
         let asset = try await fetch(to: sink, on: connection)
         guard rename(draft, output) == 0 else {
             let problem = String(cString: strerror(errno))
@@ -104,7 +102,6 @@ struct AssetGetCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper asset stat`
 struct AssetStatCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "stat", abstract: "Show size and checksum of a record's assets, without fetching them.",
@@ -190,7 +187,7 @@ struct AssetUploads {
     }
 
     private func send(_ path: String, for field: String, on connection: Connection) async throws -> JSONValue {
-        let source = try CommandFailure.ofFile { () throws(AssetFileError) in try AssetSource(path: path) }
+        let source = try AssetSource(path: path)
         let token = JSONValue.members([
             "recordName": recordName.map { .string($0) }, "recordType": .string(recordType),
             "fieldName": .string(field), "size": .integer(source.size),
@@ -257,10 +254,7 @@ extension Connection {
 }
 
 extension JSONValue {
-    /// An asset's bytes.
-    fileprivate var size: Int64 {
-        if case .integer(let size)? = self["size"] { size } else { 0 }
-    }
+    fileprivate var size: Int64 { amount("size") ?? 0 }
 }
 
 extension CommandFailure {
@@ -272,15 +266,6 @@ extension CommandFailure {
             let later = failure.retryAfterSeconds.map { " (try again in \(Units.seconds($0)))" } ?? ""
             self.init("\(failure.description)\(later)")
         default: self.init("\(error)")
-        }
-    }
-
-    /// Does what needs a file.
-    fileprivate static func ofFile<Value>(_ body: () throws(AssetFileError) -> Value) throws(CommandFailure) -> Value {
-        do throws(AssetFileError) {
-            return try body()
-        } catch {
-            throw CommandFailure(error.description)
         }
     }
 }

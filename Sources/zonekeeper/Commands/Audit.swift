@@ -3,7 +3,6 @@ import Directory
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper audit`
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Show the audit log, and verify that nothing in it was changed.",
@@ -20,7 +19,6 @@ struct AuditChoice: ParsableArguments {
     var log: AuditLog { requests ? .requests : .changes }
 }
 
-/// `zonekeeper audit show`
 struct AuditShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
@@ -98,17 +96,14 @@ struct AuditPrinter {
     }
 }
 
-/// `zonekeeper audit verify`
 struct AuditVerifyCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Compute the audit log's chain of hashes here, from its records, and say where it breaks.",
         discussion: """
             Each record's hash covers the one before it, so none can be changed, taken out or put in without breaking \
-            the \
-            chain. Who can write to every node's disk could make a whole new chain: keep the newest hash somewhere \
-            else \
-            from time to time, and name it with --expect later. The exit code is 1 where something is wrong.
+            the chain. Who can write to every node's disk could make a whole new chain: keep the newest hash somewhere \
+            else from time to time, and name it with --expect later. The exit code is 1 where something is wrong.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -153,7 +148,6 @@ extension AuditMark: ExpressibleByArgument {
     }
 }
 
-/// The chain as far as it was read.
 struct AuditChain {
     private var expected: [AuditMark]
     private var first: AuditRecord?
@@ -181,11 +175,9 @@ struct AuditChain {
             throw CommandFailure(
                 broken == record.sequence
                     ? "the audit log was changed: record \(broken) is not what it was, or does not follow the one "
-                        + "before "
-                        + "it; \(good)"
+                        + "before it; \(good)"
                     : "the audit log was changed: record \(broken) is missing, record \(record.sequence) follows; "
-                        + "\(good)"
-            )
+                        + "\(good)")
         }
         if record.sequence == 1, record.previousHash != AuditRecord.firstPreviousHash {
             throw CommandFailure("the audit log was changed: record 1 follows a record that never was")
@@ -209,13 +201,11 @@ struct AuditChain {
         if let first, mark.sequence < first.sequence {
             throw CommandFailure(
                 "record \(mark.sequence) is past retention: the log begins with record \(first.sequence), so it "
-                    + "cannot be "
-                    + "compared")
+                    + "cannot be compared")
         }
         throw CommandFailure(
             "the audit log is not the one that was: record \(mark.sequence) is missing, the newest is "
-                + "\(last?.sequence ?? 0)"
-        )
+                + "\(last?.sequence ?? 0)")
     }
 
     /// The number and hash of the newest record, to keep elsewhere; empty where there is none.
@@ -237,7 +227,6 @@ struct AuditChain {
     }
 }
 
-/// A page of the audit log.
 struct AuditAnswer {
     var records: [JSONValue]
     var isLast: Bool

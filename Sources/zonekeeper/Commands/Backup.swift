@@ -4,7 +4,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// `zonekeeper backup`
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
@@ -29,15 +28,13 @@ struct BackupCommand: AsyncParsableCommand {
         let bytes = manifest.files.reduce(0) { $0 + $1.size }
         print(
             "backed up \(manifest.nodes.count) nodes, \(manifest.files.count) files, \(ByteProgress.size(bytes)) in "
-                + "\(target)"
-        )
+                + "\(target)")
         if !withSecrets {
             print("keep a copy of the encryption key elsewhere: encrypted fields of this backup open with no other")
         }
     }
 }
 
-/// `zonekeeper restore`
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
@@ -66,8 +63,7 @@ struct RestoreCommand: AsyncParsableCommand {
         if !Paths.exists(layout.encryptionKey) {
             print(
                 "put the cluster's encryption key back as \(layout.encryptionKey) first: encrypted fields open with "
-                    + "no other"
-            )
+                    + "no other")
         }
         print("stop all nodes that joined later, and delete their folders: they would take this for an old copy")
         print("start them with `zonekeeper cluster up --config \(options.config)`")
@@ -160,8 +156,7 @@ struct ClusterBackup {
             guard sum == FileCopy.Sum(size: file.size, sha256: file.sha256) else {
                 throw CommandFailure(
                     "\(folder)/\(file.path) is not what was copied (\(sum.size) bytes, SHA-256 \(sum.sha256)). The "
-                        + "backup is "
-                        + "damaged")
+                        + "backup is damaged")
             }
         }
         progress.finish()
@@ -200,12 +195,10 @@ struct ClusterRestore {
 
     private func manifest() throws -> BackupManifest {
         let path = "\(source)/\(BackupManifest.fileName)"
-        let bytes: [UInt8]
-        do throws(DiskError) {
-            bytes = try readWholeFile(at: path)
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error.reason). Is this the folder of a finished backup?")
-        }
+        let bytes = try Result { () throws(DiskError) in try readWholeFile(at: path) }
+            .mapError {
+                CommandFailure("\(path) cannot be read: \($0.reason). Is this the folder of a finished backup?")
+            }.get()
         let manifest = try BackupManifest(parsing: bytes)
         guard manifest.cluster == layout.file.name else {
             throw CommandFailure(
@@ -215,8 +208,7 @@ struct ClusterRestore {
         guard manifest.nodes == nodes else {
             throw CommandFailure(
                 "the backup is of nodes \(manifest.nodes), the configuration names \(nodes): give it the nodes it "
-                    + "was made of"
-            )
+                    + "was made of")
         }
         if withSecrets, !manifest.hasSecrets {
             throw CommandFailure(

@@ -5,7 +5,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// `zonekeeper certs`
 struct CertsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certs",
@@ -35,7 +34,6 @@ struct CertsOptions: ParsableArguments {
     }
 }
 
-/// `zonekeeper certs create`
 struct CertsCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -104,7 +102,6 @@ struct NodeHost: ExpressibleByArgument, Hashable {
     }
 }
 
-/// `zonekeeper certs renew`
 struct CertsRenewCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "renew",
@@ -122,7 +119,6 @@ struct CertsRenewCommand: AsyncParsableCommand {
     }
 }
 
-/// `zonekeeper certs status`
 struct CertsStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "List the certificates, whom they name and how long they last.")

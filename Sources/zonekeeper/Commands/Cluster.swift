@@ -4,7 +4,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// `zonekeeper cluster`
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
@@ -27,7 +26,6 @@ struct ConfigOptions: ParsableArguments {
     func layout() throws(CommandFailure) -> ClusterLayout { try ClusterLayout.read(config) }
 }
 
-/// `zonekeeper cluster up`
 struct ClusterUpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "up",
@@ -64,7 +62,6 @@ struct ClusterUpCommand: AsyncParsableCommand {
     }
 }
 
-/// `zonekeeper cluster status`
 struct ClusterStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -163,7 +160,6 @@ enum ClusterTable {
     }
 }
 
-/// `zonekeeper cluster down`
 struct ClusterDownCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "down", abstract: "Stop the nodes that `cluster up` started on this machine.")
@@ -185,7 +181,6 @@ struct ClusterDownCommand: AsyncParsableCommand {
     }
 }
 
-/// `zonekeeper cluster add`
 struct ClusterAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -193,8 +188,7 @@ struct ClusterAddCommand: ClientCommand {
         discussion: """
             The node is started with a configuration file that has all nodes, itself among them, an empty folder, and \
             certificates of its own (`zonekeeper certs create`). It may be started before or after. Its id must never \
-            have \
-            been another node's.
+            have been another node's.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -212,15 +206,13 @@ struct ClusterAddCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper cluster remove`
 struct ClusterRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Move everything away from a node, and let it go.",
         discussion: """
             The node may be running or lost. When nothing is left on it, it ends by itself, and its folder can be \
-            deleted. Its \
-            id is not given again. A node that every shard needs cannot go before another has come.
+            deleted. Its id is not given again. A node that every shard needs cannot go before another has come.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -237,15 +229,13 @@ struct ClusterRemoveCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper cluster replace`
 struct ClusterReplaceCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "replace",
         abstract: "Let a new node take the place of another, replica by replica.",
         discussion: """
             The old node may be running or lost. A node that only lost its folder needs no command: it is started \
-            again, and \
-            fetches its data from the others.
+            again, and fetches its data from the others.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -267,7 +257,6 @@ struct ClusterReplaceCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper cluster transfer`
 struct ClusterTransferCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "transfer",

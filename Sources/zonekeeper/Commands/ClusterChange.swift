@@ -120,8 +120,7 @@ struct ClusterChange {
         let state = problem.map { "\(progress) when asked last, and now: \($0)" } ?? "\(progress), and the nodes go on"
         throw CommandFailure(
             "not done after \(Int(follow.seconds)) s: \(state). See how far they come with `zonekeeper cluster "
-                + "status`, or run this "
-                + "again")
+                + "status`, or run this again")
     }
 }
 
@@ -136,15 +135,12 @@ struct ClusterOverview: Hashable, Sendable {
         /// What holds it up; empty where nothing is known to.
         var waitsFor: String
         /// Entries that the member which is furthest behind lacks, and its node.
-        var lag: (node: Int64, entries: Int64)?
+        var lag: Lag?
+    }
 
-        static func == (left: Self, right: Self) -> Bool {
-            left.name == right.name && left.isSettled == right.isSettled && left.leader == right.leader
-                && left.preferredLeader == right.preferredLeader && left.waitsFor == right.waitsFor
-                && left.lag?.node == right.lag?.node && left.lag?.entries == right.lag?.entries
-        }
-
-        func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    struct Lag: Hashable, Sendable {
+        var node: Int64
+        var entries: Int64
     }
 
     struct Node: Hashable, Sendable {
@@ -172,29 +168,23 @@ struct ClusterOverview: Hashable, Sendable {
         self.isSettled = isSettled
         self.nodes = nodes.map { node in
             Node(
-                id: Self.number(node["id"]) ?? 0, clientURL: node.text("clientURL"),
+                id: node.amount("id") ?? 0, clientURL: node.text("clientURL"),
                 peerAddress: node.text("peerAddress"), isLeaving: node["leaving"] == .bool(true),
-                hasJoined: node["joined"] == .bool(true), replicas: Self.number(node["replicas"]) ?? 0,
-                leads: Self.number(node["leads"]) ?? 0)
+                hasJoined: node["joined"] == .bool(true), replicas: node.amount("replicas") ?? 0,
+                leads: node.amount("leads") ?? 0)
         }
-        removed = (json["removed"]?.array ?? []).compactMap { Self.number($0) }
+        removed = (json["removed"]?.array ?? []).compactMap(\.amount)
         self.groups = groups.map { group in
-            let lags = (group["lag"]?.array ?? []).compactMap { entry -> (node: Int64, entries: Int64)? in
-                guard let node = Self.number(entry["node"]), let entries = Self.number(entry["missingEntries"]) else {
-                    return nil
-                }
-                return (node, entries)
+            let lags = (group["lag"]?.array ?? []).compactMap { entry -> Lag? in
+                guard let node = entry.amount("node"), let entries = entry.amount("missingEntries") else { return nil }
+                return Lag(node: node, entries: entries)
             }
             return Group(
-                name: Self.number(group["shard"]).map { "shard \($0)" } ?? "directory",
-                isSettled: group["settled"] == .bool(true), leader: Self.number(group["leader"]),
-                preferredLeader: Self.number(group["preferredLeader"]), waitsFor: group.text("waitsFor"),
+                name: group.amount("shard").map { "shard \($0)" } ?? "directory",
+                isSettled: group["settled"] == .bool(true), leader: group.amount("leader"),
+                preferredLeader: group.amount("preferredLeader"), waitsFor: group.text("waitsFor"),
                 lag: lags.max { $0.entries < $1.entries })
         }
-    }
-
-    private static func number(_ json: JSONValue?) -> Int64? {
-        if case .integer(let number)? = json { number } else { nil }
     }
 
     /// How far the replicas have moved.

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper container`
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container", abstract: "Create, list, delete and restore containers, and rotate their keys.",
@@ -12,7 +11,6 @@ struct ContainerCommand: AsyncParsableCommand {
         ])
 }
 
-/// `zonekeeper container create`
 struct ContainerCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "create", abstract: "Create a container.")
 
@@ -28,7 +26,6 @@ struct ContainerCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper container list`
 struct ContainerListCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the containers.")
 
@@ -50,7 +47,6 @@ struct ContainerListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper container delete`
 struct ContainerDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete a container; for a week it can be restored.",
@@ -84,7 +80,6 @@ struct ContainerDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper container restore`
 struct ContainerRestoreCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Bring a deleted container back, with all that it had.")
@@ -100,7 +95,6 @@ struct ContainerRestoreCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper container rotate-key`
 struct ContainerRotateKeyCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate-key",

@@ -4,7 +4,6 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper key`
 struct KeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key", abstract: "Make, list and revoke server-to-server keys.",
@@ -15,7 +14,6 @@ struct KeyCommand: AsyncParsableCommand {
         subcommands: [KeyCreateCommand.self, KeyListCommand.self, KeyRevokeCommand.self])
 }
 
-/// `zonekeeper key create`
 struct KeyCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -62,17 +60,14 @@ struct KeyCreateCommand: ClientCommand {
             throw CommandFailure("\(idPath) is there already, and would hold the new key's id: name another --output")
         }
         let key = P256.Signing.PrivateKey()
-        try CommandFailure.orElse { () throws(ServiceClientError) in
-            try PrivateFile.create(output, key.pemRepresentation + "\n")
-        }
+        try PrivateFile.create(output, key.pemRepresentation + "\n")
         let response: ServiceResponse
         do {
             response = try await register(key.publicKey.pemRepresentation, in: container, on: connection)
         } catch let failure as CommandFailure where failure.isOutcomeUnknown {
             throw CommandFailure(
                 "\(failure.message). The key may be registered, so its private key stays in \(output): look for it "
-                    + "with "
-                    + "`zonekeeper key list`, then use it with --key-id, or revoke it and remove the file",
+                    + "with `zonekeeper key list`, then use it with --key-id, or revoke it and remove the file",
                 isOutcomeUnknown: true)
         } catch let failure as CommandFailure {
             unlink(output)
@@ -113,7 +108,7 @@ struct KeyCreateCommand: ClientCommand {
     /// The PEM of the file, looked at before it is sent: a private key must not leave this machine.
     private func publicKeyText() throws -> String {
         let path = publicKey ?? ""
-        let text = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
+        let text = try SecretFile.read(path)
         if text.contains("PRIVATE KEY-----") {
             throw CommandFailure("\(path) holds a private key, which was not sent; name the public key's file")
         }
@@ -124,7 +119,6 @@ struct KeyCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper key list`
 struct KeyListCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the server keys.")
 
@@ -141,7 +135,6 @@ struct KeyListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper key revoke`
 struct KeyRevokeCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "revoke", abstract: "Make a server key worthless.")
 

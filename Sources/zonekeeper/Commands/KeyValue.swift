@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper kv`
 struct KeyValueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kv",
@@ -40,7 +39,6 @@ extension JSONValue {
     }
 }
 
-/// `zonekeeper kv get`
 struct KeyValueGetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Print the value of a key; of several keys, a table.")
@@ -67,7 +65,6 @@ struct KeyValueGetCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper kv set`
 struct KeyValueSetCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "set", abstract: "Set a key's value.")
 
@@ -82,8 +79,7 @@ struct KeyValueSetCommand: ClientCommand {
     @Option(
         help: """
             STRING, INT64, DOUBLE, BOOL (true or false), TIMESTAMP (milliseconds since 1970, or ISO 8601), BYTES \
-            (base64) or \
-            JSON (with arrays and objects).
+            (base64) or JSON (with arrays and objects).
             """)
     var type = PreferenceType.string
 
@@ -120,11 +116,8 @@ enum PreferenceType: String, ExpressibleByArgument, CaseIterable {
     func json(_ text: String) throws -> JSONValue {
         switch self {
         case .json:
-            do throws(JSONError) {
-                return try JSONParser.parse(Array(text.utf8)).asPropertyList
-            } catch {
-                throw ValidationError("the value is not JSON: \(error)")
-            }
+            return try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)).asPropertyList }
+                .mapError { ValidationError("the value is not JSON: \($0)") }.get()
         case .bool:
             guard let flag = Bool(text) else { throw ValidationError("BOOL: true or false is expected, not '\(text)'") }
             return typed(.bool(flag))
@@ -157,7 +150,6 @@ extension JSONValue {
     }
 }
 
-/// `zonekeeper kv delete`
 struct KeyValueDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete keys, all or none; a key that is not there does no harm.")
@@ -174,7 +166,6 @@ struct KeyValueDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper kv list`
 struct KeyValueListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List every key with its value, in order of the keys.")
@@ -189,7 +180,6 @@ struct KeyValueListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper kv changes`
 struct KeyValueChangesCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
@@ -208,7 +198,6 @@ struct KeyValueChangesCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper kv usage`
 struct KeyValueUsageCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage", abstract: "Show how much the store holds, and what it is held to.")
@@ -220,12 +209,8 @@ struct KeyValueUsageCommand: ClientCommand {
         try show(response, Self.text(try response.json()))
     }
 
-    /// The answer as people read it.
     static func text(_ usage: JSONValue) -> String {
-        func count(_ json: JSONValue?, _ name: String) -> String {
-            guard case .integer(let number)? = json?[name] else { return "?" }
-            return Units.count(number)
-        }
+        func count(_ json: JSONValue?, _ name: String) -> String { json?.amount(name).map(Units.count) ?? "?" }
         let limits = usage["limits"]
         var table = Table("WHAT", "USED", "AT MOST")
         table.add(["keys", count(usage, "keys"), count(limits, "keys")])

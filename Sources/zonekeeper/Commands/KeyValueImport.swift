@@ -3,7 +3,6 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper kv export`
 struct KeyValueExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
@@ -24,14 +23,11 @@ struct KeyValueExportCommand: ClientCommand {
         let preferences = try PreferenceFile(values: entries.map { ($0.text("key"), $0["value"] ?? .null) })
         let bytes = try preferences.encoded(format)
         guard file != "-" else { return Console.print(bytes) }
-        try CommandFailure.orElse { () throws(ServiceClientError) in
-            try PrivateFile.replace(file, with: String(decoding: bytes, as: UTF8.self))
-        }
+        try PrivateFile.replace(file, with: String(decoding: bytes, as: UTF8.self))
         Console.note("exported \(preferences.entries.count) \(preferences.entries.count == 1 ? "key" : "keys")")
     }
 }
 
-/// `zonekeeper kv import`
 struct KeyValueImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
@@ -224,12 +220,8 @@ struct PreferenceFile: Hashable {
     // MARK: JSON
 
     private init(json bytes: [UInt8]) throws(CommandFailure) {
-        let json: JSONValue
-        do throws(JSONError) {
-            json = try JSONParser.parse(bytes)
-        } catch {
-            throw CommandFailure("the file is not JSON: \(error)")
-        }
+        let json = try Result { () throws(JSONError) in try JSONParser.parse(bytes) }
+            .mapError { CommandFailure("the file is not JSON: \($0)") }.get()
         guard case .object(let members)? = json["values"] else {
             throw CommandFailure(
                 #"the file has no object "values": such as {"values": {"theme": {"value": "dark", "type": "STRING"}}}"#)

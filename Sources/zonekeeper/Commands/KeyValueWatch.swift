@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper kv watch`
 struct KeyValueWatchCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -10,8 +9,7 @@ struct KeyValueWatchCommand: ClientCommand {
         discussion: """
             Goes on by itself, on another node where one is lost. With --json each change is a line; the last one of \
             those that came together has the syncToken to go on from. --timeout ends it after so long, --count after \
-            so \
-            many changes.
+            so many changes.
             """)
 
     @OptionGroup var options: ClientOptions

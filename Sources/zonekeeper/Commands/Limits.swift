@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper limits`
 struct LimitsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limits",
@@ -19,7 +18,6 @@ struct LimitsScope: ParsableArguments {
     func container(of connection: Connection) throws -> String? { cluster ? nil : try connection.container() }
 }
 
-/// `zonekeeper limits show`
 struct LimitsShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
@@ -49,21 +47,18 @@ struct LimitsShowCommand: ClientCommand {
             sums.add([member.key, LimitValue.text(member.value, ContainerLimit(rawValue: member.key)?.unit)])
         }
         let container = json["container"]?.string.map { "container \($0), " } ?? ""
-        var users = ""
-        if case .integer(let count)? = json["users"] { users = Units.count(count) + (count == 1 ? " user" : " users") }
+        let users = json.amount("users").map { Units.count($0) + ($0 == 1 ? " user" : " users") } ?? ""
         return "\(container)\(users)\n\n\(table.text)\n\n\(sums.text)"
     }
 }
 
-/// `zonekeeper limits set`
 struct LimitsSetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Set limits of a container, or the defaults of the cluster.",
         discussion: """
             A value is a number, an amount such as 10GB, 2.5MB or 64MiB, `unlimited`, or `default`, which takes back \
-            what \
-            was set. All are set or none. Names are those of `limits show`:
+            what was set. All are set or none. Names are those of `limits show`:
 
             \(ContainerLimit.allCases.map(\.rawValue).joined(separator: "\n"))
             """)
@@ -99,7 +94,6 @@ struct LimitsSetCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper limits explain`
 struct LimitsExplainCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",

@@ -3,14 +3,12 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper provider`
 struct ProviderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "provider", abstract: "Add, list and remove OpenID Connect issuers that users may sign in with.",
         subcommands: [ProviderAddCommand.self, ProviderListCommand.self, ProviderRemoveCommand.self])
 }
 
-/// `zonekeeper provider add`
 struct ProviderAddCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -18,8 +16,7 @@ struct ProviderAddCommand: ClientCommand {
         discussion: """
             Register with the issuer first; it gives the client id, and wants to know where it may send users back to: \
             /sign-in/callback at the address of your cluster. For a name that is there, the issuer and the client id \
-            are \
-            replaced; what else is left out stays as it was, the secret only where issuer and client are the same.
+            are replaced; what else is left out stays as it was, the secret only where issuer and client are the same.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -62,8 +59,8 @@ struct ProviderAddCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let secret = try clientSecretFile.map { path throws(CommandFailure) in
-            let secret = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
+        let secret = try clientSecretFile.map { path in
+            let secret = try SecretFile.read(path)
             guard !secret.isEmpty else { throw CommandFailure("\(path) holds no secret") }
             return secret
         }
@@ -77,7 +74,6 @@ struct ProviderAddCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper provider list`
 struct ProviderListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the identity providers, without their secrets.")
@@ -97,7 +93,6 @@ struct ProviderListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper provider remove`
 struct ProviderRemoveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove", abstract: "Let nobody sign in with an identity provider any more; accounts stay.")

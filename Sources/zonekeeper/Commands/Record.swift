@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper record`
 struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record", abstract: "Save, get, query, follow, delete and import records.",
@@ -12,7 +11,6 @@ struct RecordCommand: AsyncParsableCommand {
         ])
 }
 
-/// `zonekeeper record save`
 struct RecordSaveCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "save",
@@ -72,7 +70,7 @@ struct RecordSaveCommand: ClientCommand {
         let response = try await connection.send(
             try place.modify([.members(["operationType": .string(kind), "record": record])], on: connection))
         let records = try response.records()
-        try RecordFailures.report(response, asJSON: options.json, records) { saved in
+        try ItemFailures.report(response, asJSON: options.json, records) { saved in
             "saved \(saved.text("recordName")) (\(saved.text("recordType"))), tag \(saved.text("recordChangeTag"))"
         }
     }
@@ -85,17 +83,12 @@ struct RecordSaveCommand: ClientCommand {
             return (nil, .object(sent.map { JSONValue.Member($0.name, $0.json) }))
         }
         let text = try InputFile.read(jsonFile)
-        let json: JSONValue
-        do throws(JSONError) {
-            json = try JSONParser.parse(Array(text.utf8))
-        } catch {
-            throw CommandFailure("\(jsonFile) is not JSON: \(error)")
-        }
+        let json = try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)) }
+            .mapError { CommandFailure("\(jsonFile) is not JSON: \($0)") }.get()
         return try FieldsObject.read(json)
     }
 }
 
-/// `zonekeeper record get`
 struct RecordGetCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "get", abstract: "Print records, each by its name.")
 
@@ -110,11 +103,10 @@ struct RecordGetCommand: ClientCommand {
         let response = try await connection.send(
             try place.request("records/lookup", ["records": .array(records)], on: connection))
         let found = try response.records()
-        try RecordFailures.report(response, asJSON: options.json, found, RecordTable.details)
+        try ItemFailures.report(response, asJSON: options.json, found, RecordTable.details)
     }
 }
 
-/// `zonekeeper record delete`
 struct RecordDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete records, each by its name.")
@@ -141,11 +133,10 @@ struct RecordDeleteCommand: ClientCommand {
         }
         let response = try await connection.send(try place.modify(operations, on: connection))
         let records = try response.records()
-        try RecordFailures.report(response, asJSON: options.json, records) { "deleted \($0.text("recordName"))" }
+        try ItemFailures.report(response, asJSON: options.json, records) { "deleted \($0.text("recordName"))" }
     }
 }
 
-/// `zonekeeper record changes`
 struct RecordChangesCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
@@ -215,7 +206,6 @@ struct RecordChangesCommand: ClientCommand {
     }
 }
 
-/// Entries of a change feed as people read them.
 enum ChangesTable {
     static func text(_ records: [JSONValue]) -> String {
         let columns: [Table.Column] = [
@@ -284,8 +274,8 @@ extension ServiceResponse {
     }
 }
 
-/// Records of an answer, some of which may have failed.
-enum RecordFailures {
+/// Records or zones of an answer, some of which may have failed.
+enum ItemFailures {
     /// Prints the answer, or a line for each record that did not fail.
     /// - Throws: `ExitCode` after each failure has been said.
     static func report(
@@ -296,7 +286,12 @@ enum RecordFailures {
         } else {
             for record in records where record["serverErrorCode"] == nil { print(text(record)) }
         }
-        let failures = ServiceResponse.failures(in: records)
+        try tell(in: records)
+    }
+
+    /// - Throws: `ExitCode` after each failure has been said.
+    static func tell(in items: [JSONValue]) throws {
+        let failures = ServiceResponse.failures(in: items)
         for failure in failures { Console.error(failure) }
         if !failures.isEmpty { throw ExitCode.failure }
     }

@@ -79,8 +79,7 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         guard let scalar = ScalarType(rawValue: base), scalar != .asset, scalar != .number else {
             throw ValidationError(
                 "\(field): '\(type)' is no type; there are STRING, INT64, DOUBLE, TIMESTAMP, BYTES, LOCATION, "
-                    + "REFERENCE and ASSET, "
-                    + "each with _LIST, DELETE_SELF and VALIDATE for references, JSON and NULL")
+                    + "REFERENCE and ASSET, each with _LIST, DELETE_SELF and VALIDATE for references, JSON and NULL")
         }
         guard isList else {
             return .members(["value": try ScalarText.json(text, as: scalar), "type": .string(type)])
@@ -148,8 +147,7 @@ enum ScalarText {
             guard let milliseconds = Times.milliseconds(text) else {
                 throw ValidationError(
                     "TIMESTAMP: milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z, is expected, not "
-                        + "'\(text)'"
-                )
+                        + "'\(text)'")
             }
             return .integer(milliseconds)
         case .bytes:
@@ -199,7 +197,6 @@ enum RecordTable {
         return table.text
     }
 
-    /// Everything of one record.
     static func details(_ record: JSONValue) -> String {
         var lines = [
             "\(record.text("recordName"))", "  type      \(record.text("recordType"))",

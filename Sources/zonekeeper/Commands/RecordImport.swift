@@ -4,7 +4,6 @@ import Glibc
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper record import`
 struct RecordImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
@@ -104,12 +103,11 @@ struct RecordImport {
                 progress.show(Self.progressText(saved, reader.readBytes, of: reader.totalBytes))
             }
             if !batch.operations.isEmpty { saved += try await send(batch, on: connection) }
-        } catch let failure as CommandFailure {
+        } catch where error is CommandFailure || error is ServiceClientError {
             progress.abandon()
             throw CommandFailure(
-                "\(failure.message)\nerror: stopped: \(saved) records are saved, every line before line "
-                    + "\(resumeLine) among "
-                    + "them; go on with --start-line \(resumeLine)")
+                "\(error)\nerror: stopped: \(saved) records are saved, every line before line "
+                    + "\(resumeLine) among them; go on with --start-line \(resumeLine)")
         }
         progress.finish("imported \(saved) records")
         return saved

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper record query`
 struct RecordQueryCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "query",
@@ -88,7 +87,6 @@ struct RecordQueryCommand: ClientCommand {
         sort.contains { SortArgument($0).field == SortArgument.distance }
     }
 
-    /// The query in the protocol's form.
     func query() throws -> JSONValue {
         let near = try near.map { try NearArgument(parsing: $0) }
         let filters = try filter.map { try FilterArgument(parsing: $0).json } + [near?.filter].compactMap(\.self)
@@ -247,27 +245,21 @@ struct FilterArgument: Hashable {
             throw ValidationError("'\(filter)': the value is missing; \"\" is the empty string")
         }
         if ["\"", "[", "{"].contains(text.prefix(1)) {
-            do throws(JSONError) {
-                return try JSONParser.parse(Array(text.utf8))
-            } catch {
-                throw ValidationError("'\(filter)': the value begins like JSON and is none: \(error)")
-            }
+            return try Result { () throws(JSONError) in try JSONParser.parse(Array(text.utf8)) }
+                .mapError { ValidationError("'\(filter)': the value begins like JSON and is none: \($0)") }.get()
         }
         guard isList else { return .string(text) }
         return .array(text.split(separator: ",").map { .string(String($0.trimmed)) })
     }
 
-    /// The filter in the protocol's form.
     var json: JSONValue {
-        var members: [JSONValue.Member] = []
-        if let field { members.append(JSONValue.Member(FieldName.key(field), .string(field))) }
-        members.append(JSONValue.Member("comparator", .string(comparator.rawValue)))
         let value = JSONValue.members([
             "value": value, "type": comparator == .near ? .string(ScalarType.location.rawValue) : nil,
         ])
-        members.append(JSONValue.Member("fieldValue", value))
-        if let distance { members.append(JSONValue.Member("distance", .number(distance))) }
-        return .object(members)
+        return .members([
+            FieldName.key(field ?? ""): field.map { .string($0) }, "comparator": .string(comparator.rawValue),
+            "fieldValue": value, "distance": distance.map { .number($0) },
+        ])
     }
 }
 
@@ -323,7 +315,6 @@ struct CircleArgument: Hashable {
         radius = number * unit.metres
     }
 
-    /// The place in the protocol's form.
     var json: JSONValue { .members(["latitude": .number(latitude), "longitude": .number(longitude)]) }
 }
 
@@ -371,7 +362,6 @@ struct SortArgument: Hashable {
     /// The word that stands for the distance from the place of `--near`.
     static let distance = "distance"
 
-    /// The sort key in the protocol's form.
     var json: JSONValue {
         .members([
             FieldName.key(field): .string(field), "ascending": .bool(isAscending),
@@ -382,7 +372,6 @@ struct SortArgument: Hashable {
     }
 }
 
-/// Names of fields in queries.
 enum FieldName {
     private static let system: Set<String> = [
         "recordName", "createdTimestamp", "modifiedTimestamp", "createdUserRecordName", "modifiedUserRecordName",

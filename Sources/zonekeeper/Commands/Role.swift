@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper role`
 struct RoleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "role", abstract: "List the security roles of a container's environment, and say who has them.",
@@ -13,7 +12,6 @@ struct RoleCommand: AsyncParsableCommand {
         subcommands: [RoleListCommand.self, RoleGrantCommand.self, RoleRevokeCommand.self])
 }
 
-/// `zonekeeper role list`
 struct RoleListCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the roles with their members.")
 
@@ -52,7 +50,6 @@ struct RoleMemberArguments: ParsableArguments {
     }
 }
 
-/// `zonekeeper role grant`
 struct RoleGrantCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "grant", abstract: "Give a user a role; on all nodes when the command ends.")
@@ -71,7 +68,6 @@ struct RoleGrantCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper role revoke`
 struct RoleRevokeCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke", abstract: "Take a role from a user; on all nodes when the command ends.")

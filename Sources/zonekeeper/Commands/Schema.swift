@@ -3,7 +3,6 @@ import RecordModel
 import ServiceClient
 import Storage
 
-/// `zonekeeper schema`
 struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
@@ -18,7 +17,6 @@ struct SchemaCommand: AsyncParsableCommand {
         ])
 }
 
-/// `zonekeeper schema show`
 struct SchemaShowCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
@@ -84,7 +82,6 @@ struct SchemaText {
     }
 }
 
-/// `zonekeeper schema import`
 struct SchemaImportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
@@ -154,7 +151,6 @@ struct SchemaImportCommand: ClientCommand {
     }
 }
 
-/// What a change of a schema does, as people read it.
 struct SchemaPlanReport {
     private let json: JSONValue
     private let isDryRun: Bool
@@ -224,7 +220,6 @@ enum InputFile {
     }
 }
 
-/// `zonekeeper schema export`
 struct SchemaExportCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Print a container's schema, in CloudKit's schema language.",
@@ -272,7 +267,6 @@ struct IndexArguments: ParsableArguments {
     }
 }
 
-/// `zonekeeper schema add-index`
 struct SchemaAddIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "add-index",
@@ -302,7 +296,6 @@ struct SchemaAddIndexCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper schema remove-index`
 struct SchemaRemoveIndexCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove-index",
@@ -326,7 +319,6 @@ struct SchemaRemoveIndexCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper schema deploy`
 struct SchemaDeployCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "deploy",
@@ -355,7 +347,6 @@ struct SchemaDeployCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper schema reset`
 struct SchemaResetCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
@@ -377,8 +368,7 @@ struct SchemaResetCommand: ClientCommand {
         if confirm == nil, !dryRun {
             throw ValidationError(
                 "--confirm CONTAINER is missing: a reset deletes every record of the development environment; "
-                    + "--dry-run only "
-                    + "says what would change")
+                    + "--dry-run only says what would change")
         }
     }
 

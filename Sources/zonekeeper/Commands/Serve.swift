@@ -9,15 +9,13 @@ import RecordModel
 import Storage
 import WebServices
 
-/// `zonekeeper serve`
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run one node, until SIGTERM or SIGINT.",
         discussion: """
-            Without --config this is a whole store in one process: data, development certificates, the \
-            encryption key and the administrator's token are made in the data folder, and clients are served \
-            over HTTPS.
+            Without --config this is a whole store in one process: data, development certificates, the encryption key \
+            and the administrator's token are made in the data folder, and clients are served over HTTPS.
 
             With --config it is one node of the cluster that the file describes. Its data folder is the \
             file's `data`, which is relative to the file's own folder, with `node-<id>` in it.
@@ -122,15 +120,13 @@ struct ServeCommand: AsyncParsableCommand {
         guard Paths.exists("\(folder)/node-\(id)/peer.pem") else {
             throw CommandFailure(
                 "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config "
-                    + "\(config)`, and "
-                    + "bring the folder here if this is another machine")
+                    + "\(config)`, and bring the folder here if this is another machine")
         }
         let tokenFile = adminTokenFile ?? layout.administratorToken
         guard Paths.exists(tokenFile) else {
             throw CommandFailure(
                 "\(tokenFile) is missing: it holds the administrator's token, 64 random characters, the same on "
-                    + "every node"
-            )
+                    + "every node")
         }
         var plan = plan(
             node, of: layout.file, data: data ?? layout.folder(of: node), certs: folder,

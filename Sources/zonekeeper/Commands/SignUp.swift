@@ -2,14 +2,12 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper sign-up`
 struct SignUpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-up", abstract: "Say whether people may make accounts for themselves; closed at first.",
         subcommands: [SignUpStatusCommand.self, SignUpOpenCommand.self, SignUpCloseCommand.self],
         defaultSubcommand: SignUpStatusCommand.self)
 
-    /// What an answer says.
     static func text(_ response: ServiceResponse) throws -> String {
         switch try response.json()["open"] {
         case .bool(true)?: "sign-up is open: the sign-in page lets anybody make an account"
@@ -23,7 +21,6 @@ struct SignUpCommand: AsyncParsableCommand {
     }
 }
 
-/// `zonekeeper sign-up status`
 struct SignUpStatusCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "status", abstract: "Say whether sign-up is open.")
 
@@ -35,7 +32,6 @@ struct SignUpStatusCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper sign-up open`
 struct SignUpOpenCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "open", abstract: "Let anybody who reaches the sign-in page make an account.")
@@ -48,7 +44,6 @@ struct SignUpOpenCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper sign-up close`
 struct SignUpCloseCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "close", abstract: "Let nobody make an account; those that are there stay.")

@@ -3,26 +3,22 @@ import Foundation
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper token`
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Make, list and revoke API tokens and sessions.",
         subcommands: [TokenCreateCommand.self, TokenListCommand.self, TokenRevokeCommand.self])
 }
 
-/// `zonekeeper token create`
 struct TokenCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Make a token. Its secret is shown once and kept nowhere.",
         discussion: """
-            An API token names a container and an environment (ckAPIToken); a session speaks for a user in a \
-            container (ckWebAuthToken). A browser may use an API token from the origins that it names, or from \
-            everywhere \
-            where it names none.
+            An API token names a container and an environment (ckAPIToken); a session speaks for a user in a container \
+            (ckWebAuthToken). A browser may use an API token from the origins that it names, or from everywhere where \
+            it names none.
             """)
 
-    /// What a token is for.
     enum Kind: String, EnumerableFlag {
         case api
         case session
@@ -93,9 +89,7 @@ struct TokenCreateCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let secret = try secretFile.map { path throws(CommandFailure) in
-            try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
-        }
+        let secret = try secretFile.map { try SecretFile.read($0) }
         let body = JSONValue.members([
             "kind": .string(kind.rawValue), "container": .string(try connection.container()),
             "environment": kind == .api ? .string(connection.settings.environment) : nil,
@@ -118,17 +112,14 @@ struct TokenCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper token list`
 struct TokenListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the tokens, without their secrets.",
         discussion: """
             Sessions that began on the sign-in page, one for each user and device, are listed with --kind sign-in or \
-            all. \
-            --container, or ZONEKEEPER_CONTAINER, shows those of one container.
+            all. --container, or ZONEKEEPER_CONTAINER, shows those of one container.
             """)
 
-    /// Which tokens.
     enum Kind: String, ExpressibleByArgument, CaseIterable {
         case api, session
         case signIn = "sign-in"
@@ -169,7 +160,6 @@ struct TokenListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper token revoke`
 struct TokenRevokeCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "revoke", abstract: "Make a token worthless.")
 

@@ -2,17 +2,14 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper usage`
 struct UsageCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage",
         abstract: "Show how much of its quotas a container uses, by database and user; with --zones, by zone.",
         discussion: """
             Bytes are those of the records as they are stored, their names included. --verify counts every record \
-            anew, \
-            zone by zone, and compares each counter; where one differs, the exit code is 1. Without --environment, \
-            both \
-            environments are shown.
+            anew, zone by zone, and compares each counter; where one differs, the exit code is 1. Without \
+            --environment, both environments are shown.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -258,7 +255,8 @@ struct UsageReport {
 
 extension JSONValue {
     /// A member that is a whole number.
-    func amount(_ key: String) -> Int64? {
-        if case .integer(let number)? = self[key] { number } else { nil }
-    }
+    func amount(_ key: String) -> Int64? { self[key]?.amount }
+
+    /// A whole number; nil for anything else.
+    var amount: Int64? { if case .integer(let number) = self { number } else { nil } }
 }

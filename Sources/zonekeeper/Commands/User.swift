@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper user`
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user", abstract: "Create, change, list and delete users; set passwords; sign in and out.",
@@ -12,15 +11,13 @@ struct UserCommand: AsyncParsableCommand {
         ])
 }
 
-/// `zonekeeper user create`
 struct UserCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
         abstract: "Create a user, who may then be given sessions, and signs in where there is a password.",
         discussion: """
             Without a password or an identity the user cannot sign in until `zonekeeper user password` or `user \
-            update` sets \
-            one.
+            update` sets one.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -68,7 +65,6 @@ struct UserCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user update`
 struct UserUpdateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Change what is known of a user; what is not named stays.")
@@ -117,15 +113,13 @@ struct UserUpdateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user password`
 struct UserPasswordCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "password",
         abstract: "Set a user's password, or remove it.",
         discussion: """
-            The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, \
-            as who \
-            knew the old password may have begun them; --keep-sessions lets them be.
+            The password is asked for at the terminal, twice, or read from standard input. The user's sessions end, as \
+            who knew the old password may have begun them; --keep-sessions lets them be.
             """)
 
     @OptionGroup var options: ClientOptions
@@ -159,7 +153,6 @@ struct UserPasswordCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user list`
 struct UserListCommand: ClientCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the users.")
 
@@ -177,7 +170,6 @@ struct UserListCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user delete`
 struct UserDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete a user and the user's sessions; records stay.")
@@ -193,15 +185,13 @@ struct UserDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user sign-in`
 struct UserSignInCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in",
         abstract: "Begin a session with a name and a password, as the sign-in page does.",
         discussion: """
             The session's web auth token changes with every request, and older ones are good for a minute only: keep \
-            it in \
-            a file with --token-file, which other commands read and keep up to date (--web-auth-token-file, or \
+            it in a file with --token-file, which other commands read and keep up to date (--web-auth-token-file, or \
             ZONEKEEPER_WEB_AUTH_TOKEN_FILE). A session lasts 30 minutes, or two weeks with --keep-signed-in.
             """)
 
@@ -235,9 +225,7 @@ struct UserSignInCommand: ClientCommand {
             throw CommandFailure("the answer has no token in it. Is this a Zonekeeper node?")
         }
         if let tokenFile {
-            try CommandFailure.orElse { () throws(ServiceClientError) in
-                try PrivateFile.replace(tokenFile, with: token + "\n")
-            }
+            try PrivateFile.replace(tokenFile, with: token + "\n")
         }
         let use =
             tokenFile.map { "use it  export ZONEKEEPER_WEB_AUTH_TOKEN_FILE=\($0)" }
@@ -246,7 +234,6 @@ struct UserSignInCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper user sign-out`
 struct UserSignOutCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out", abstract: "End the session that --web-auth-token-file or the environment names.")

@@ -2,7 +2,6 @@ import ArgumentParser
 import RecordModel
 import ServiceClient
 
-/// `zonekeeper zone`
 struct ZoneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "zone", abstract: "Create, list and delete zones of a user's private database, and follow it.",
@@ -26,28 +25,14 @@ enum ZoneRequests {
         var request = try connection.request("private", "zones/modify", .members(["operations": .array(operations)]))
         request.idempotencyKey = IdempotencyKeys.make()
         let response = try await connection.send(request).checked()
-        let zones = try response.entries("zones")
-        if asJSON {
-            Console.print(response.body)
-        } else {
-            for zone in zones where zone["serverErrorCode"] == nil { print("\(done) zone \(name(of: zone))") }
+        try ItemFailures.report(response, asJSON: asJSON, try response.entries("zones")) {
+            "\(done) zone \(name(of: $0))"
         }
-        try failures(in: zones)
     }
 
     static func name(of zone: JSONValue) -> String { zone["zoneID"]?.text("zoneName") ?? "" }
-
-    /// - Throws: `ExitCode` after each failure has been said.
-    static func failures(in zones: [JSONValue]) throws {
-        let failed = zones.filter { $0["serverErrorCode"] != nil }
-        for zone in failed {
-            Console.error("\(zone.text("serverErrorCode")): zone \(name(of: zone)): \(zone.text("reason"))")
-        }
-        if !failed.isEmpty { throw ExitCode.failure }
-    }
 }
 
-/// `zonekeeper zone list`
 struct ZoneListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List the zones of the user's private database.")
@@ -65,11 +50,10 @@ struct ZoneListCommand: ClientCommand {
                 ("SYNC TOKEN", { $0.text("syncToken") }),
             ])
         try show(response, table.text)
-        if !options.json { try ZoneRequests.failures(in: zones) }
+        if !options.json { try ItemFailures.tell(in: zones) }
     }
 }
 
-/// `zonekeeper zone create`
 struct ZoneCreateCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
@@ -85,7 +69,6 @@ struct ZoneCreateCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper zone delete`
 struct ZoneDeleteCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete zones of the user's private database with every record in them.")
@@ -100,7 +83,6 @@ struct ZoneDeleteCommand: ClientCommand {
     }
 }
 
-/// `zonekeeper zone changes`
 struct ZoneChangesCommand: ClientCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",

@@ -20,7 +20,6 @@ enum Console {
     /// `error: ...`
     static func error(_ message: String) { note("error: \(message)") }
 
-    /// A line as it is.
     static func note(_ line: String) { write(line + "\n") }
 
     /// Whether standard error is a terminal.
@@ -158,8 +157,7 @@ extension JSONValue {
 
     /// A member that is in milliseconds since 1970, as a time.
     func time(_ key: String) -> String {
-        guard case .integer(let milliseconds)? = self[key] else { return "" }
-        return Times.text(milliseconds)
+        amount(key).map { Times.text($0) } ?? ""
     }
 
     /// A string as it is, anything else as JSON.

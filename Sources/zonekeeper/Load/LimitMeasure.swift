@@ -1,6 +1,5 @@
 /// How exactly a limit was kept, counted from the answers that clients got: the burst is in it.
 struct LimitMeasure: Hashable, Sendable {
-    /// Which limit was compared with.
     enum Source: String, Hashable, Sendable {
         /// The one that was typed (`--expect-limit`, `--limit`).
         case given
@@ -31,7 +30,6 @@ struct LimitMeasure: Hashable, Sendable {
     var allowedMax: Double { limit * (seconds + Self.savedSeconds) }
     /// 1 is exact, above it too much was accepted.
     var ratio: Double { Double(accepted) / allowed }
-    var acceptedPerSecond: Double { Double(accepted) / seconds }
 
     /// Of the requests sent in each second that counts, nodes must answer more than this part of the limit. What is
     /// only offered does not count: it may have waited in the tester, or gone to a node that is down.
@@ -102,7 +100,6 @@ struct LimitMeasure: Hashable, Sendable {
 enum LimitVerdict: Hashable, Sendable {
     case kept
     case missed(String)
-    /// The run cannot tell.
     case unknown(String)
 
     /// A limit is kept where over T seconds of more demand at most limit x (T + 1 s) was accepted, and no less than
@@ -116,8 +113,7 @@ enum LimitVerdict: Hashable, Sendable {
             self = .unknown(
                 testerIsLimit
                     ?? "never in a whole second did nodes answer more requests than \(LoadReport.short(limit)): "
-                    + "raise --rate"
-            )
+                    + "raise --rate")
             return
         }
         let accepted = Double(measure.accepted)
@@ -233,8 +229,7 @@ struct TesterShare: Hashable, Sendable {
         guard let wait = connectionWaitP99Milliseconds, wait > Self.latenessMax else { return nil }
         return
             "the tester's connections are the limit: one request in a hundred waited \(String(milliseconds: wait)) "
-            + "ms or more for "
-            + "a free one; --connections makes more"
+            + "ms or more for a free one; --connections makes more"
     }
 
     /// What to keep in mind about the machine; nil where there is nothing.

@@ -9,7 +9,6 @@ import ServiceClient
 /// accepts every second of even arrivals at 1.6 times its limit, and every third at 2.4 times. Then what is accepted
 /// follows what is offered, the readings differ, and halving goes on.
 struct LimitSearch: Sendable {
-    /// What came of offering a rate for a while.
     struct Trial: Hashable, Sendable {
         /// Requests a second.
         var offered: Double
@@ -17,7 +16,6 @@ struct LimitSearch: Sendable {
         var accepted: Double
         /// The part of the requests that was not accepted in time, 0 to 1; of the whole trial.
         var lostShare: Double
-        /// Whether some were told to slow down.
         var wasThrottled: Bool
     }
 
@@ -140,7 +138,6 @@ struct LimitFinder: Sendable {
     /// Between two trials: what one has used up is there again for the next.
     var pause = Duration.seconds(1)
 
-    /// What was found.
     struct Found: Sendable {
         var search: LimitSearch
         /// Why the highest rate is the tester's and not the cluster's; nil where it is the cluster's.
@@ -148,7 +145,6 @@ struct LimitFinder: Sendable {
         var wasInterrupted: Bool
     }
 
-    /// - Parameter tell: is told of each trial.
     func find(tell: (LimitSearch.Trial) -> Void) async throws -> Found {
         var search = LimitSearch(first: first, tolerance: tolerance)
         var testerIsLimit: String?
@@ -227,8 +223,7 @@ extension LimitFinder.Found {
     private func limitText(_ limit: Double) -> String {
         var text =
             "The limit is \(String(limit, digits: 1)) requests a second: so many were accepted while more were "
-            + "offered, and the others were "
-            + "throttled."
+            + "offered, and the others were throttled."
         if let passed = search.passed { text += " \(String(passed, digits: 1))/s were accepted whole." }
         if wasInterrupted { text += " The search was stopped before its end." }
         return text

@@ -61,16 +61,13 @@ struct LoadTarget: Hashable, Sendable {
         if !allowsRemote, let remote = targets.first(where: { !$0.isLoopback }) {
             throw CommandFailure(
                 "'\(remote.host)' is not this machine. Load can make a cluster unusable for its users, so other "
-                    + "machines are "
-                    + "loaded only with --allow-remote; use it on a cluster that is yours and that nobody needs just "
-                    + "now"
-            )
+                    + "machines are loaded only with --allow-remote; use it on a cluster that is yours and that nobody "
+                    + "needs just now")
         }
         return targets
     }
 }
 
-/// Who the requests of a run come from.
 struct LoadTokens: Hashable, Sendable {
     var apiToken: String
     var webAuthToken: String?
@@ -99,7 +96,7 @@ struct LoadClient: Sendable {
 
     /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
     /// - Throws: `CommandFailure` if the authority's file cannot be used.
-    init(targets: [LoadTarget], authority: String?, timeoutSeconds: Int) throws(CommandFailure) {
+    init(targets: [LoadTarget], authority: String?, timeoutSeconds: Int) throws {
         precondition(!targets.isEmpty, "a client without targets")
         self.targets = targets
         self.timeoutSeconds = timeoutSeconds
@@ -110,20 +107,8 @@ struct LoadClient: Sendable {
         // A node that is down is to be named at once and not after three seconds of tries.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.idleTimeout = .seconds(3_600)
-        configuration.tlsConfiguration = try Self.tls(authority: authority)
+        configuration.tlsConfiguration = try ServiceClient.tls(authority: authority)
         http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    }
-
-    /// - Parameter authority: path of the CA that signed the nodes' certificates; nil for the system's.
-    static func tls(authority: String?) throws(CommandFailure) -> TLSConfiguration {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        guard let authority else { return tls }
-        do {
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authority))
-        } catch {
-            throw CommandFailure("the certificate authority \(authority) cannot be read as PEM: \(error)")
-        }
-        return tls
     }
 
     /// Closes the connections; to be called once, at the end.

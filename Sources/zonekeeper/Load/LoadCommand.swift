@@ -2,21 +2,17 @@ import ArgumentParser
 import Foundation
 import ServiceClient
 
-/// `zonekeeper load`
 struct LoadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",
         abstract: "Load a running cluster, and measure how it answers and how it keeps its limits.",
         discussion: """
-            With --rate or a --profile that has rates, requests are due whether the cluster keeps up or not, and \
-            their times \
-            count from when they were due (an open loop: what users feel). Without, --concurrency clients each wait \
-            for one \
-            answer before they send the next request (a closed loop: what the cluster can do at most).
+            With --rate or a --profile that has rates, requests are due whether the cluster keeps up or not, and their \
+            times count from when they were due (an open loop: what users feel). Without, --concurrency clients each \
+            wait for one answer before they send the next request (a closed loop: what the cluster can do at most).
 
             Only nodes on this machine are loaded, unless --allow-remote is given. Every run ends by itself, after \
-            --duration \
-            or --count; Ctrl-C ends it early, and the report is of what was done until then.
+            --duration or --count; Ctrl-C ends it early, and the report is of what was done until then.
 
             Try: zonekeeper load --prepare --operation create --concurrency 16 --duration 10
             Is the limit kept? zonekeeper load --rate 400 --duration 60 --limit 40 --expect-limit 40 --nodes moving:5
@@ -85,11 +81,6 @@ struct LoadCommand: AsyncParsableCommand {
         guard ["public", "private"].contains(database) else {
             throw ValidationError("--database: 'public' or 'private' is expected, not '\(database)'")
         }
-        func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
-            guard range.contains(value) else {
-                throw ValidationError("\(name): \(range.lowerBound) to \(range.upperBound) is expected, not \(value)")
-            }
-        }
         try check("--records", records, 2...10_000_000)
         try check("--zones", zones, 1...10_000)
         try check("--users", users, 1...10_000)
@@ -114,8 +105,7 @@ struct LoadCommand: AsyncParsableCommand {
         {
             throw ValidationError(
                 "records and preferences have a limit each, and one run is held against one: leave one kind out of "
-                    + "--mix"
-            )
+                    + "--mix")
         }
         if let report, report.form != .html { throw ValidationError("--report: a name that ends in .html is expected") }
     }
@@ -293,12 +283,6 @@ struct LoadPaceOptions: ParsableArguments {
         }
     }
 
-    private func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
-        guard range.contains(value) else {
-            throw ValidationError("\(name): \(range.lowerBound) to \(range.upperBound) is expected, not \(value)")
-        }
-    }
-
     private var isOpen: Bool { rate != nil || profile.text.hasOwnRates }
 
     var bound: LoadBound { LoadBound(seconds: duration ?? profile.text.defaultSeconds, count: count) }
@@ -315,22 +299,25 @@ struct LoadPaceOptions: ParsableArguments {
     var openConnectionCount: Int { connections ?? 64 }
 }
 
+private func check(_ name: String, _ value: Int, _ range: ClosedRange<Int>) throws {
+    guard range.contains(value) else {
+        throw ValidationError("\(name): \(range.lowerBound) to \(range.upperBound) is expected, not \(value)")
+    }
+}
+
 /// How the rate goes, as it was typed.
 struct LoadProfileArgument: ExpressibleByArgument, Hashable {
     var text: LoadProfileText
     var name: String
 
-    init(text: LoadProfileText, name: String) {
-        self.text = text
-        self.name = name
-    }
+    var defaultValueDescription: String { name }
+}
 
+extension LoadProfileArgument {
     init?(argument: String) {
         guard let text = LoadProfileText(argument) else { return nil }
         self.init(text: text, name: argument)
     }
-
-    var defaultValueDescription: String { name }
 }
 
 /// Requests a second, as `500`, `0.5` or `500/s`.

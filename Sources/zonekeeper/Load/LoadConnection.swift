@@ -12,7 +12,6 @@ struct HTTPAnswer: Sendable {
     var retryAfterSeconds: Double?
     /// nil where neither of the two headers is there.
     var budget: RateBudget?
-    /// Whether the server closes the connection after it.
     var closes: Bool
 
     /// - Returns: nil where the end of the answer would be that of the connection, or it is not of HTTP/1.1: nodes send
@@ -141,7 +140,6 @@ final class LoadConnection: ChannelInboundHandler {
     }
 }
 
-/// How connections of a run are made.
 struct LoadConnector: Sendable {
     let loop: any EventLoop
     let tls: NIOSSLContext

@@ -8,7 +8,6 @@ struct LoadMeter: Sendable {
     let client: LoadClient
     let administrator: String?
 
-    /// What was counted up to one moment.
     struct Reading: Sendable {
         var nodes: Result<[NodeCounters], CommandFailure>
         var generatorCPUSeconds: Double

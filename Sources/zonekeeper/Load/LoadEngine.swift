@@ -7,7 +7,6 @@ import Synchronization
 ///
 /// A wake-up sends whatever is due: arrivals of the schedule, requests that are sent again, workers of a closed loop.
 final class LoadEngine {
-    /// What waits for its time.
     enum Waiting: Sendable {
         case again(LoadFlight)
         case worker(Int)
@@ -226,7 +225,6 @@ final class LoadEngine {
         }
     }
 
-    /// Writes the request to the network.
     private func dispatch(_ flight: LoadFlight, on connection: LoadConnection, now: UInt64) {
         var flight = flight
         flight.sent = now

@@ -147,7 +147,6 @@ struct RetryAfterAccuracy: Sendable {
 
 /// What one node, operation or kind of client got out of a run.
 struct LoadShare: Sendable {
-    /// Attempts that ended, by how.
     private(set) var accepted = 0
     private(set) var throttled = 0
     private(set) var failed = 0
@@ -196,11 +195,9 @@ struct LoadAttempt: Sendable {
     var ended: UInt64
     /// Whether it was sent exactly when a refusal had said.
     var isExactRetry: Bool
-    /// Whether it will be sent again.
     var isTriedAgain: Bool
 }
 
-/// All that a run counts and measures.
 struct LoadMeasurement: Sendable {
     private(set) var tally = LoadTally()
     private(set) var timeline = LoadTimeline()

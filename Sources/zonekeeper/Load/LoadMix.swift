@@ -55,7 +55,6 @@ struct LoadMix: Hashable, Sendable {
     var hasKeyValues: Bool { operations.contains(where: \.isKeyValue) }
     var hasAssets: Bool { operations.contains(where: \.isAsset) }
 
-    /// One operation only.
     init(_ operation: LoadOperation) {
         name = operation.rawValue
         choice = WeightedChoice([(operation, 1)])

@@ -2,7 +2,6 @@ import Foundation
 import HeapModule
 import RecordModel
 
-/// How requests follow one another.
 enum LoadPace: Hashable, Sendable {
     /// Each of `concurrency` clients sends its next request when the last one was answered.
     case closed(concurrency: Int)
@@ -14,7 +13,6 @@ enum LoadPace: Hashable, Sendable {
     }
 }
 
-/// The database and zones that records go to.
 struct LoadPlace: Hashable, Sendable {
     var container: String
     var environment: String
@@ -26,7 +24,6 @@ struct LoadPlace: Hashable, Sendable {
     static let defaultZone = ZoneKey.defaultZoneName
 }
 
-/// All that a run was asked for.
 struct LoadSettings: Sendable {
     var mix: LoadMix
     var pace: LoadPace
@@ -35,16 +32,13 @@ struct LoadSettings: Sendable {
     var recordType = "Load"
     /// Records in each zone that reads, updates and queries choose from.
     var records = 10_000
-    /// Connections over all targets.
     var connections: Int
     var seed: UInt64 = 1
     /// Seconds after which a request counts as unanswered.
     var timeoutSeconds = 10
     var nodes = NodePattern.even
     var behaviours = WeightedChoice<ThrottleBehaviour>([(.ignore, 1)])
-    /// How many users the requests come from.
     var users = 1
-    /// The size of files that are sent and fetched.
     var assetBytes = Self.assetBytesStandard
 
     static let assetBytesStandard = 1_000_000
@@ -55,7 +49,6 @@ struct LoadSettings: Sendable {
 /// Even arrivals are computed from their number, so rounding does not add up. Poisson arrivals (independent clients)
 /// come from a seed: the same seed gives the same load. Where the rate changes, both are stretched by it.
 struct ArrivalSchedule: Sendable {
-    /// How arrivals are spread over time.
     enum Spacing: String, Sendable, CaseIterable {
         case poisson, even
     }
@@ -110,7 +103,6 @@ struct LoadBound: Hashable, Sendable {
     }
 }
 
-/// Which node each request of a run goes to.
 enum NodePattern: Hashable, Sendable {
     /// One after the other.
     case even

@@ -22,8 +22,7 @@ struct LoadPreparation: Sendable {
             guard status == 200 else {
                 throw CommandFailure(
                     "\(client.targets[target].base) is not ready (HTTP \(status)); wait until `zonekeeper cluster "
-                        + "status` shows a "
-                        + "leader for each shard")
+                        + "status` shows a leader for each shard")
             }
         }
     }
@@ -59,14 +58,13 @@ struct LoadPreparation: Sendable {
         for first in stride(from: 0, to: zones.count, by: Self.batch) {
             let batch = zones[first..<min(first + Self.batch, zones.count)]
             let operations = batch.map { zone in
-                JSONValue.object([
-                    .init("operationType", .string("create")),
-                    .init("zone", .object([.init("zoneID", .object([.init("zoneName", .string(zone))]))])),
+                JSONValue.members([
+                    "operationType": .string("create"), "zone": .members(["zoneID": ZoneRequests.id(zone)]),
                 ])
             }
             try await need(
                 "the zones", path("zones/modify", session),
-                body: JSONValue.object([.init("operations", .array(operations))]).serialized())
+                body: JSONValue.members(["operations": .array(operations)]).serialized())
         }
     }
 
@@ -176,7 +174,6 @@ struct LoadPreparation: Sendable {
         (try? JSONParser.parse(Array(body.readableBytesView))) ?? .null
     }
 
-    /// What an answer that is an error says, for people.
     static func failure(_ answer: (status: Int, body: ByteBuffer)) -> String {
         let json = json(answer.body)
         let code = json["serverErrorCode"]?.string ?? "no code"
@@ -214,16 +211,15 @@ extension LoadPreparation {
     }
 
     private func makeSession(_ name: String, _ administrator: String) async throws(CommandFailure) -> LoadTokens {
-        let user = JSONValue.object([.init("name", .string(name))])
+        let user = JSONValue.members(["name": .string(name)])
         // A user of an earlier run is as good.
         try await need(
             "making the user \(name)", "/admin/1/users", bearer: administrator, body: user.serialized(),
             accepted: .exists)
         let lifetime = Int(settings.bound.seconds ?? 3_600) + Self.sessionSpareSeconds
-        let token = JSONValue.object([
-            .init("kind", .string("session")), .init("container", .string(settings.place.container)),
-            .init("user", .string(name)), .init("label", .string("load")),
-            .init("lifetimeSeconds", .integer(Int64(lifetime))),
+        let token = JSONValue.members([
+            "kind": .string("session"), "container": .string(settings.place.container), "user": .string(name),
+            "label": .string("load"), "lifetimeSeconds": .integer(Int64(lifetime)),
         ])
         let answer = try await need(
             "a session of \(name)", "/admin/1/tokens", bearer: administrator, body: token.serialized())

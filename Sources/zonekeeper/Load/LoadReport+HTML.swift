@@ -156,7 +156,6 @@ struct LineChart: Sendable {
     }
 
     var title: String
-    /// What the vertical axis counts.
     var unit: String
     var lines: [Line]
 
@@ -182,19 +181,16 @@ struct LineChart: Sendable {
             let y = Self.y(value, top: top)
             parts.append(
                 "<line class=\"grid\" x1=\"\(Int(Self.left))\" x2=\"\(Int(Self.width - Self.right))\" y1=\"\(y)\" "
-                    + "y2=\"\(y)\"/>"
-            )
+                    + "y2=\"\(y)\"/>")
             parts.append(
                 "<text class=\"tick\" x=\"\(Int(Self.left) - 6)\" y=\"\(y)\" dy=\"4\" "
-                    + "text-anchor=\"end\">\(Self.label(value, top: top))</text>"
-            )
+                    + "text-anchor=\"end\">\(Self.label(value, top: top))</text>")
         }
         for second in Self.ticks(seconds) {
             let x = Self.x(Double(second), of: seconds)
             parts.append(
                 "<text class=\"tick\" x=\"\(x)\" y=\"\(Int(Self.height) - 8)\" text-anchor=\"middle\">\(second) "
-                    + "s</text>"
-            )
+                    + "s</text>")
         }
         for line in lines { parts.append(Self.path(line, seconds: seconds, top: top)) }
         parts.append("</svg>")
@@ -267,7 +263,6 @@ struct LineChart: Sendable {
     }
 }
 
-/// Text in a page.
 enum HTML {
     static func escape(_ text: some StringProtocol) -> String {
         var escaped = ""

@@ -147,7 +147,6 @@ struct LoadReport: Sendable {
 }
 
 extension LoadReport {
-    /// The report for people.
     var text: String {
         var lines = [headline, counts, ""]
         var table = Table("milliseconds", "p50", "p90", "p99", "p99.9", "max", "mean", "count")

@@ -2,7 +2,6 @@ import NIOCore
 import NIOHTTP1
 import ServiceClient
 
-/// The body of one request that can be sent.
 struct LoadBody: Hashable, Sendable {
     var bytes: [UInt8]
     /// An index into the zones of the run.
@@ -84,7 +83,6 @@ struct LoadBodies: Sendable {
     }
 }
 
-/// A request as a connection sends it.
 struct LoadRequest: Sendable {
     var head: HTTPRequestHead
     var body: ByteBuffer
@@ -146,7 +144,6 @@ struct LoadDeck: Sendable {
         syncTokens = [String?](repeating: nil, count: sessions.count * settings.place.zones.count)
     }
 
-    /// The next request.
     mutating func draw() -> Card {
         let operation = choice.draw(&random)
         let user = users == 1 ? 0 : random.below(users)
@@ -158,7 +155,6 @@ struct LoadDeck: Sendable {
         return Card(operation: operation, user: user, zone: zonesOfRings[operation][place], place: place)
     }
 
-    /// What is sent for a card.
     func request(_ card: Card, target: Int) -> LoadRequest {
         if operations[card.operation].isAsset {
             return files.request(

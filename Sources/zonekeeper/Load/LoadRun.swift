@@ -3,9 +3,9 @@ import Foundation
 import NIOCore
 import NIOPosix
 import NIOSSL
+import ServiceClient
 import Synchronization
 
-/// What a run measured.
 struct LoadResult: Sendable {
     var measurement: LoadMeasurement
     /// From the start to the last answer.
@@ -34,7 +34,7 @@ struct LoadRun: Sendable {
     /// - Parameter watch: its task is cancelled at the end.
     /// - Throws: `CommandFailure` if the authority's file cannot be used.
     func run(watch: @escaping Watch = { _ in }) async throws -> LoadResult {
-        let tls = try NIOSSLContext(configuration: LoadClient.tls(authority: authority))
+        let tls = try NIOSSLContext(configuration: ServiceClient.tls(authority: authority))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let result = try await run(

@@ -100,8 +100,7 @@ struct LoadSession {
         guard let administrator = tokens.administrator else {
             throw CommandFailure(
                 "--limit changes the container's limits and needs the administrator's token: give --admin-token-file "
-                    + "or "
-                    + "set ZONEKEEPER_ADMIN_TOKEN_FILE")
+                    + "or set ZONEKEEPER_ADMIN_TOKEN_FILE")
         }
         var change = LimitChange(client: client, administrator: administrator, container: settings.place.container)
         try await change.set(limit, for: settings.mix, stop: stop)

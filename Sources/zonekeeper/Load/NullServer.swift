@@ -69,7 +69,6 @@ struct NullServer: Sendable {
                 + body)
     }
 
-    /// Closes it and removes its certificates.
     func shutdown() async {
         try? await channel.close()
         try? await group.shutdownGracefully()
@@ -155,10 +154,9 @@ struct Calibration: Sendable {
 
     var text: String {
         "\(String(perSecond, digits: 0)) answers/s from a null server on this machine, which shares its processors "
-            + "with the tester "
-            + "(\(String(threadCapacityPerSecond, digits: 0))/s for each second of the tester's thread); "
-            + "median \(String(milliseconds: latencyP50Milliseconds)) ms, p99 "
-            + "\(String(milliseconds: latencyP99Milliseconds)) ms. "
-            + "Figures of a cluster mean the cluster up to a fifth of that, \(String(perSecond / 5, digits: 0))/s"
+            + "with the tester (\(String(threadCapacityPerSecond, digits: 0))/s for each second of the tester's "
+            + "thread); median \(String(milliseconds: latencyP50Milliseconds)) ms, p99 "
+            + "\(String(milliseconds: latencyP99Milliseconds)) ms. Figures of a cluster mean the cluster up to a fifth "
+            + "of that, \(String(perSecond / 5, digits: 0))/s"
     }
 }

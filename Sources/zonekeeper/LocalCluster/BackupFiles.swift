@@ -7,7 +7,6 @@ import Storage
 
 /// What a backup holds: the file `manifest.json` in its folder, written last.
 struct BackupManifest: Hashable, Sendable {
-    /// One file of the backup.
     struct File: Hashable, Sendable {
         /// Relative to the backup's folder, such as `node-1/log/00000001.log`.
         var path: String
@@ -19,7 +18,6 @@ struct BackupManifest: Hashable, Sendable {
     static let currentFormat: Int64 = 1
     static let fileName = "manifest.json"
 
-    /// The cluster's name.
     var cluster: String
     /// Ascending.
     var nodes: [UInt64]
@@ -64,8 +62,7 @@ struct BackupManifest: Hashable, Sendable {
         guard json["format"] == .integer(Self.currentFormat) else {
             throw CommandFailure(
                 "\(Self.fileName) has format \(json.text("format")), this program reads \(Self.currentFormat): use "
-                    + "the version "
-                    + "that wrote it")
+                    + "the version that wrote it")
         }
         guard let cluster = json["cluster"]?.string, case .integer(let created)? = json["created"],
             case .bool(let hasSecrets)? = json["hasSecrets"], let nodes = json["nodes"]?.array,
@@ -177,7 +174,6 @@ enum NodeFiles {
         name.hasPrefix(prefix) && !name.hasSuffix("-shm")
     }
 
-    /// Whether nothing is in a folder, or there is none.
     static func isEmpty(_ folder: String) throws(DiskError) -> Bool {
         do throws(DiskError) {
             return try listFolder(at: folder).isEmpty
@@ -193,8 +189,7 @@ enum NodeFiles {
         guard Paths.exists(folder + "/node.json") else {
             throw CommandFailure(
                 "\(folder) has no data of node \(node): a backup needs the data of every node of the configuration "
-                    + "on this "
-                    + "machine")
+                    + "on this machine")
         }
         do throws(DiskError) {
             if let lock = try FolderLock(path: folder + "/log/lock") { return lock }

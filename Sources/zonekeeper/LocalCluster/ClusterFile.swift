@@ -60,13 +60,10 @@ extension ClusterFile {
     /// Reads and checks a file's text.
     /// - Throws: `ClusterFileError` with the line and column of what is no JSON, or the key at fault.
     init(json bytes: [UInt8]) throws(ClusterFileError) {
-        let json: JSONValue
-        do throws(JSONError) {
-            json = try JSONParser.parse(bytes)
-        } catch {
-            throw ClusterFileError(
-                Self.place(of: error.position, in: bytes), "expected \(error.expected), found \(error.found)")
-        }
+        let json = try Result { () throws(JSONError) in try JSONParser.parse(bytes) }
+            .mapError {
+                ClusterFileError(Self.place(of: $0.position, in: bytes), "expected \($0.expected), found \($0.found)")
+            }.get()
         let file = try ConfigObject(json, path: "", keys: ["name", "data", "shards", "replicas", "nodes"])
         name = try file.string("name")
         data = try file.string("data", default: ".zonekeeper/\(name)")

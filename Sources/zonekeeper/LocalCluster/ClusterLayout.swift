@@ -27,14 +27,9 @@ struct ClusterLayout: Sendable {
         data = Paths.absolute(file.data, in: Paths.folder(of: self.path))
     }
 
-    /// Reads a configuration file.
     static func read(_ path: String) throws(CommandFailure) -> ClusterLayout {
-        let bytes: [UInt8]
-        do throws(DiskError) {
-            bytes = try readWholeFile(at: path)
-        } catch {
-            throw CommandFailure("the configuration file \(path) cannot be read: \(error.reason)")
-        }
+        let bytes = try Result { () throws(DiskError) in try readWholeFile(at: path) }
+            .mapError { CommandFailure("the configuration file \(path) cannot be read: \($0.reason)") }.get()
         do throws(ClusterFileError) {
             return ClusterLayout(file: try ClusterFile(json: bytes), path: path)
         } catch {
@@ -51,7 +46,6 @@ struct ClusterLayout: Sendable {
     func log(of node: ClusterFile.Node) -> String { "\(data)/logs/node-\(node.id).log" }
 }
 
-/// Paths as text.
 enum Paths {
     /// The path from the root, without `.` and `..`; links are left as they are.
     static func absolute(_ path: String, in folder: String = FileManager.default.currentDirectoryPath) -> String {
@@ -78,7 +72,6 @@ extension DiskError {
 
 /// Makes what is missing of a cluster's development certificates, and its encryption key beside them.
 enum CertificateMaking {
-    /// What was made.
     struct Made {
         var authorities = false
         var nodes: [UInt64] = []
@@ -144,8 +137,8 @@ enum AdministratorSecret {
     }
 
     /// The token in a file.
-    static func read(_ path: String) throws(CommandFailure) -> String {
-        let secret = try CommandFailure.orElse { () throws(ServiceClientError) in try SecretFile.read(path) }
+    static func read(_ path: String) throws -> String {
+        let secret = try SecretFile.read(path)
         guard secret.utf8.count >= 32 else {
             throw CommandFailure("\(path) holds no administrator's token: 32 or more characters are expected")
         }

@@ -18,8 +18,7 @@ struct LocalCluster {
                 guard let problem = PortCheck.problem(host: process.node.host, port: port) else { continue }
                 throw CommandFailure(
                     "port \(port) on \(process.node.host) \(problem). It is the \(key) of node \(process.node.id): "
-                        + "stop what "
-                        + "uses it, or change it in \(layout.path). No node was started")
+                        + "stop what uses it, or change it in \(layout.path). No node was started")
             }
         }
         var started: [UInt64: Int32] = [:]
@@ -98,7 +97,6 @@ struct LocalCluster {
 }
 
 extension LocalCluster {
-    /// Asks every node of the configuration, all at once.
     func statuses() async throws -> [NodeStatus] {
         let nodes = layout.file.nodes.map { node in
             NodeStatus(
@@ -119,23 +117,16 @@ extension LocalCluster {
         guard !urls.isEmpty, let secret = try? AdministratorSecret.read(layout.administratorToken) else { return nil }
         let http = try ServiceClient.http(authority: layout.clientAuthority, connectSeconds: 1)
         let client = ServiceClient(http: http, urls: urls, administratorSecret: secret)
-        var request = ServiceRequest(.get, "/admin/1/cluster", isAdministrative: true)
-        request.patienceSeconds = 0
-        request.timeoutSeconds = 5
-        let json = try? await client.send(request).json()
+        let json = try? await client.send(.once("/admin/1/cluster", isAdministrative: true, seconds: 5)).json()
         try await http.shutdown()
         return json.flatMap { try? ClusterOverview($0) }
     }
 }
 
-/// What a node of a cluster is at.
 struct NodeStatus: Hashable, Sendable {
     enum State: String, Hashable, Sendable {
-        /// It serves: every group that it holds has a leader.
         case ready
-        /// It runs, and cannot serve yet.
         case starting
-        /// It does not run.
         case stopped
         /// It should be there and does not answer.
         case unreachable
@@ -240,10 +231,7 @@ struct NodeStatus: Hashable, Sendable {
 
     private static func health(of client: ServiceClient) async -> NodeStatus.Health {
         do {
-            var request = ServiceRequest(.get, "/health/ready")
-            request.patienceSeconds = 0
-            request.timeoutSeconds = 2
-            return try await client.send(request).status == 200 ? .ready : .notReady
+            return try await client.send(.once("/health/ready", seconds: 2)).status == 200 ? .ready : .notReady
         } catch let error as ServiceUnreachable {
             return error.isRefused ? .refused : .silent
         } catch {
@@ -252,10 +240,8 @@ struct NodeStatus: Hashable, Sendable {
     }
 
     private mutating func take(detailsFrom client: ServiceClient) async {
-        var request = ServiceRequest(.get, "/admin/1/status", isAdministrative: true)
-        request.patienceSeconds = 0
-        request.timeoutSeconds = 2
-        guard let response = try? await client.send(request), let json = try? response.json() else { return }
+        let request = ServiceRequest.once("/admin/1/status", isAdministrative: true, seconds: 2)
+        guard let json = try? await client.send(request).json() else { return }
         let replicas = json["replicas"]?.array ?? []
         version = json["version"]?.string ?? ""
         obstacle = json["obstacle"]?.string
@@ -270,5 +256,14 @@ struct NodeStatus: Hashable, Sendable {
             }
             return Int(group - 1)
         }.sorted()
+    }
+}
+
+extension ServiceRequest {
+    /// A question that is asked once, and answered soon or not at all.
+    fileprivate static func once(_ path: String, isAdministrative: Bool = false, seconds: Int64) -> ServiceRequest {
+        var request = ServiceRequest(.get, path, isAdministrative: isAdministrative)
+        (request.patienceSeconds, request.timeoutSeconds) = (0, seconds)
+        return request
     }
 }

@@ -46,8 +46,7 @@ struct NodeRunner {
             await node.stop()
             throw CommandFailure(
                 "the client certificate \(plan.web.certificatePath) or its key \(plan.web.keyPath) cannot be used: "
-                    + "\(error)"
-            )
+                    + "\(error)")
         }
         var configuration = ServiceGroupConfiguration(
             services: [
