@@ -184,7 +184,8 @@ let package = Package(
                 dependencies: [
                     "Admission", "Authorization", "Cluster", "Directory", "EventQueue", "HistoryChecks",
                     "KeyValueStore", "PeerTransport",
-                    "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .grdb, .logging, .nioCore,
+                    "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .crypto, .grdb, .logging,
+                    .nioCore,
                 ], path: "Tests/Simulation", swiftSettings: settings),
             .executableTarget(
                 name: "simulate", dependencies: ["Simulation", .arguments], path: "Tests/Simulator",

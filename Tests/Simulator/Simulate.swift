@@ -58,6 +58,9 @@ struct Simulate: ParsableCommand {
     @Flag(help: .hidden)
     var isChild = false
 
+    @Flag(help: .hidden)
+    var stopsAtViolation = false
+
     @Option(help: .hidden)
     var cpuSecondsMax: UInt64?
 
@@ -93,6 +96,7 @@ struct Simulate: ParsableCommand {
         let place = "\(folder)/simulate-\(ProcessInfo.processInfo.processIdentifier)"
         return Simulation(seed: seed, folder: place) { options in
             if let seconds { options.seconds = seconds }
+            options.stopsAtViolation = stopsAtViolation
         }
     }
 

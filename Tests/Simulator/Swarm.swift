@@ -118,9 +118,11 @@ final class Batch {
 
     /// - Parameters:
     ///   - cpuSecondsMax: after which the process is ended.
+    ///   - stopsAtViolation: whether a seed ends with the first violation.
     ///   - environment: what the process finds in its environment beside what this one has.
     init(
-        _ seeds: Range<UInt64>, command: Simulate, cpuSecondsMax: UInt64? = nil, environment: [String: String] = [:]
+        _ seeds: Range<UInt64>, command: Simulate, cpuSecondsMax: UInt64? = nil, stopsAtViolation: Bool = false,
+        environment: [String: String] = [:]
     ) throws {
         self.seeds = seeds
         errorPath = "\(command.folder)/simulate-errors-\(ProcessInfo.processInfo.processIdentifier)-\(seeds.lowerBound)"
@@ -128,7 +130,9 @@ final class Batch {
         process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         process.arguments =
             ["--is-child", "--first", "\(seeds.lowerBound)", "--seeds", "\(seeds.count)", "--folder", command.folder]
-            + (command.seconds.map { ["--seconds", "\($0)"] } ?? []) + (cpuSecondsMax.map { ["--cpu-seconds-max", "\($0)"] } ?? [])
+            + (stopsAtViolation ? ["--stops-at-violation"] : [])
+            + (command.seconds.map { ["--seconds", "\($0)"] } ?? [])
+            + (cpuSecondsMax.map { ["--cpu-seconds-max", "\($0)"] } ?? [])
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = output
         process.standardError = FileHandle(forWritingAtPath: errorPath)

@@ -29,7 +29,7 @@ struct MutantHunt {
         var seed: UInt64?
         var reason = ""
         /// Seeds that were run with it, and of these those that went another way than without it.
-        var seeds = 0
+        var seeds: [UInt64] = []
         var affected = 0
         var hours = 0.0
     }
@@ -55,8 +55,11 @@ struct MutantHunt {
     mutating func run() throws {
         try readResults()
         try runSound()
-        for (place, mutant) in chosen() where findings[mutant.name] == nil {
-            let finding = try hunt(place + 1, mutant)
+        for (place, mutant) in chosen() {
+            let before = findings[mutant.name]
+            guard before?.outcome != .caught else { continue }
+            let finding = try hunt(place + 1, before ?? Finding(name: mutant.name))
+            guard before?.seeds != finding.seeds else { continue }
             try keep(.finding(finding))
             findings[mutant.name] = finding
             say(row(place, mutant, finding))
@@ -87,7 +90,9 @@ struct MutantHunt {
             if running.isEmpty { return }
             let result = running.removeFirst().wait()
             guard let report = result.reports.first, report.violations.isEmpty else {
-                say("seed \(result.reports.first?.seed ?? result.unfinished ?? 0) fails without a fault: \(reason(result))")
+                say(
+                    "seed \(result.reports.first?.seed ?? result.unfinished ?? 0) fails without a fault: \(reason(result))"
+                )
                 throw ExitCode(1)
             }
             let seed = Sound(seed: report.seed, trace: report.trace, reached: result.reached.sorted())
@@ -97,13 +102,17 @@ struct MutantHunt {
     }
 
     private func begin(_ seed: UInt64, with fault: Int) throws -> Batch {
-        try Batch(seed..<seed + 1, command: command, cpuSecondsMax: Self.cpuSecondsMax, environment: [Planter.variable: "\(fault)"])
+        try Batch(
+            seed..<seed + 1, command: command, cpuSecondsMax: Self.cpuSecondsMax, stopsAtViolation: fault != 0,
+            environment: [Planter.variable: "\(fault)"])
     }
 
-    private func hunt(_ number: Int, _ mutant: Mutant) throws -> Finding {
-        var finding = Finding(name: mutant.name)
-        var seeds = sound.values.filter { $0.reached.contains(number) }.map(\.seed).sorted().prefix(command.tries)
-        if !seeds.isEmpty { finding.outcome = .idle }
+    /// Goes on with seeds that were not tried yet.
+    private func hunt(_ number: Int, _ before: Finding) throws -> Finding {
+        var finding = before
+        var seeds = sound.values.filter { $0.reached.contains(number) && !before.seeds.contains($0.seed) }
+            .map(\.seed).sorted().prefix(max(0, command.tries - before.seeds.count))
+        if !seeds.isEmpty, finding.outcome == .unreached { finding.outcome = .idle }
         var running: [Batch] = []
         while finding.outcome != .caught {
             while running.count < max(1, command.processes), let seed = seeds.popFirst() {
@@ -118,7 +127,7 @@ struct MutantHunt {
     }
 
     private func note(_ result: Batch.Result, of seed: UInt64, in finding: inout Finding) {
-        finding.seeds += 1
+        finding.seeds.append(seed)
         finding.hours += (result.reports.first?.seconds ?? 0) / 3_600
         if let report = result.reports.first, report.violations.isEmpty {
             guard report.trace != sound[seed]?.trace else { return }
@@ -152,7 +161,9 @@ struct MutantHunt {
 
     private func keep(_ line: Line) throws {
         guard let path = command.results else { return }
-        if !FileManager.default.fileExists(atPath: path) { _ = FileManager.default.createFile(atPath: path, contents: nil) }
+        if !FileManager.default.fileExists(atPath: path) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil)
+        }
         guard let file = FileHandle(forWritingAtPath: path) else { throw ValidationError("\(path) cannot be written") }
         defer { try? file.close() }
         try file.seekToEnd()
@@ -162,9 +173,10 @@ struct MutantHunt {
     private func row(_ place: Int, _ mutant: Mutant, _ finding: Finding) -> String {
         let what =
             switch finding.outcome {
-            case .caught: "seed \(finding.seed ?? 0), \(finding.seeds) run, \(Checker(of: finding.reason).rawValue): \(finding.reason)"
-            case .missed: "\(finding.affected) of \(finding.seeds) seeds went another way"
-            case .idle: "\(finding.seeds) seeds went as without it"
+            case .caught:
+                "seed \(finding.seed ?? 0), \(finding.seeds.count) run, \(Checker(of: finding.reason).rawValue): \(finding.reason)"
+            case .missed: "\(finding.affected) of \(finding.seeds.count) seeds went another way"
+            case .idle: "\(finding.seeds.count) seeds went as without it"
             case .unreached: "none of \(sound.count) seeds comes to its place"
             }
         let hidden = finding.outcome == .caught ? "" : mutant.hiddenBy.map { "; hidden, as \($0)" } ?? ""
