@@ -74,9 +74,10 @@ extension Client {
             if turn == 0 { first.take(session.token) }
             await sleep(2 * World.second)
         }
+        let end = world.now + UInt64(world.random(75...100)) * World.second
         guard let process = node.process, first.token != session.token else { return }
-        await sleep(UInt64(world.random(75...100)) * World.second)
-        guard node.process === process else { return }
+        while world.now < end, !isEnding { await sleep(5 * World.second) }
+        guard node.process === process, world.now >= end else { return }
         if case .value = await ServerCall.make(to: node, as: first, recorder, Self.look) {
             recorder.violated(
                 "client \(number): node \(node.number) takes a token of session \(id) that was replaced before the grace time"
@@ -107,6 +108,7 @@ extension Client {
             // It may have been let in.
             if case .nothing(mayHaveBeenDone: true) = answer { isUsed = true }
             moveOn()
+            if isEnding { return }
             await sleep(world.milliseconds(world.chance(70) ? 1...2_000 : 5_000...20_000))
         }
     }

@@ -59,9 +59,10 @@ struct Notebook {
     /// A batch was done: operation after operation.
     mutating func did(_ changes: [Change]) {
         for (name, note) in changes {
+            // Where there is nothing to delete, nothing changes.
+            if note != nil || notes[name] != nil { hasNews = true }
             if let note { notes[name] = note } else { delete(name) }
         }
-        hasNews = true
     }
 
     private mutating func delete(_ name: String) {
