@@ -87,7 +87,7 @@ extension Client {
 
     // MARK: Signatures
 
-    /// Sends a signed request that changes something, and then copies of it to other nodes. None of these may be let in.
+    /// Sends a signed request that changes something, and then copies of it to other nodes, which may not let them in.
     private func repeatSignature() async {
         let body = Array(newValue().utf8)
         // Its own clock is right, and other clients' may be ahead by a little.

@@ -80,8 +80,8 @@ extension Simulation {
         restartLater(node)
     }
 
-    /// The power fails in the middle of something: before one of the disk's next calls; of its next syncs, when what was
-    /// written is torn at worst; or before it is asked to keep names that it was given.
+    /// The power fails in the middle of something: before one of the disk's next calls; of its next syncs, when what
+    /// was written is torn at worst; or before it is asked to keep names that it was given.
     private func crashAtCall(_ node: SimulatedNode) {
         let aim: SimulatedDisk.Call? = world.pick([nil, .sync, .sync, .folderSync])
         var calls =

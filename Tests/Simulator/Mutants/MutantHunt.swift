@@ -223,7 +223,8 @@ private enum Checker: String {
     case alarms = "errors and ends without a cause"
     case liveness = "liveness once all is mended"
     case rates = "rates"
-    case quotas = "charges to quotas"
+    case quotas = "quotas"
+    case notebooks = "what one client alone wrote"
     case sessions = "sessions"
     case directory = "what a node may rely on"
     case clocks = "times of commands"
@@ -231,6 +232,7 @@ private enum Checker: String {
 
     private static let words: [(String, Checker)] = [
         ("the process ended", .process), ("zone ", .history), ("store ", .history), ("requests more than", .rates),
+        ("in its zone", .notebooks),
         ("usage", .quotas), ("session", .sessions), ("relies on a directory", .directory),
         ("time of a wrong clock", .clocks), ("hold different states", .hashes), ("altered", .hashes),
         ("without a cause", .alarms), (" ends: ", .alarms), ("does not serve", .alarms), ("do not come", .liveness),
