@@ -40,11 +40,20 @@ struct Simulate: ParsableCommand {
     @Flag(help: "Have records have files in every seed, not in some; which makes another run of each seed.")
     var assets = false
 
-    @Flag(help: "In a build with planted faults: run seeds against each until it is caught, at most --seeds each.")
+    @Flag(help: "In a build with planted faults: run seeds against each until it is caught.")
     var mutants = false
 
     @Option(help: "With --mutants: only this fault, by its number.")
     var planted: Int?
+
+    @Option(help: "With --mutants: of the seeds, how many to run at most against each fault.")
+    var tries: Int = 8
+
+    @Option(help: "With --mutants: only so many faults, chosen at random.")
+    var sample: Int?
+
+    @Option(help: "With --mutants: a file that keeps what is found. A run goes on where another ended.")
+    var results: String?
 
     @Option(help: ArgumentHelp("Plant the faults into a copy of the package.", valueName: "package"))
     var plantInto: String?
@@ -53,16 +62,21 @@ struct Simulate: ParsableCommand {
     var isChild = false
 
     @Flag(help: .hidden)
-    var stopsAtFailure = false
+    var stopsAtViolation = false
+
+    @Option(help: .hidden)
+    var cpuSecondsMax: UInt64?
 
     func run() throws {
         hashDeterministically()
         if let plantInto {
-            try Planter(package: plantInto).plant()
+            let planter = try Planter { try String(contentsOfFile: "\(plantInto)/Sources/\($0)", encoding: .utf8) }
+            say("planted \(Mutant.all.count) faults in \(try planter.write(to: plantInto).joined(separator: ", "))")
         } else if let seed {
             try replay(seed)
         } else if mutants, !isChild {
-            try MutantHunt(command: self).run()
+            var hunt = MutantHunt(command: self)
+            try hunt.run()
         } else if isChild {
             runChild()
         } else {
@@ -86,6 +100,7 @@ struct Simulate: ParsableCommand {
         return Simulation(seed: seed, folder: place) { options in
             if let seconds { options.seconds = seconds }
             if assets { options.requireAssets() }
+            options.stopsAtViolation = stopsAtViolation
         }
     }
 
@@ -104,11 +119,15 @@ struct Simulate: ParsableCommand {
     /// Says of each seed that it begins and what came of it, so that the parent knows which one ended the process.
     private func runChild() {
         let encoder = JSONEncoder()
+        // A process that never ends is ended.
+        if let cpuSecondsMax {
+            var limit = rlimit(rlim_cur: rlim_t(cpuSecondsMax), rlim_max: rlim_t(cpuSecondsMax))
+            setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
+        }
         for seed in first..<(first + seeds) {
             say("begin \(seed)")
             let report = simulation(seed).run()
             if let text = try? encoder.encode(report) { say("report \(String(decoding: text, as: UTF8.self))") }
-            if stopsAtFailure, !report.violations.isEmpty { break }
         }
         cleanUp()
     }

@@ -112,13 +112,17 @@ final class Batch {
         /// The seed that it was at when it ended by itself.
         var unfinished: UInt64?
         var lastWords: [String] = []
+        /// The planted faults whose places it came to, where it says so.
+        var reached: Set<Int> = []
     }
 
     /// - Parameters:
-    ///   - stopsAtFailure: whether the seeds behind one that failed are left out.
+    ///   - cpuSecondsMax: after which the process is ended.
+    ///   - stopsAtViolation: whether a seed ends with the first violation.
     ///   - environment: what the process finds in its environment beside what this one has.
     init(
-        _ seeds: Range<UInt64>, command: Simulate, stopsAtFailure: Bool = false, environment: [String: String] = [:]
+        _ seeds: Range<UInt64>, command: Simulate, cpuSecondsMax: UInt64? = nil, stopsAtViolation: Bool = false,
+        environment: [String: String] = [:]
     ) throws {
         self.seeds = seeds
         errorPath = "\(command.folder)/simulate-errors-\(ProcessInfo.processInfo.processIdentifier)-\(seeds.lowerBound)"
@@ -126,7 +130,9 @@ final class Batch {
         process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         process.arguments =
             ["--is-child", "--first", "\(seeds.lowerBound)", "--seeds", "\(seeds.count)", "--folder", command.folder]
-            + (command.seconds.map { ["--seconds", "\($0)"] } ?? []) + (stopsAtFailure ? ["--stops-at-failure"] : [])
+            + (stopsAtViolation ? ["--stops-at-violation"] : [])
+            + (command.seconds.map { ["--seconds", "\($0)"] } ?? [])
+            + (cpuSecondsMax.map { ["--cpu-seconds-max", "\($0)"] } ?? [])
             + (command.assets ? ["--assets"] : [])
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = output
@@ -140,6 +146,9 @@ final class Batch {
         let said = output.fileHandleForReading.readDataToEndOfFile()
         for line in String(decoding: said, as: UTF8.self).split(separator: "\n") {
             if line.hasPrefix("begin "), let seed = UInt64(line.dropFirst(6)) { begun = seed }
+            if line.hasPrefix(Planter.reached), let fault = Int(line.dropFirst(Planter.reached.count)) {
+                result.reached.insert(fault)
+            }
             if line.hasPrefix("report "),
                 let report = try? JSONDecoder().decode(SimulationReport.self, from: Data(line.dropFirst(7).utf8))
             {

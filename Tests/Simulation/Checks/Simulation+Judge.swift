@@ -27,7 +27,9 @@ extension Simulation {
         compareReplicas(since: before)
         for zone in recorder.zones.indices { readBack { await $0.readBack(zone: zone) } }
         for store in recorder.stores.indices { readBack { await $0.readBack(store: store) } }
+        for client in clients { readBack(by: client) { await $0.readBackNotebook() } }
         readBack { await $0.recountUsage() }
+        readBack { await $0.verifyAudit() }
         checkFiles()
     }
 
@@ -35,8 +37,8 @@ extension Simulation {
         { [unowned self] in clients.allSatisfy(\.hasEnded) && manager.hasEnded }
     }
 
-    func readBack(_ body: @escaping @Sendable (Client) async -> Void) {
-        clients[0].perform(body)
+    func readBack(by client: Client? = nil, _ body: @escaping @Sendable (Client) async -> Void) {
+        (client ?? clients[0]).perform(body)
         _ = wait(seconds: 60, "reading everything back gets no answer", until: clientsHaveEnded)
     }
 

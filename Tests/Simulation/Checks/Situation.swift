@@ -24,6 +24,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     /// A request that had been sent before was answered.
     case repeatedRequest
     case throttledRequest
+    /// A save was refused because its user has no room left.
+    case filledQuota
     /// The time of a command was judged while one clock alone was wrong.
     case judgedTime
     /// Data of a node was lost a second time.

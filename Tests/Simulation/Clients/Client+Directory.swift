@@ -71,8 +71,12 @@ extension Client {
 
     /// Counts everything that the container holds, and holds it against what the quotas were charged.
     func recountUsage() async {
+        for container in [Place.container, Hoard.container] { await recountUsage(of: container) }
+    }
+
+    private func recountUsage(of container: String) async {
         let answer = await ask(repeats: true) { visit throws(RequestFailure) in
-            var request = UsageRequest(container: Place.container, environment: .development)
+            var request = UsageRequest(container: container, environment: .development)
             request.detail = .recount
             return try await ContainerUsage.page(request, in: visit.service, by: visit.deadline)
         }

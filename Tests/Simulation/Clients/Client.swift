@@ -24,6 +24,14 @@ final class Client: @unchecked Sendable {
     var known: [String: Version] = [:]
     var feeds: [Int: ZoneFeed] = [:]
     var storeFeeds: [Int: StoreFeed] = [:]
+    var notebook: Notebook
+    var notebookSerial = 0
+    var hoard: Hoard
+    var hoardSerial = 0
+    /// Until when limits may change by what it asked for.
+    var limitsDoubtfulUntil: UInt64 = 0
+    /// Where the feed of the database goes on.
+    var databaseToken: String?
     private var writes = 0
     private var keys: UInt64 = 0
     /// What it does for a while, one thing right after the other.
@@ -71,6 +79,8 @@ final class Client: @unchecked Sendable {
         executor = SimulatedExecutor(world: world, process: nil)
         sessions = Place.accounts.map { UserSession(Place.sessionID(of: $0, client: number)) }
         home = world.random(0...(nodes.count - 1))
+        notebook = Notebook(client: number, serial: 0)
+        hoard = Hoard(client: number, serial: 0)
     }
 
     func start(thinkMillisecondsMax: UInt64) {
@@ -131,7 +141,7 @@ final class Client: @unchecked Sendable {
             return
         }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...99) {
+        switch world.random(0...123) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
@@ -143,7 +153,10 @@ final class Client: @unchecked Sendable {
         case 93..<96: await followStore()
         case 96..<98: await useDirectory()
         case 98: await endSession()
-        default: await changeZone()
+        case 99: await changeZone()
+        case 100..<115: await useNotebook()
+        case 115..<118: await tryCredentials()
+        default: await useHoard()
         }
     }
 

@@ -75,6 +75,9 @@ enum Place {
                 commands.append(.createToken(session(sessionID(of: account, client: client), account)))
             }
         }
+        if let serverKey { commands.append(.createServerKey(serverKey)) }
+        commands.append(.createContainer(name: Hoard.container, time: time))
+        commands.append(.setLimits(container: Hoard.container, [LimitChange(.userRecords, Hoard.limitMax)]))
         return commands
     }
 

@@ -34,6 +34,9 @@ final class Recorder: @unchecked Sendable {
     private var rates: [RateKind: RateWatch] = [:]
     /// What the container may use.
     var limits = ContainerLimits()
+    var hoardLimits = HoardLimits()
+    /// What all clocks show beyond true time, in milliseconds.
+    var commonOffset: Int64 = 0
 
     init(world: World, zones: [Zone], stores: [Store], files: FileBook) {
         self.files = files

@@ -30,7 +30,9 @@ extension SimulatedNode {
     ) throws(DiskError) {
         if ["-wal", "-shm", DatabaseImage.keptSuffix].contains(where: path.hasSuffix) { return }
         guard path.hasSuffix(".sqlite") else { return try copyFile(path, to: newPath) }
-        try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator)
+        if try DatabaseImage.write(of: path, to: newPath, after: crash, using: &world.generator) {
+            world.met(.lostCommits)
+        }
     }
 
     /// Copies the data aside as they are.

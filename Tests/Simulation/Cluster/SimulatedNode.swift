@@ -63,7 +63,7 @@ final class SimulatedNode: @unchecked Sendable {
         didSet { if process?.isDead == false { disk?.faults = diskFaults } }
     }
     /// Called before each call of its log's disk.
-    var beforeDiskCall: ((_ isSync: Bool) -> Void)? {
+    var beforeDiskCall: ((SimulatedDisk.Call) -> Void)? {
         didSet { if process?.isDead == false { disk?.beforeCall = beforeDiskCall } }
     }
     /// Sets its wall clock, in milliseconds.

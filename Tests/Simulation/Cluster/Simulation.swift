@@ -114,8 +114,9 @@ package final class Simulation: @unchecked Sendable {
                 "events: "
                     + World.Kind.allCases.map { "\($0) \(world.eventsByKind[Int($0.rawValue)])" }.joined(
                         separator: ", "))
+            if options.stopsAtViolation, hasViolation { break }
         }
-        finish()
+        if !options.stopsAtViolation || !hasViolation { finish() }
         judge()
         close()
         report.trace = world.trace
@@ -125,6 +126,10 @@ package final class Simulation: @unchecked Sendable {
     func violated(_ text: String) {
         world.note("VIOLATION \(text)")
         if report.violations.count < 20 { report.violations.append(text) }
+    }
+
+    private var hasViolation: Bool {
+        !report.violations.isEmpty || !recorder.violations.isEmpty || nodes.contains { !$0.complaints.isEmpty }
     }
 
     /// Nodes must not take for damaged what nobody damaged.

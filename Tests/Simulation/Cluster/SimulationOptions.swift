@@ -7,6 +7,8 @@ package struct SimulationOptions: Sendable {
     package var shards = 2
     /// How long faults go on, in simulated seconds; healing and the last checks come on top.
     package var seconds: UInt64
+    /// Whether the first violation ends it all.
+    package var stopsAtViolation = false
 
     var network = SimulatedNetwork.Conditions()
     var delays = SimulatedPlatform.Delays()
@@ -159,8 +161,9 @@ package struct SimulationOptions: Sendable {
         scrubIntervalMilliseconds = [120_000, 300_000].randomElement(using: &generator) ?? 120_000
         // Found by comparing two parts while a leader stays, which none does for long.
         if loss == .altered { scrubIntervalMilliseconds = 5_000 }
-        segmentBytes = [32, 64, 128].randomElement(using: &generator).map { $0 << 10 } ?? 65_536
-        logBytesTarget = segmentBytes * Int.random(in: 2...6, using: &generator)
+        // Snapshots are sent where the log was collected, so it is kept short.
+        segmentBytes = [16, 32, 64].randomElement(using: &generator).map { $0 << 10 } ?? 65_536
+        logBytesTarget = segmentBytes * Int.random(in: 2...3, using: &generator)
         keepEntries = [0, 10, 100].randomElement(using: &generator) ?? 10
         checkpointMilliseconds = UInt64.random(in: 500...5_000, using: &generator)
         checkpointAgeMilliseconds = UInt64.random(in: 2_000...30_000, using: &generator)

@@ -26,11 +26,14 @@ enum DatabaseImage {
     private static let frameHeaderBytes = 24
 
     /// Copies the database at `path`, which its owner may have open in this thread, as a crash leaves it.
+    /// - Returns: Whether commits were lost.
+    @discardableResult
     static func write(
         of path: String, to newPath: String, after crash: SimulatedDisk.Crash, using generator: inout SplitMix64
-    ) throws(DiskError) {
+    ) throws(DiskError) -> Bool {
         try copyFile(path, to: newPath)
-        guard access(path + "-wal", F_OK) == 0 else { return }
+        guard access(path + "-wal", F_OK) == 0 else { return false }
+        var isLoss = false
         var bytes = try readWholeFile(at: path + "-wal")
         // Where nobody has opened the database since the last crash, what was durable then still is.
         var durable = bytes.count > walHeaderBytes ? bytesKept(of: path, salts: bytes[salts]) : 0
@@ -38,16 +41,18 @@ enum DatabaseImage {
             durable = walHeaderBytes + wal.moved * wal.frameBytes
             if crash == .power {
                 let end = chooseEnd(wal, using: &generator)
+                isLoss = wal.commits.last.map { end < $0 } ?? false
                 bytes.removeSubrange(min(bytes.count, walHeaderBytes + end * wal.frameBytes)...)
             }
         }
         if crash == .power || isMovedWhole(path, bytes: bytes) { durable = bytes.count }
         let file = try DiskFile(path: newPath + "-wal", flags: O_WRONLY | O_CREAT | O_TRUNC)
         try writeWhole(bytes, to: file)
-        guard bytes.count > walHeaderBytes else { return }
+        guard bytes.count > walHeaderBytes else { return isLoss }
         let kept = try DiskFile(path: newPath + keptSuffix, flags: O_WRONLY | O_CREAT | O_TRUNC)
         let length = UInt32(durable)
         try writeWhole(bytes[salts] + withUnsafeBytes(of: length.littleEndian) { Array($0) }, to: kept)
+        return isLoss
     }
 
     static let keptSuffix = "-kept"

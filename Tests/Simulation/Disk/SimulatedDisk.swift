@@ -19,6 +19,14 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         var isFull = false
     }
 
+    /// What is asked of the disk.
+    enum Call {
+        case sync
+        /// Has names last.
+        case folderSync
+        case other
+    }
+
     /// A file, whatever its name.
     final class File {
         /// Since the last sync, oldest first.
@@ -55,7 +63,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private let world: World
     var faults = Faults()
     /// Called before each call, which is when the power may fail.
-    var beforeCall: ((_ isSync: Bool) -> Void)?
+    var beforeCall: ((Call) -> Void)?
     private var opened: [Int32: File] = [:]
     private(set) var names: [String: File] = [:]
     private(set) var nameChanges: [NameChange] = []
@@ -170,7 +178,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
 
     private func call(_ operation: String, _ path: String) throws(DiskError) {
         calls += 1
-        beforeCall?(operation == "fdatasync")
+        beforeCall?(operation == "fdatasync" ? .sync : operation == "fsync" ? .folderSync : .other)
         guard faults.failuresPerMillion > 0,
             Int.random(in: 0..<1_000_000, using: &world.generator) < faults.failuresPerMillion
         else { return }

@@ -48,6 +48,7 @@ extension Simulation {
         guard !isHealed else { return }
         world.note("all clocks go ahead by \(milliseconds) ms")
         commonOffset += milliseconds
+        recorder.commonOffset = commonOffset
         disturbed(for: 0)
         for node in nodes { node.setWall(common: commonOffset, error: node.wallError) }
     }

@@ -80,15 +80,16 @@ extension Simulation {
         restartLater(node)
     }
 
-    /// The power fails in the middle of something: before one of the disk's next calls, or of its next syncs, when what
-    /// was written is torn at worst.
+    /// The power fails in the middle of something: before one of the disk's next calls; of its next syncs, when what
+    /// was written is torn at worst; or before it is asked to keep names that it was given.
     private func crashAtCall(_ node: SimulatedNode) {
-        let isTearing = world.chance(50)
-        var calls = isTearing || world.chance(50) ? world.random(1...10) : world.random(10...300)
+        let aim: SimulatedDisk.Call? = world.pick([nil, .sync, .sync, .folderSync])
+        var calls =
+            aim == .folderSync ? 1 : aim == .sync || world.chance(50) ? world.random(1...10) : world.random(10...300)
         // Sometimes the calls of the next start are meant.
         if world.chance(40) { crash(node, .power) }
-        node.beforeDiskCall = { [unowned self, unowned node] isSync in
-            if isTearing, !isSync { return }
+        node.beforeDiskCall = { [unowned self, unowned node] call in
+            if let aim, aim != call { return }
             calls -= 1
             guard calls <= 0 else { return }
             node.beforeDiskCall = nil
@@ -152,6 +153,9 @@ extension Simulation {
         if node.number == 1, options.loss == nil, world.chance(50) {
             node.hasLostData = true
             node.diskFaults.readFailuresPerMillion = share
+            // The log is read at a start above all.
+            crash(node, .process)
+            world.schedule(after: duration / 4, .process, for: nil) { node.start() }
         } else {
             node.diskFaults.failuresPerMillion = share
         }

@@ -5,14 +5,8 @@ extension Mutant {
             "skip an index delete",
             Edit(
                 "RecordStore/Apply/RecordTransaction+Indexes.swift",
-                """
-                statements.deleteNumber : statements.deleteBytes
-                                try statement.run(field, zone, key.value, record)
-                """,
-                """
-                statements.deleteNumber : statements.deleteBytes
-                                if !(PLANTED) { try statement.run(field, zone, key.value, record) }
-                """)),
+                "try statements.deleteBytes.run(field, zone, .blob(bytes), record)",
+                "if !(PLANTED) { try statements.deleteBytes.run(field, zone, .blob(bytes), record) }")),
         Mutant(
             "lose a tombstone",
             Edit(
@@ -54,11 +48,11 @@ extension Mutant {
             "apply by chance",
             Edit(
                 "RecordStore/Apply/RecordTransaction+Write.swift",
-                "        let userID = try writer(batch)\n        zone.count(plan.growth)",
+                "        let userID = try writer(batch)\n        zone.count(plan.rowGrowth)",
                 """
                         let userID = try writer(batch)
                         if PLANTED, UInt8.random(in: 0..<8) == 0 { zone.row.tombstones += 1 }
-                        zone.count(plan.growth)
+                        zone.count(plan.rowGrowth)
                 """)),
         Mutant(
             "set a key that was expected to be absent",

@@ -1,0 +1,381 @@
+import Directory
+import HistoryChecks
+import RecordModel
+import RecordStore
+import Service
+
+// What a client does with the zone that it alone uses. What it is told must be what it did.
+extension Client {
+    func useNotebook() async {
+        guard notebook.isMade else { return await makeNotebook() }
+        for _ in 0..<world.random(1...4) where notebook.isMade && !isEnding { await useMadeNotebook() }
+    }
+
+    private func useMadeNotebook() async {
+        switch world.random(0...19) {
+        case 0..<6: await changeNotes(newChanges())
+        case 6..<8: await lookUpNotes()
+        case 8..<11: await queryNotes()
+        case 11: await queryLabels()
+        case 12..<14: await followNotes()
+        case 14: await walkBackwards()
+        case 15..<17: await followDatabase()
+        case 17: await changeIndex()
+        case 18: await dropExtra()
+        default: await remakeZone()
+        }
+    }
+
+    /// Looks at the notebook in every way there is.
+    func readBackNotebook() async {
+        guard notebook.isMade else { return }
+        await lookUpNotes()
+        await queryNotes()
+        await queryLabels()
+        await followNotes()
+        await walkBackwards()
+        await followDatabase()
+    }
+
+    // MARK: Certainty
+
+    private func complain(_ text: String) {
+        recorder.violated("client \(number) in its zone \(notebook.zone): \(text)")
+        leaveNotebook()
+    }
+
+    /// What the zone holds is not known any more: another one is begun.
+    private func leaveNotebook() {
+        notebookSerial += 1
+        notebook = Notebook(client: number, serial: notebookSerial)
+    }
+
+    /// What came of a change; nil where that is not known.
+    private func outcome<Value>(_ answer: Asked<Value>, of what: String) -> Value? {
+        switch answer {
+        case .answered(let value, _): return value
+        case .failed(let failure): complain("\(what) is refused: \(failure.error)")
+        case .nothing: leaveNotebook()
+        }
+        return nil
+    }
+
+    /// What a read found; nil where there was no answer.
+    private func found<Value: Sendable>(
+        _ what: String,
+        _ look: @escaping @Sendable (Visit, DatabaseRequest) async throws(RequestFailure) -> Value
+    ) async -> Value? {
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            try await visit.database { request throws(RequestFailure) in try await look(visit, request) }
+        }
+        switch answer {
+        case .answered(let value, _): return value
+        case .failed(let failure): complain("\(what) is refused: \(failure.error)")
+        case .nothing: break
+        }
+        return nil
+    }
+
+    /// Judges an answer.
+    private func judge(_ what: String, _ body: () throws(UnexpectedAnswer) -> Void) {
+        do { try body() } catch { complain("\(what): \(error)") }
+    }
+
+    // MARK: Changes
+
+    private func makeNotebook() async {
+        guard await setType(), await changeZone(isCreation: true) else { return }
+        notebook.isMade = true
+        notebook.hasNews = true
+    }
+
+    private func newNote() -> Notebook.Note {
+        Notebook.Note(
+            number: Int64(world.random(0...3)), owner: world.chance(40) ? world.pick(Notebook.names) : nil,
+            label: world.chance(70) ? world.pick(Notebook.labels) : nil, extra: world.chance(30) ? newValue() : nil)
+    }
+
+    private func newChanges() -> [Notebook.Change] {
+        let names = Notebook.names.shuffled(using: &world.generator).prefix(world.random(1...4))
+        let isDeletion = world.chance(30)
+        return names.map { ($0, isDeletion || world.chance(10) ? nil : newNote()) }
+    }
+
+    @discardableResult
+    private func changeNotes(_ changes: [Notebook.Change]) async -> Bool {
+        let body = notebook.body(changes, isAtomic: world.chance(60))
+        let identity = Visit.Identity(key: newKey(), body: body)
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                try await RecordModification(visit.service, request).run(try ModifyRecordsRequest(sent: body))
+            }
+        }
+        guard let result = outcome(answer, of: "a save") else { return false }
+        for item in result.items {
+            guard case .failed(let error, _) = item.outcome else { continue }
+            complain("a save of \(item.recordName) is refused: \(error)")
+            return false
+        }
+        notebook.did(changes)
+        return true
+    }
+
+    private func changeZone(isCreation: Bool) async -> Bool {
+        let identity = Visit.Identity(key: newKey(), body: notebook.change(isCreation: isCreation))
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.database(identity) { request throws(RequestFailure) in
+                let form = try ZonesModifyRequest(sent: identity.body)
+                return try await Zones(visit.service, request).modify(form.operations[0], number: 0) != nil
+            }
+        }
+        guard let isThere = outcome(answer, of: "a change of the zone") else { return false }
+        if isThere != isCreation { complain("the zone is \(isThere ? "" : "not ")there after a change") }
+        return isThere == isCreation
+    }
+
+    private func remakeZone() async {
+        guard await changeZone(isCreation: false), await changeZone(isCreation: true) else { return }
+        notebook.beginAgain()
+        guard let token = notebook.tokenBefore else { return }
+        let body = notebook.changes(after: token, limit: 10, isReverse: false)
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            try await visit.database { request throws(RequestFailure) in
+                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+            }
+        }
+        if case .answered = answer { complain("a token of an earlier life of the zone is followed") }
+    }
+
+    // MARK: The schema
+
+    private func changeIndex() async {
+        notebook.isLabelIndexed.toggle()
+        guard await importType() else { return }
+        await queryLabels()
+    }
+
+    private func dropExtra() async {
+        guard await importType() else { return }
+        // Its values must not be back with it.
+        await changeNotes([(world.pick(Notebook.names), Notebook.Note(number: 0, extra: newValue()))])
+        await lookUpNotes()
+    }
+
+    /// Imports the type, which loses the field that saves brought, and has the shard know of it.
+    private func importType() async -> Bool {
+        guard await setType() else { return false }
+        // A shard that goes from a schema with the field to a later one with it again does not know that it was lost.
+        guard await changeNotes([(world.pick(Notebook.names), Notebook.Note(number: 0))]) else { return false }
+        notebook.loseExtras()
+        return true
+    }
+
+    /// Puts the notebook's record type into the schema, and waits until every node knows.
+    private func setType() async -> Bool {
+        let type = notebook.recordType
+        let answer = await ask(repeats: true) { visit throws(RequestFailure) in
+            // Others change the schema, too.
+            for _ in 0..<8 {
+                try await visit.service.refreshDirectory()
+                let known = visit.service.schema(Place.schemaKey)
+                var schema = known.schema
+                schema.types.removeAll { $0.name == type.name }
+                schema = Schema(roles: schema.roles, types: schema.types + [type])
+                let outcome = try await visit.settle(
+                    .setSchema(Place.schemaKey, expectedVersion: known.version, schema))
+                switch outcome {
+                case .refused(let error) where error.code == .conflict: continue
+                case .refused(let error): throw RequestFailure(error)
+                case .done: return
+                }
+            }
+            throw RequestFailure(.tryAgainLater, "others change the schema all the time")
+        }
+        return outcome(answer, of: "a schema") != nil
+    }
+
+    // MARK: Reads
+
+    private func lookUpNotes() async {
+        let body = notebook.lookup()
+        let page = await found("a lookup") { visit, request throws(RequestFailure) in
+            try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body))
+        }
+        guard let page else { return }
+        judge("a lookup") { () throws(UnexpectedAnswer) in
+            var seen: [String: Notebook.Note] = [:]
+            for (name, note, _) in try page.records.notes() { seen[name] = note }
+            try expect(seen, notebook.notes)
+        }
+    }
+
+    private func expect(
+        _ seen: [String: Notebook.Note], _ expected: [String: Notebook.Note]
+    ) throws(UnexpectedAnswer) {
+        for name in Notebook.names where seen[name] != expected[name] {
+            throw UnexpectedAnswer(
+                "\(name) is \(seen[name].map { "\($0)" } ?? "not there") instead of \(expected[name].map { "\($0)" } ?? "none")"
+            )
+        }
+    }
+
+    private func queryNotes() async {
+        let most = Int64(world.random(0...3))
+        let isAscending: Bool? = world.chance(80) ? world.chance(50) : nil
+        await query(("LESS_THAN_OR_EQUALS", Notebook.number, "\(most)"), isAscending: isAscending) {
+            $0.number <= most
+        }
+    }
+
+    private func queryLabels() async {
+        guard notebook.isLabelIndexed else { return }
+        let label = world.pick(Notebook.labels)
+        await query(("EQUALS", Notebook.label, "\"\(label)\""), isAscending: world.chance(50) ? true : nil) {
+            $0.label == label
+        }
+    }
+
+    /// Follows a query to its end, a few records at a time.
+    private func query(
+        _ filter: (comparator: String, field: String, value: String), isAscending: Bool?,
+        _ isWanted: (Notebook.Note) -> Bool
+    ) async {
+        var records: [(name: String, note: Notebook.Note)] = []
+        var marker: String?
+        let limit = world.random(1...3)
+        repeat {
+            let body = notebook.query(filter, isAscending: isAscending, limit: limit, marker: marker)
+            let page = await found("a query") { visit, request throws(RequestFailure) in
+                try await RecordQueries(visit.service, request).query(try QueryRecordsRequest(sent: body))
+            }
+            guard let page else { return }
+            do throws(UnexpectedAnswer) {
+                for (name, note, _) in try page.records.notes() {
+                    guard let note else { throw UnexpectedAnswer("\(name) is not there") }
+                    records.append((name, note))
+                }
+            } catch {
+                return complain("a query: \(error)")
+            }
+            marker = page.continuationMarker
+        } while marker != nil && records.count <= Notebook.names.count
+        judge("a query with \(filter)") { () throws(UnexpectedAnswer) in
+            let names = records.map(\.name)
+            guard Set(names).count == names.count else { throw UnexpectedAnswer("\(names) has a record twice") }
+            try expect(
+                Dictionary(uniqueKeysWithValues: records.map { ($0.name, $0.note) }),
+                notebook.notes.filter { isWanted($1) })
+            let numbers = records.map(\.note.number)
+            if let isAscending, numbers != (isAscending ? numbers.sorted() : numbers.sorted(by: >)) {
+                throw UnexpectedAnswer("\(numbers) are out of order")
+            }
+        }
+    }
+
+    // MARK: Feeds
+
+    /// One page of the zone's feed; nil where there was no answer, or the token has expired.
+    private func page(
+        after token: String?, isReverse: Bool
+    ) async -> (records: [(name: String, note: Notebook.Note?, version: Version?)], token: String, hasMore: Bool)? {
+        let body = notebook.changes(after: token, limit: world.random(1...3), isReverse: isReverse)
+        let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+            try await visit.database { request throws(RequestFailure) in
+                try await ChangeFeeds(visit.service, request).zone(try RecordChangesRequest(sent: body))
+            }
+        }
+        switch answer {
+        case .answered(let page, _):
+            do {
+                return (try page.records.notes(), Base64.encode(page.token), page.hasMore)
+            } catch {
+                complain("the feed: \(error)")
+            }
+        // Tombstones may be gone.
+        case .failed(let failure) where failure.error.reason.hasPrefix("client knowledge differs"):
+            notebook.forgetFeed()
+        case .failed(let failure): complain("the feed is refused: \(failure.error)")
+        case .nothing: break
+        }
+        return nil
+    }
+
+    /// Follows the zone's feed from where it was left.
+    private func followNotes() async {
+        for _ in 0..<60 {
+            guard let page = await page(after: notebook.token, isReverse: false) else { return }
+            do throws(FeedCopy<Notebook.Note>.Fault) {
+                try notebook.copy.take(
+                    page.records.compactMap { name, note, version in
+                        version.map { .init(name, $0, note) }
+                    })
+            } catch {
+                return complain("\(error)")
+            }
+            notebook.token = page.token
+            guard !page.hasMore else { continue }
+            return judge("the feed") { () throws(UnexpectedAnswer) in
+                try expect(notebook.copy.records.mapValues(\.content), told(notebook.copy))
+            }
+        }
+        complain("the feed does not end")
+    }
+
+    /// What a copy must hold. A field that the schema lost is no change of a record: copies may have it still.
+    private func told(_ copy: FeedCopy<Notebook.Note>) -> [String: Notebook.Note] {
+        var expected = notebook.notes
+        for (name, note) in expected where note.extra == nil {
+            expected[name]?.extra = copy.records[name]?.content.extra
+        }
+        return expected
+    }
+
+    /// Walks back through the zone's changes while more of them come, then follows these.
+    private func walkBackwards() async {
+        var token: String?
+        var seen: [String: Notebook.Note?] = [:]
+        var isReverse = true
+        for _ in 0..<60 {
+            guard let page = await page(after: token, isReverse: isReverse) else { return }
+            for (name, note, _) in page.records where !isReverse || seen[name] == nil { seen[name] = .some(note) }
+            token = page.token
+            guard !page.hasMore else {
+                if isReverse, world.chance(40), !(await changeNotes(newChanges())) { return }
+                continue
+            }
+            if isReverse {
+                isReverse = false
+                continue
+            }
+            return judge("the feed backwards") { () throws(UnexpectedAnswer) in
+                var notes = seen.compactMapValues { $0 }
+                for name in notes.keys where notebook.notes[name]?.extra == nil { notes[name]?.extra = nil }
+                try expect(notes, notebook.notes)
+            }
+        }
+        complain("the feed does not end backwards")
+    }
+
+    /// Follows the feed of the database: it must tell of the notebook's zone where that changed.
+    private func followDatabase() async {
+        var names: Set<String> = []
+        for _ in 0..<60 {
+            let (after, limit) = (databaseToken, world.random(1...3))
+            let answer = await ask(repeats: true, triesMax: 4) { visit throws(RequestFailure) in
+                try await visit.database { request throws(RequestFailure) in
+                    try await ChangeFeeds(visit.service, request).database(after: after, limit: limit)
+                }
+            }
+            guard case .answered(let page, _) = answer else {
+                if case .failed = answer { databaseToken = nil }
+                return
+            }
+            databaseToken = page.token
+            names.formUnion(page.zones.filter { !$0.isDeleted }.map(\.state.name))
+            if names.contains(notebook.zone) { notebook.hasNews = false }
+            guard !page.hasMore else { continue }
+            if notebook.hasNews { complain("the feed of the database does not tell of it") }
+            return
+        }
+    }
+}
