@@ -66,7 +66,7 @@ struct ConnectionTests {
             #expect(throws: ValidationError.self) { try settings([]).requiredAPIToken() }
             // One that is gone fails what needs it, not what reads the options.
             let gone = try settings(["--api-token-file", folder + "/none"], variables)
-            #expect(throws: CommandFailure.self) { try gone.requiredAPIToken() }
+            #expect(throws: ServiceClientError.self) { try gone.requiredAPIToken() }
         }
     }
 

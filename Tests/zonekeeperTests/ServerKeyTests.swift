@@ -156,7 +156,7 @@ struct ServerKeyTests {
                 let json = try JSONParser.parse(request.body)
                 #expect(json.text("kind") == "administrator" && json.text("name") == "grace")
                 #expect(try SecretFile.read(path) == json.text("secret") && json.text("secret").count == 64)
-                await #expect(throws: CommandFailure.self) { try await run(arguments, server, folder) }
+                await #expect(throws: ServiceClientError.self) { try await run(arguments, server, folder) }
                 #expect(server.requests.count == 1, "what is there is never overwritten, and nothing is made in vain")
             }
         }

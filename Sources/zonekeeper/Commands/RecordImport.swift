@@ -103,7 +103,7 @@ struct RecordImport {
                 progress.show(Self.progressText(saved, reader.readBytes, of: reader.totalBytes))
             }
             if !batch.operations.isEmpty { saved += try await send(batch, on: connection) }
-        } catch where error is CommandFailure || error is ServiceClientError {
+        } catch let error where error is CommandFailure || error is ServiceClientError {
             progress.abandon()
             throw CommandFailure(
                 "\(error)\nerror: stopped: \(saved) records are saved, every line before line "
