@@ -53,7 +53,17 @@ extension Client {
             checksum: checksum, size: content.count, text: text, zone: zone, time: world.now)
         if let fault = files.took(content, as: receipt) { recorder.violated(fault) }
         recorder.answered()
+        checkHolders(of: checksum)
         return receipt
+    }
+
+    /// A file is on the disks of a majority of its zone's replicas before its receipt is given, unless a disk lost it.
+    private func checkHolders(of checksum: String) {
+        guard let name = fileName(checksum), files.damaged[name] == nil, !nodes.contains(where: \.hasLostData) else {
+            return
+        }
+        let holders = nodes.count { access("\($0.folder)/assets/\(name)", F_OK) == 0 }
+        if holders < 2 { recorder.violated("client \(number) has a receipt of \(name), which is on \(holders) disks") }
     }
 
     private func uploadURL(in zone: Int) async -> String? {
@@ -72,7 +82,7 @@ extension Client {
     private func beginUpload() async {
         let content = files.newContent(using: &world.generator)
         guard let url = await uploadURL(in: 0) else { return }
-        let end = world.random(0...content.count)
+        let end = (world.random(0...content.count), UInt64(world.random(0...10_000)))
         _ = await ask(repeats: false, triesMax: 1) { visit throws(RequestFailure) in
             try await visit.upload(content, to: url, cutAfter: end)
         }

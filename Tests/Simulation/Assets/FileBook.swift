@@ -35,6 +35,8 @@ final class FileBook: @unchecked Sendable {
     /// The last ones, oldest first.
     private(set) var receipts: [Receipt] = []
     private var made = 0
+    /// What a disk made of files, by their names; nil for those that it lost.
+    var damaged: [String: [UInt8]?] = [:]
     /// What records had at the end.
     var live: [Client.Photo] = []
     /// Whether a clock is wrong, or was a moment ago: then nodes may take for old what is not.
@@ -67,7 +69,8 @@ final class FileBook: @unchecked Sendable {
     func took(_ content: [UInt8], as receipt: Receipt) -> String? {
         let hash = Array(SHA256.hash(data: content))
         receipts.append(receipt)
-        if receipts.count > 12 { receipts.removeFirst() }
+        // Some are used when their files are about to go.
+        if receipts.count > 40 { receipts.removeFirst() }
         if let known = checksums[hash] {
             return known == receipt.checksum ? nil : "equal files have the checksums \(known) and \(receipt.checksum)"
         }

@@ -3,6 +3,7 @@ import Directory
 import HistoryChecks
 import RaftCore
 import RecordModel
+import Storage
 
 // What must hold of files once everything is mended: whatever records name is everywhere with its bytes, and nothing
 // else is anywhere.
@@ -58,6 +59,13 @@ extension Simulation {
             if let left = found.subtracting(wanted).min() {
                 return "node \(node.number) goes on to have \(left), which nothing names"
             }
+        }
+        // The first node's disk is the one that damages files.
+        for (name, content) in recorder.files.damaged.sorted(by: { $0.key < $1.key }) {
+            guard let content, let present = try? readWholeFile(at: "\(nodes[0].folder)/assets/\(name)") else {
+                continue
+            }
+            if present == content { return "node 1 goes on to have the damaged file \(name)" }
         }
         return nil
     }

@@ -53,10 +53,11 @@ extension Simulation {
     private func damageFile(of node: SimulatedNode) {
         let names = node.assetFiles.filter { !$0.hasPrefix("incoming/") }
         guard node.isEnlisted, !names.isEmpty else { return }
-        let path = "\(node.folder)/assets/\(world.pick(names))"
+        let name = world.pick(names)
+        let path = "\(node.folder)/assets/\(name)"
         guard let file = try? DiskFile(path: path, flags: O_RDWR), var content = try? readWholeFile(at: path),
-            let time = try? file.modified()
-        else { return }
+            let time = try? file.modified(), content.count > 24
+        else { return }  // An empty file has nothing that could be wrong.
         node.mayFail = true
         count("damagedFile")
         world.note("FAULT the file \(path) is damaged")
@@ -67,6 +68,7 @@ extension Simulation {
             content[world.random(0...content.count - 1)] ^= 1 << UInt8(world.random(0...7))
             _ = try? writeWhole(content, to: file)
         }
+        recorder.files.damaged[name] = .some(try? readWholeFile(at: path))
         // A disk that loses bits does not say when.
         _ = try? file.stamp(time)
     }

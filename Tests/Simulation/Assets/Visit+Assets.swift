@@ -19,10 +19,10 @@ extension Visit {
     }
 
     /// Sends a file, in pieces.
-    /// - Parameter end: after how many bytes the client is gone; nil for never.
+    /// - Parameter end: after how many bytes the client sends no more, and when it is gone; nil for never.
     /// - Returns: nil where it is gone.
     func upload(
-        _ content: [UInt8], to url: String, cutAfter end: Int?
+        _ content: [UInt8], to url: String, cutAfter end: (bytes: Int, milliseconds: UInt64)?
     ) async throws(RequestFailure) -> AssetDictionary? {
         let transfers = AssetTransfers(service)
         var notes = RequestNotes()
@@ -38,7 +38,7 @@ extension Visit {
         }
         do throws(RequestFailure) {
             var offset = 0
-            while offset < min(content.count, end ?? content.count) {
+            while offset < min(content.count, end?.bytes ?? content.count) {
                 let next = min(content.count, offset + 65_000)
                 try incoming.count(next - offset)
                 do throws(AssetError) {
@@ -49,7 +49,8 @@ extension Visit {
                 }
                 offset = next
             }
-            guard end == nil else {
+            if let end {
+                try? await node.platform.clock.sleep(milliseconds: end.milliseconds)
                 await incoming.abandon()
                 return nil
             }
