@@ -45,7 +45,7 @@ package enum BuiltInRole: String, CaseIterable, Sendable {
     case creator = "_creator"
 }
 
-extension Caller: WireEncodable, WireDecodable {
+extension Caller: WireCodable {
     package func encode(to writer: inout WireWriter) {
         if let user { writer.field(1, user) }
         for role in roles where BuiltInRole(rawValue: role) == nil { writer.field(2, role) }

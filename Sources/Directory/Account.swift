@@ -100,66 +100,31 @@ package struct AccountChanges: Hashable, Sendable {
     }
 }
 
-extension Account: WireCodable {
-    /// 1 id, 2 name, 3 created, 4 email, 5 given name, 6 family name, 7 whether discoverable (left out when not),
-    /// 8 password, 9 identity.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, name)
-        writer.field(3, signed: created)
-        if let email { writer.field(4, email) }
-        if let givenName { writer.field(5, givenName) }
-        if let familyName { writer.field(6, familyName) }
-        if isDiscoverable { writer.field(7, true) }
-        if let password { writer.field(8) { password.encode(to: &$0) } }
-        if let identity { writer.field(9) { identity.encode(to: &$0) } }
-    }
+extension Account: WireMessage {
+    package static var blank: Self { Account(id: "", name: "", created: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        // The name is set once: release builds of Swift 6.3 do not compile changes of wrapped properties here.
-        var name = ""
-        var account = Account(id: "", name: "", created: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: account.id = try reader.string()
-            case 2: name = try reader.string()
-            case 3: account.created = try reader.signed()
-            case 4: account.email = try reader.string()
-            case 5: account.givenName = try reader.string()
-            case 6: account.familyName = try reader.string()
-            case 7: account.isDiscoverable = try reader.bool()
-            case 8: account.password = try reader.message()
-            case 9: account.identity = try reader.message()
-            default: try reader.skip()
-            }
-        }
-        account.name = name
-        self = account
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &id)
+        try wire.field(2, &name)
+        try wire.field(3, &created)
+        try wire.field(4, &email)
+        try wire.field(5, &givenName)
+        try wire.field(6, &familyName)
+        try wire.field(7, &isDiscoverable, unless: false)
+        try wire.field(8, &password)
+        try wire.field(9, &identity)
     }
 }
 
-extension AccountChanges: WireCodable {
-    /// 1 email, 2 given name, 3 family name, 4 whether discoverable, 5 identity; each left out where it stays.
-    package func encode(to writer: inout WireWriter) {
-        if let email { writer.field(1, email) }
-        if let givenName { writer.field(2, givenName) }
-        if let familyName { writer.field(3, familyName) }
-        if let isDiscoverable { writer.field(4, isDiscoverable) }
-        if let identity { writer.field(5) { identity.encode(to: &$0) } }
-    }
+extension AccountChanges: WireMessage {
+    package static var blank: Self { AccountChanges() }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: email = try reader.string()
-            case 2: givenName = try reader.string()
-            case 3: familyName = try reader.string()
-            case 4: isDiscoverable = try reader.bool()
-            case 5: identity = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &email)
+        try wire.field(2, &givenName)
+        try wire.field(3, &familyName)
+        try wire.field(4, &isDiscoverable)
+        try wire.field(5, &identity)
     }
 }
 
@@ -184,24 +149,12 @@ package struct ExternalIdentity: Hashable, Sendable {
     package static let none = ExternalIdentity(issuer: "", subject: "")
 }
 
-extension ExternalIdentity: WireCodable {
-    /// 1 issuer, 2 subject.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, issuer)
-        writer.field(2, subject)
-    }
+extension ExternalIdentity: WireMessage {
+    package static var blank: Self { ExternalIdentity(issuer: "", subject: "") }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
-        var (issuer, subject) = ("", "")
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: issuer = try reader.string()
-            case 2: subject = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        self.init(issuer: issuer, subject: subject)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &issuer)
+        try wire.field(2, &subject)
     }
 }
 
@@ -225,35 +178,15 @@ package struct PasswordHash: Hashable, Sendable {
     }
 }
 
-extension PasswordHash: WireCodable {
-    /// 1 salt, 2 log N, 3 r, 4 p, 5 hash.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, salt)
-        writer.field(2, UInt64(logN))
-        writer.field(3, UInt64(r))
-        writer.field(4, UInt64(p))
-        writer.field(5, hash)
-    }
+extension PasswordHash: WireMessage {
+    package static var blank: Self { PasswordHash(salt: [], logN: 0, r: 0, p: 0, hash: []) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(salt: [], logN: 0, r: 0, p: 0, hash: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: salt = try reader.array()
-            case 2: logN = try Self.number(&reader, field)
-            case 3: r = try Self.number(&reader, field)
-            case 4: p = try Self.number(&reader, field)
-            case 5: hash = try reader.array()
-            default: try reader.skip()
-            }
-        }
-    }
-
-    private static func number<Number: FixedWidthInteger>(
-        _ reader: inout WireReader, _ field: Int
-    ) throws(WireError) -> Number {
-        guard let number = Number(exactly: try reader.unsigned()) else { throw .invalidValue(field: field) }
-        return number
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &salt)
+        try wire.field(2, &logN)
+        try wire.field(3, &r)
+        try wire.field(4, &p)
+        try wire.field(5, &hash)
     }
 }
 
@@ -309,23 +242,12 @@ package struct Lockout: Hashable, Sendable {
     package func isLocked(at now: Int64) -> Bool { now < lockedUntil }
 }
 
-extension Lockout: WireCodable {
-    /// 1 failures, 2 locked until, 3 last failure.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, failures)
-        writer.field(2, signed: lockedUntil)
-        writer.field(3, signed: lastFailure)
-    }
+extension Lockout: WireMessage {
+    package static var blank: Self { Lockout(failures: 0, lockedUntil: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(failures: 0, lockedUntil: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: failures = try reader.unsigned()
-            case 2: lockedUntil = try reader.signed()
-            case 3: lastFailure = try reader.signed()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &failures)
+        try wire.field(2, &lockedUntil)
+        try wire.field(3, &lastFailure)
     }
 }

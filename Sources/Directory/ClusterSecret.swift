@@ -15,10 +15,10 @@ package struct ClusterSecret: Hashable, Sendable {
     /// Of a sealed form. Nothing that was given in clear begins with it.
     private static let version: UInt8 = 0
 
-    private let key: [UInt8]
+    private var key: [UInt8]
     private let derivedKeys = DerivedKeys()
     /// Until when positions are taken that were given in clear, in milliseconds since 1970; 0 where none ever was.
-    package let clearUntil: Int64
+    package private(set) var clearUntil: Int64
 
     /// - Parameter key: `keyBytes` random bytes.
     package init(key: [UInt8], clearUntil: Int64) {
@@ -102,25 +102,12 @@ private final class DerivedKeys: Sendable {
     }
 }
 
-extension ClusterSecret: WireCodable {
-    /// 1 key, 2 until when positions in clear are taken.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, key)
-        if clearUntil != 0 { writer.field(2, signed: clearUntil) }
-    }
+extension ClusterSecret: WireMessage {
+    package static var blank: Self { ClusterSecret(key: [], clearUntil: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var key: [UInt8]?
-        var clearUntil: Int64 = 0
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.array()
-            case 2: clearUntil = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let key else { throw .missingField(1) }
-        self.init(key: key, clearUntil: clearUntil)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &clearUntil, unless: 0)
     }
 }
 

@@ -41,26 +41,14 @@ package struct ContainerDeletion: Hashable, Sendable {
     }
 }
 
-extension ContainerDeletion: WireCodable {
-    /// 1 name, 2 created, 3 deleted, 4 whether it is being purged.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        writer.field(2, signed: created)
-        writer.field(3, signed: deleted)
-        if isPurging { writer.field(4, true) }
-    }
+extension ContainerDeletion: WireMessage {
+    package static var blank: Self { ContainerDeletion(name: "", created: 0, deleted: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(name: "", created: 0, deleted: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: created = try reader.signed()
-            case 3: deleted = try reader.signed()
-            case 4: isPurging = try reader.bool()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &created)
+        try wire.field(3, &deleted)
+        try wire.field(4, &isPurging, unless: false)
     }
 }
 

@@ -13,21 +13,11 @@ package struct ContainerKey: Hashable, Sendable {
     }
 }
 
-extension ContainerKey: WireCodable {
-    /// 1 number, 2 wrapped key.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, number)
-        writer.field(2, wrapped)
-    }
+extension ContainerKey: WireMessage {
+    package static var blank: Self { ContainerKey(number: 0, wrapped: []) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(number: 0, wrapped: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: number = try reader.unsigned()
-            case 2: wrapped = try reader.array()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &number)
+        try wire.field(2, &wrapped)
     }
 }

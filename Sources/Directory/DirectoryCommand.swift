@@ -67,24 +67,19 @@ package enum DirectoryOutcome: Hashable, Sendable {
     case refused(ServiceError)
 }
 
-extension DirectoryOutcome: WireCodable {
+extension DirectoryOutcome: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .done(let version): writer.field(1, version)
-        case .refused(let error): writer.field(2) { error.encode(to: &$0) }
+        case .refused(let error): error.write(2, to: &writer)
         }
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var outcome: DirectoryOutcome?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: outcome = .done(version: try reader.unsigned())
-            case 2: outcome = .refused(try reader.message())
-            default: try reader.skip()
-            }
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .done(version: try reader.unsigned())
+        case 2: self = .refused(try reader.message())
+        default: return nil
         }
-        guard let outcome else { throw .missingField(1) }
-        self = outcome
     }
 }

@@ -21,26 +21,14 @@ package struct DirectoryEntry: Hashable, Sendable {
     }
 }
 
-extension DirectoryEntry: WireCodable {
-    /// 1 command, 2 origin, 3 event, 4 refusal.
-    package func encode(to writer: inout WireWriter) {
-        if let command { writer.field(1) { command.encode(to: &$0) } }
-        if let origin { writer.field(2) { origin.encode(to: &$0) } }
-        for event in events { writer.field(3) { event.encode(to: &$0) } }
-        for event in refusals { writer.field(4) { event.encode(to: &$0) } }
-    }
+extension DirectoryEntry: WireMessage {
+    package static var blank: Self { DirectoryEntry(nil) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: command = try reader.message()
-            case 2: origin = try reader.message()
-            case 3: events.append(try reader.message())
-            case 4: refusals.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &command)
+        try wire.field(2, &origin)
+        try wire.field(3, &events)
+        try wire.field(4, &refusals)
     }
 }
 

@@ -150,7 +150,7 @@ extension DirectoryTables {
 }
 
 /// What is set for the whole cluster.
-struct DirectorySettings: Hashable, Sendable, WireCodable {
+struct DirectorySettings: Hashable, Sendable, WireMessage {
     var isSignUpOpen = false
     var limits = LimitOverrides()
     var secret: ClusterSecret?
@@ -159,23 +159,12 @@ struct DirectorySettings: Hashable, Sendable, WireCodable {
 
     init() {}
 
-    /// 1 whether anybody may make an account, 2 limits, 3 secret, 4 a deleted container.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, isSignUpOpen)
-        writer.field(2) { limits.encode(to: &$0) }
-        if let secret { writer.field(3) { secret.encode(to: &$0) } }
-        for deletion in deletions { writer.field(4) { deletion.encode(to: &$0) } }
-    }
+    static var blank: Self { DirectorySettings() }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: isSignUpOpen = try reader.bool()
-            case 2: limits = try reader.message()
-            case 3: secret = try reader.message()
-            case 4: deletions.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &isSignUpOpen)
+        try wire.field(2, &limits)
+        try wire.field(3, &secret)
+        try wire.field(4, &deletions)
     }
 }

@@ -23,32 +23,16 @@ package struct IdentityProvider: Hashable, Sendable {
     }
 }
 
-extension IdentityProvider: WireCodable {
-    /// 1 name, 2 issuer, 3 client id, 4 sealed secret, 5 whether it allows signing up (left out when not).
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        writer.field(2, issuer)
-        writer.field(3, clientID)
-        writer.field(4, sealedSecret)
-        if allowsSignUp { writer.field(5, true) }
+extension IdentityProvider: WireMessage {
+    package static var blank: Self {
+        IdentityProvider(name: "", issuer: "", clientID: "", sealedSecret: [], allowsSignUp: false)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
-        var (name, issuer, clientID) = ("", "", "")
-        var sealedSecret: [UInt8] = []
-        var allowsSignUp = false
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: issuer = try reader.string()
-            case 3: clientID = try reader.string()
-            case 4: sealedSecret = try reader.array()
-            case 5: allowsSignUp = try reader.bool()
-            default: try reader.skip()
-            }
-        }
-        self.init(
-            name: name, issuer: issuer, clientID: clientID, sealedSecret: sealedSecret, allowsSignUp: allowsSignUp)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &issuer)
+        try wire.field(3, &clientID)
+        try wire.field(4, &sealedSecret)
+        try wire.field(5, &allowsSignUp, unless: false)
     }
 }

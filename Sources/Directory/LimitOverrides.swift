@@ -31,25 +31,12 @@ package struct LimitOverrides: Hashable, Sendable {
     }
 }
 
-extension LimitChange: WireCodable {
-    /// 1 limit's name, 2 value (left out when it is taken back).
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, limit.rawValue)
-        if let value { writer.field(2, signed: value) }
-    }
+extension LimitChange: WireMessage {
+    package static var blank: Self { LimitChange(.requestsPerSecond, nil) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var limit: ContainerLimit?
-        var value: Int64?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: limit = try reader.choice()
-            case 2: value = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let limit else { throw .missingField(1) }
-        self.init(limit, value)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &limit)
+        try wire.field(2, &value)
     }
 }
 

@@ -24,29 +24,13 @@ extension RoleMember: Comparable {
     }
 }
 
-extension RoleMember: WireCodable {
-    /// 1 container, 2 environment, 3 role, 4 account's id.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, container)
-        writer.field(2, environment.rawValue)
-        writer.field(3, role)
-        writer.field(4, accountID)
-    }
+extension RoleMember: WireMessage {
+    package static var blank: Self { RoleMember(container: "", environment: .development, role: "", accountID: "") }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
-        var (container, role, accountID) = ("", "", "")
-        var environment: Environment?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: container = try reader.string()
-            case 2: environment = try reader.choice()
-            case 3: role = try reader.string()
-            case 4: accountID = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        guard let environment else { throw .missingField(2) }
-        self.init(container: container, environment: environment, role: role, accountID: accountID)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.required(2, &environment)
+        try wire.field(3, &role)
+        try wire.field(4, &accountID)
     }
 }

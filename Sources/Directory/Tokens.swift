@@ -182,35 +182,18 @@ package struct ServerKey: Hashable, Sendable {
     }
 }
 
-extension ServerKey: WireCodable {
-    /// 1 id, 2 container, 3 environment, 4 public key, 5 account's id, 6 label, 7 created.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, container)
-        writer.field(3, environment.rawValue)
-        writer.field(4, publicKey)
-        writer.field(5, accountID)
-        writer.field(6, label)
-        writer.field(7, signed: created)
+extension ServerKey: WireMessage {
+    package static var blank: Self {
+        ServerKey(id: "", container: "", environment: .development, publicKey: [], accountID: "", label: "", created: 0)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var environment: Environment?
-        self.init(
-            id: "", container: "", environment: .development, publicKey: [], accountID: "", label: "", created: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: id = try reader.string()
-            case 2: container = try reader.string()
-            case 3: environment = try reader.choice()
-            case 4: publicKey = try reader.array()
-            case 5: accountID = try reader.string()
-            case 6: label = try reader.string()
-            case 7: created = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let environment else { throw .missingField(3) }
-        self.environment = environment
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &id)
+        try wire.field(2, &container)
+        try wire.required(3, &environment)
+        try wire.field(4, &publicKey)
+        try wire.field(5, &accountID)
+        try wire.field(6, &label)
+        try wire.field(7, &created)
     }
 }

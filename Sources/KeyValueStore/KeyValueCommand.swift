@@ -44,54 +44,25 @@ package struct KeyValueCommand: Hashable, Sendable {
     }
 }
 
-extension KeyValueCommand: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { store.encode(to: &$0) }
-        writer.field(2, signed: time)
-        for write in writes { writer.field(3) { write.encode(to: &$0) } }
-        if let idempotencyKey { writer.field(4, idempotencyKey) }
-        if let device { writer.field(5, device) }
-    }
+extension KeyValueCommand: WireMessage {
+    package static var blank: Self { KeyValueCommand(store: .blank, time: 0, writes: []) }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var store: StoreKey?
-        self.init(store: StoreKey(container: "", environment: .development, user: ""), time: 0, writes: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: store = try reader.message()
-            case 2: time = try reader.signed()
-            case 3: writes.append(try reader.message())
-            case 4: idempotencyKey = try reader.array()
-            case 5: device = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        guard let store else { throw .missingField(1) }
-        self.store = store
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &store)
+        try wire.field(2, &time)
+        try wire.field(3, &writes)
+        try wire.field(4, &idempotencyKey)
+        try wire.field(5, &device)
     }
 }
 
-extension KeyValueCommand.Write: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, key)
-        if let value { writer.field(2) { value.encode(to: &$0) } }
-        if let expectedVersion { writer.field(3) { expectedVersion.encode(to: &$0) } }
-    }
+extension KeyValueCommand.Write: WireMessage {
+    package static var blank: Self { KeyValueCommand.Write(key: "", value: nil) }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(key: "", value: nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.string()
-            case 2: value = try reader.message()
-            case 3: expectedVersion = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &key)
+        try wire.field(2, &value)
+        try wire.field(3, &expectedVersion)
     }
 }
 
@@ -145,27 +116,17 @@ package struct StoreKey: Hashable, Sendable {
     }
 }
 
-extension StoreKey: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, container)
-        writer.field(2, environment == .production)
-        writer.field(3, user)
+extension StoreKey: WireMessage {
+    package static var blank: Self { StoreKey(container: "", environment: .development, user: "") }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.field(2, &isProduction)
+        try wire.field(3, &user)
     }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        // Into variables of its own: release builds of Swift 6.3 do not compile changes of wrapped properties here.
-        var (container, user) = ("", "")
-        var environment = Environment.development
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: container = try reader.string()
-            case 2: environment = try reader.bool() ? .production : .development
-            case 3: user = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        self.init(container: container, environment: environment, user: user)
+    private var isProduction: Bool {
+        get { environment == .production }
+        set { environment = newValue ? .production : .development }
     }
 }

@@ -187,52 +187,24 @@ extension KeyValueOutcome: WireCodable {
     }
 }
 
-extension KeyValueConflict: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, key)
-        if let value { writer.field(2) { value.encode(to: &$0) } }
-        if let version { writer.field(3) { version.encode(to: &$0) } }
-    }
+extension KeyValueConflict: WireMessage {
+    package static var blank: Self { KeyValueConflict(key: "", value: nil, version: nil) }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(key: "", value: nil, version: nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.string()
-            case 2: value = try reader.message()
-            case 3: version = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &key)
+        try wire.field(2, &value)
+        try wire.field(3, &version)
     }
 }
 
-extension KeyValueRefusal: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, UInt64(rule.rawValue))
-        if let key { writer.field(2, key) }
-        writer.field(3, signed: actual)
-        writer.field(4, signed: max)
-    }
+extension KeyValueRefusal: WireMessage {
+    package static var blank: Self { KeyValueRefusal(.keys) }
 
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var rule: Rule?
-        self.init(.keys)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: rule = Rule(rawValue: UInt8(truncatingIfNeeded: try reader.unsigned()))
-            case 2: key = try reader.string()
-            case 3: actual = try reader.signed()
-            case 4: max = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let rule else { throw .invalidValue(field: 1) }
-        self.rule = rule
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &rule)
+        try wire.field(2, &key)
+        try wire.field(3, &actual)
+        try wire.field(4, &max)
     }
 }
 
@@ -243,3 +215,5 @@ extension KeyValueUsage {
         writer.member("bytes", integer: Int64(bytes))
     }
 }
+
+extension KeyValueRefusal.Rule: WireValue {}

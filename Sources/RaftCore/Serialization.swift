@@ -51,7 +51,7 @@ extension SnapshotMark {
     }
 }
 
-extension Message: WireCodable {
+extension Message: WireEncodable, WireDecodable {
     /// Writes the message's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, from.rawValue)
@@ -134,7 +134,7 @@ extension Message: WireCodable {
     }
 }
 
-extension AppendRequest: WireCodable {
+extension AppendRequest: WireEncodable, WireDecodable {
     /// Writes the request's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { previous.encode(to: &$0) }
@@ -160,7 +160,7 @@ extension AppendRequest: WireCodable {
     }
 }
 
-extension AppendResponse: WireCodable {
+extension AppendResponse: WireEncodable, WireDecodable {
     /// Writes the response's fields.
     package func encode(to writer: inout WireWriter) {
         switch self {
@@ -194,7 +194,7 @@ extension AppendResponse: WireCodable {
     }
 }
 
-extension LogPosition: WireCodable {
+extension LogPosition: WireEncodable, WireDecodable {
     /// Writes the position's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, index.rawValue)
@@ -214,7 +214,7 @@ extension LogPosition: WireCodable {
     }
 }
 
-extension Configuration: WireCodable {
+extension Configuration: WireEncodable, WireDecodable {
     /// Writes the configuration's fields.
     package func encode(to writer: inout WireWriter) {
         for voter in voters { writer.field(1, voter.rawValue) }
@@ -239,7 +239,7 @@ extension Configuration: WireCodable {
     }
 }
 
-extension HardState: WireCodable {
+extension HardState: WireEncodable, WireDecodable {
     /// Writes the state's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, term.rawValue)
@@ -259,7 +259,7 @@ extension HardState: WireCodable {
     }
 }
 
-extension SnapshotMark: WireCodable {
+extension SnapshotMark: WireEncodable, WireDecodable {
     /// Writes the mark's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1) { position.encode(to: &$0) }
@@ -279,7 +279,7 @@ extension SnapshotMark: WireCodable {
     }
 }
 
-extension Entry: WireCodable {
+extension Entry: WireEncodable, WireDecodable {
     /// Writes the entry's fields.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, index.rawValue)

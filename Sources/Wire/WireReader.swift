@@ -1,5 +1,5 @@
 /// Why bytes are not what they should be. The bytes are at fault, so a retry does not help.
-package enum WireError: Error, Hashable, Sendable {
+public enum WireError: Error, Hashable, Sendable {
     /// The bytes end inside a value.
     case truncated
     /// A varint of more than 10 bytes, or a key of an unknown kind.
@@ -16,7 +16,7 @@ package enum WireError: Error, Hashable, Sendable {
     case unknownValue(field: Int)
 
     /// Whether the bytes are well formed as far as they were read, and a newer build may know what they say.
-    package var isOfNewerBuild: Bool {
+    public var isOfNewerBuild: Bool {
         switch self {
         case .unknownField, .unknownValue: true
         case .truncated, .malformed, .invalidUTF8, .missingField, .invalidValue: false
@@ -26,16 +26,16 @@ package enum WireError: Error, Hashable, Sendable {
 
 /// Reads tagged fields (see `WireWriter`) from bytes it shares with their owner: nested messages and payloads are
 /// slices, never copies, until the caller makes one.
-package struct WireReader: Sendable {
+public struct WireReader: Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
     @usableFromInline var position: Int
     /// The kind and number of the field that `nextField` returned last.
     @usableFromInline var kind: UInt8 = 0
-    @usableFromInline var number = 0
+    public var number = 0
     /// Whether `skip` fails: what is read must be understood whole.
     @usableFromInline let isStrict: Bool
 
-    package init(_ bytes: some Collection<UInt8>, strictly isStrict: Bool = false) {
+    public init(_ bytes: some Collection<UInt8>, strictly isStrict: Bool = false) {
         self.isStrict = isStrict
         if let slice = bytes as? ArraySlice<UInt8> {
             self.bytes = slice
@@ -47,13 +47,20 @@ package struct WireReader: Sendable {
         position = self.bytes.startIndex
     }
 
+    @inlinable
+    public init(slice: ArraySlice<UInt8>, strictly isStrict: Bool) {
+        bytes = slice
+        position = slice.startIndex
+        self.isStrict = isStrict
+    }
+
     /// Whether everything was read.
-    @inlinable package var isAtEnd: Bool { position >= bytes.endIndex }
+    @inlinable public var isAtEnd: Bool { position >= bytes.endIndex }
 
     /// The number of the next field, or nil at the end. The value must be read, or skipped by `skip()`, before the next
     /// call.
     @inlinable
-    package mutating func nextField() throws(WireError) -> Int? {
+    public mutating func nextField() throws(WireError) -> Int? {
         if isAtEnd { return nil }
         let key = try varint()
         kind = UInt8(key & 7)
@@ -64,7 +71,7 @@ package struct WireReader: Sendable {
 
     /// A bare varint.
     @inlinable
-    package mutating func varint() throws(WireError) -> UInt64 {
+    public mutating func varint() throws(WireError) -> UInt64 {
         // Most are of one byte.
         if position < bytes.endIndex, bytes[position] < 0x80 {
             defer { position += 1 }
@@ -86,30 +93,30 @@ package struct WireReader: Sendable {
 
     /// The current field as an unsigned number.
     @inlinable
-    package mutating func unsigned() throws(WireError) -> UInt64 {
+    public mutating func unsigned() throws(WireError) -> UInt64 {
         guard kind == 0 else { throw .malformed }
         return try varint()
     }
 
     /// The current field as a zigzag-coded signed number.
     @inlinable
-    package mutating func signed() throws(WireError) -> Int64 {
+    public mutating func signed() throws(WireError) -> Int64 {
         let raw = try unsigned()
         return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
     }
 
     @inlinable
-    package mutating func bool() throws(WireError) -> Bool { try unsigned() != 0 }
+    public mutating func bool() throws(WireError) -> Bool { try unsigned() != 0 }
 
     @inlinable
-    package mutating func double() throws(WireError) -> Double {
+    public mutating func double() throws(WireError) -> Double {
         guard kind == 1 else { throw .malformed }
         return Double(bitPattern: try fixed64())
     }
 
     /// Eight bytes, little-endian, without a key.
     @inlinable
-    package mutating func fixed64() throws(WireError) -> UInt64 {
+    public mutating func fixed64() throws(WireError) -> UInt64 {
         guard bytes.endIndex - position >= 8 else { throw .truncated }
         var value: UInt64 = 0
         for offset in 0..<8 { value |= UInt64(bytes[position + offset]) << UInt64(8 * offset) }
@@ -119,7 +126,7 @@ package struct WireReader: Sendable {
 
     /// The current field's bytes, shared.
     @inlinable
-    package mutating func slice() throws(WireError) -> ArraySlice<UInt8> {
+    public mutating func slice() throws(WireError) -> ArraySlice<UInt8> {
         guard kind == 2 else { throw .malformed }
         let length = try varint()
         guard length <= UInt64(bytes.endIndex - position) else { throw .truncated }
@@ -130,23 +137,22 @@ package struct WireReader: Sendable {
 
     /// The current field's bytes, copied.
     @inlinable
-    package mutating func array() throws(WireError) -> [UInt8] { Array(try slice()) }
+    public mutating func array() throws(WireError) -> [UInt8] { Array(try slice()) }
 
     /// The current field as UTF-8 text; text that is not UTF-8 is refused.
     @inlinable
-    package mutating func string() throws(WireError) -> String {
+    public mutating func string() throws(WireError) -> String {
         guard let text = String(validating: try slice(), as: UTF8.self) else { throw .invalidUTF8 }
         return text
     }
 
     /// The current field as a nested message.
     @inlinable
-    package mutating func nested() throws(WireError) -> WireReader {
-        WireReader(try slice(), strictly: isStrict)
+    public mutating func nested() throws(WireError) -> WireReader {
+        WireReader(slice: try slice(), strictly: isStrict)
     }
 
     /// The current field as a nested value.
-    @inlinable
     package mutating func message<Value: WireDecodable>(_: Value.Type = Value.self) throws(WireError) -> Value {
         var reader = try nested()
         return try Value(from: &reader)
@@ -154,7 +160,7 @@ package struct WireReader: Sendable {
 
     /// The current field as a value of an enumeration, by its number.
     @inlinable
-    package mutating func choice<Value: RawRepresentable<UInt64>>(_: Value.Type = Value.self) throws(WireError) -> Value
+    public mutating func choice<Value: RawRepresentable<UInt64>>(_: Value.Type = Value.self) throws(WireError) -> Value
     {
         guard let value = Value(rawValue: try unsigned()) else { throw .unknownValue(field: number) }
         return value
@@ -162,7 +168,7 @@ package struct WireReader: Sendable {
 
     /// The current field as a value of an enumeration, by its name.
     @inlinable
-    package mutating func choice<Value: RawRepresentable<String>>(_: Value.Type = Value.self) throws(WireError) -> Value
+    public mutating func choice<Value: RawRepresentable<String>>(_: Value.Type = Value.self) throws(WireError) -> Value
     {
         guard let value = Value(rawValue: try string()) else { throw .unknownValue(field: number) }
         return value
@@ -172,7 +178,7 @@ package struct WireReader: Sendable {
     /// - Parameter known: the bits that this build knows.
     /// - Throws: `unknownValue` for others where nothing may be passed over; else they are left out.
     @inlinable
-    package mutating func options(_ known: UInt64) throws(WireError) -> UInt64 {
+    public mutating func options(_ known: UInt64) throws(WireError) -> UInt64 {
         let bits = try unsigned()
         if isStrict, bits & ~known != 0 { throw .unknownValue(field: number) }
         return bits & known
@@ -181,8 +187,14 @@ package struct WireReader: Sendable {
     /// Steps over the current field, which this build does not know.
     /// - Throws: `unknownField` where nothing may be passed over.
     @inlinable
-    package mutating func skip() throws(WireError) {
+    public mutating func skip() throws(WireError) {
         if isStrict { throw .unknownField(number) }
+        try pass()
+    }
+
+    /// Steps over the current field.
+    @inlinable
+    public mutating func pass() throws(WireError) {
         switch kind {
         case 0: _ = try varint()
         case 1: _ = try fixed64()

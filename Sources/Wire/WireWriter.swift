@@ -3,19 +3,19 @@
 /// A field is a key (`number << 3 | kind`, as a varint) followed by its value. Kind 0 is a varint, kind 1 eight bytes
 /// little-endian, kind 2 a length (varint) and that many bytes. A reader skips fields whose number it does not know, so
 /// a message may gain fields without breaking older nodes. Fields equal to their default may be left out by the writer.
-package struct WireWriter: Sendable {
+public struct WireWriter: Sendable {
     /// What was written so far.
-    package var bytes: [UInt8]
+    public var bytes: [UInt8]
 
     /// A writer with room for `capacity` bytes before it has to grow.
-    package init(capacity: Int = 64) {
+    public init(capacity: Int = 64) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
     /// A bare varint: 7 bits a byte, least significant first; at most 10 bytes.
     @inlinable
-    package mutating func varint(_ value: UInt64) {
+    public mutating func varint(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -25,14 +25,14 @@ package struct WireWriter: Sendable {
     }
 
     @inlinable
-    package mutating func field(_ number: Int, _ value: UInt64) {
+    public mutating func field(_ number: Int, _ value: UInt64) {
         varint(UInt64(number) << 3)
         varint(value)
     }
 
     /// A field for each of many numbers, all under one key: the same bytes as one after the other, in a fraction of the
     /// time.
-    package mutating func fields(_ number: Int, _ values: [UInt64]) {
+    public mutating func fields(_ number: Int, _ values: [UInt64]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20 * values.count) { buffer in
             var end = 0
             func append(_ value: UInt64) {
@@ -55,36 +55,36 @@ package struct WireWriter: Sendable {
 
     /// A signed number, zigzag-coded so that small negative ones stay short.
     @inlinable
-    package mutating func field(_ number: Int, signed value: Int64) {
+    public mutating func field(_ number: Int, signed value: Int64) {
         field(number, UInt64(bitPattern: (value << 1) ^ (value >> 63)))
     }
 
     @inlinable
-    package mutating func field(_ number: Int, _ value: Bool) {
+    public mutating func field(_ number: Int, _ value: Bool) {
         field(number, UInt64(value ? 1 : 0))
     }
 
     @inlinable
-    package mutating func field(_ number: Int, double value: Double) {
+    public mutating func field(_ number: Int, double value: Double) {
         varint(UInt64(number) << 3 | 1)
         fixed64(value.bitPattern)
     }
 
     /// Eight bytes, little-endian, without a key.
     @inlinable
-    package mutating func fixed64(_ value: UInt64) {
+    public mutating func fixed64(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     @inlinable
-    package mutating func field(_ number: Int, _ value: some Collection<UInt8>) {
+    public mutating func field(_ number: Int, _ value: some Collection<UInt8>) {
         varint(UInt64(number) << 3 | 2)
         varint(UInt64(value.count))
         bytes.append(contentsOf: value)
     }
 
     @inlinable
-    package mutating func field(_ number: Int, _ value: String) {
+    public mutating func field(_ number: Int, _ value: String) {
         var value = value
         value.withUTF8 { utf8 in
             varint(UInt64(number) << 3 | 2)
@@ -95,10 +95,40 @@ package struct WireWriter: Sendable {
 
     /// A nested message; its fields are whatever `body` writes.
     @inlinable
-    package mutating func field(_ number: Int, _ body: (inout WireWriter) -> Void) {
-        var nested = WireWriter(capacity: 64)
-        body(&nested)
-        field(number, nested.bytes)
+    public mutating func field(_ number: Int, _ body: (inout WireWriter) -> Void) {
+        let start = open(number)
+        body(&self)
+        close(start)
+    }
+
+    /// Begins a nested message, with room for a length of one byte.
+    /// - Returns: where its bytes begin.
+    @inlinable
+    public mutating func open(_ number: Int) -> Int {
+        varint(UInt64(number) << 3 | 2)
+        bytes.append(0)
+        return bytes.count
+    }
+
+    /// Ends the nested message that begins at `start`: puts its length in front of it.
+    @inlinable
+    public mutating func close(_ start: Int) {
+        let length = bytes.count - start
+        if length < 0x80 { bytes[start - 1] = UInt8(length) } else { makeRoom(at: start, length) }
+    }
+
+    @usableFromInline
+    mutating func makeRoom(at start: Int, _ length: Int) {
+        let shift = (Int.bitWidth - length.leadingZeroBitCount - 1) / 7
+        bytes.append(contentsOf: repeatElement(0, count: shift))
+        bytes.withUnsafeMutableBytes { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: bytes[(start + shift)...]).copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)]))
+            for place in 0...shift {
+                let more: UInt8 = place < shift ? 0x80 : 0
+                bytes[start - 1 + place] = UInt8(length >> (7 * place) & 0x7F) | more
+            }
+        }
     }
 }
 
@@ -138,5 +168,5 @@ extension WireDecodable {
     }
 }
 
-/// A value with a binary form in both directions.
-package typealias WireCodable = WireDecodable & WireEncodable
+/// A value with a binary form in both directions, which is a nested message where it is a field.
+package typealias WireCodable = WireDecodable & WireEncodable & WireValue

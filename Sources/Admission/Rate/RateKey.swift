@@ -7,18 +7,6 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable {
     case requests
     /// Requests for preferences.
     case keyValues
-
-    fileprivate var wireCode: UInt64 {
-        switch self {
-        case .requests: 1
-        case .keyValues: 2
-        }
-    }
-
-    fileprivate init?(wireCode: UInt64) {
-        guard let kind = Self.allCases.first(where: { $0.wireCode == wireCode }) else { return nil }
-        self = kind
-    }
 }
 
 /// What one rate limit of the cluster belongs to.
@@ -38,28 +26,28 @@ extension RateKey: Comparable {
     }
 }
 
-extension RateKey: WireCodable {
-    /// 1 container, 2 kind.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, container)
-        writer.field(2, kind.wireCode)
+extension RateKey: WireMessage {
+    package static var blank: Self { RateKey(container: "", kind: .requests) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &container)
+        try wire.required(2, &kind)
+    }
+}
+
+extension RateKind: WireValue {
+    package func write(_ number: Int, to writer: inout WireWriter) {
+        switch self {
+        case .requests: writer.field(number, 1)
+        case .keyValues: writer.field(number, 2)
+        }
     }
 
-    /// - Throws: `WireError` if a part is missing or unknown; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var container: String?
-        var kind: RateKind?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: container = try reader.string()
-            case 2:
-                kind = RateKind(wireCode: try reader.unsigned())
-                if kind == nil { throw .invalidValue(field: 2) }
-            default: try reader.skip()
-            }
+    package init(field reader: inout WireReader) throws(WireError) {
+        switch try reader.unsigned() {
+        case 1: self = .requests
+        case 2: self = .keyValues
+        default: throw .invalidValue(field: reader.number)
         }
-        guard let container else { throw .missingField(1) }
-        guard let kind else { throw .missingField(2) }
-        self.init(container: container, kind: kind)
     }
 }

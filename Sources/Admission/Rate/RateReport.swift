@@ -58,59 +58,41 @@ package struct RateReport: Hashable, Sendable {
     }
 }
 
-extension RateReport: WireCodable {
-    /// 1 key, 2 node, 3 boot, 4 sequence, 5 accepted, 6 arrivals, 7 held, 8 wants, 9 limit, 10 silent,
-    /// 11 promised, 12 refused, 13 waiting, 14 left, 15 answered, 16 since then.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { key.encode(to: &$0) }
-        writer.field(2, node)
-        writer.field(3, boot)
-        writer.field(4, sequence)
-        writer.field(5, accepted)
-        writer.field(6, arrivals)
-        writer.field(7, heldMicroRate)
-        writer.field(8, wants)
-        writer.field(9, limit)
-        writer.field(10, isSilent)
-        writer.field(11, promised)
-        writer.field(12, refused)
-        writer.field(13, waiting)
-        writer.field(14, leftMicroTokens)
-        writer.field(15, answered)
-        writer.field(16, sinceAnswerMicroseconds)
+extension RateReport: WireMessage {
+    package static var blank: Self {
+        var report = RateReport(key: .blank, node: 0, boot: 0, sequence: 0, limit: 0)
+        report.wants = false
+        return report
     }
 
-    /// - Throws: `WireError` if the key or the sequence is missing, or a count is beyond belief; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var key: RateKey?
-        var report = RateReport(key: RateKey(container: "", kind: .requests), node: 0, boot: 0, sequence: 0, limit: 0)
-        report.wants = false
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.message()
-            case 2: report.node = try reader.unsigned()
-            case 3: report.boot = try reader.unsigned()
-            case 4: report.sequence = try reader.unsigned()
-            case 5: report.accepted = try reader.unsigned()
-            case 6: report.arrivals = try reader.unsigned()
-            case 7: report.heldMicroRate = try reader.unsigned()
-            case 8: report.wants = try reader.bool()
-            case 9: report.limit = try reader.unsigned()
-            case 10: report.isSilent = try reader.bool()
-            case 11: report.promised = try reader.unsigned()
-            case 12: report.refused = try reader.unsigned()
-            case 13: report.waiting = try reader.unsigned()
-            case 14: report.leftMicroTokens = try reader.unsigned()
-            case 15: report.answered = try reader.unsigned()
-            case 16: report.sinceAnswerMicroseconds = min(try reader.unsigned(), RateRules.lifetimeMilliseconds * 1_000)
-            default: try reader.skip()
-            }
-        }
-        guard let key else { throw .missingField(1) }
-        guard report.sequence > 0 else { throw .missingField(4) }
-        guard report.limit <= RateRules.limitMax else { throw .invalidValue(field: 9) }
-        report.key = key
-        self = report
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &node)
+        try wire.field(3, &boot)
+        try wire.field(4, &sequence)
+        try wire.field(5, &accepted)
+        try wire.field(6, &arrivals)
+        try wire.field(7, &heldMicroRate)
+        try wire.field(8, &wants)
+        try wire.field(9, &limit)
+        try wire.field(10, &isSilent)
+        try wire.field(11, &promised)
+        try wire.field(12, &refused)
+        try wire.field(13, &waiting)
+        try wire.field(14, &leftMicroTokens)
+        try wire.field(15, &answered)
+        try wire.field(16, &boundedAge)
+    }
+
+    package func check() throws(WireError) {
+        guard sequence > 0 else { throw .missingField(4) }
+        guard limit <= RateRules.limitMax else { throw .invalidValue(field: 9) }
+    }
+
+    /// `sinceAnswerMicroseconds`, which counts for no more than a share's life.
+    private var boundedAge: UInt64 {
+        get { sinceAnswerMicroseconds }
+        set { sinceAnswerMicroseconds = min(newValue, RateRules.lifetimeMilliseconds * 1_000) }
     }
 }
 
@@ -145,42 +127,24 @@ package struct RateGrant: Hashable, Sendable {
     }
 }
 
-extension RateGrant: WireCodable {
-    /// 1 key, 2 sequence, 3 rate, 4 tokens, 5 lifetime, 6 fair rate, 7 saved.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { key.encode(to: &$0) }
-        writer.field(2, sequence)
-        writer.field(3, microRate)
-        writer.field(4, microTokens)
-        writer.field(5, lifetimeMilliseconds)
-        writer.field(6, fairMicroRate)
-        writer.field(7, savedMicroTokens)
+extension RateGrant: WireMessage {
+    package static var blank: Self { RateGrant(key: .blank, sequence: 0, microRate: 0, lifetimeMilliseconds: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &sequence)
+        try wire.field(3, &microRate)
+        try wire.field(4, &microTokens)
+        try wire.field(5, &lifetimeMilliseconds)
+        try wire.field(6, &fairMicroRate)
+        try wire.field(7, &savedMicroTokens)
     }
 
-    /// - Throws: `WireError` if the key is missing or a share is beyond any limit; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var key: RateKey?
-        var grant = RateGrant(
-            key: RateKey(container: "", kind: .requests), sequence: 0, microRate: 0, lifetimeMilliseconds: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.message()
-            case 2: grant.sequence = try reader.unsigned()
-            case 3: grant.microRate = try reader.unsigned()
-            case 4: grant.microTokens = try reader.unsigned()
-            case 5: grant.lifetimeMilliseconds = try reader.unsigned()
-            case 6: grant.fairMicroRate = try reader.unsigned()
-            case 7: grant.savedMicroTokens = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
-        guard let key else { throw .missingField(1) }
-        guard grant.microRate <= RateRules.microRateMax else { throw .invalidValue(field: 3) }
-        guard grant.microTokens <= RateRules.microRateMax else { throw .invalidValue(field: 4) }
-        guard grant.fairMicroRate <= RateRules.microRateMax else { throw .invalidValue(field: 6) }
-        guard grant.savedMicroTokens <= RateRules.microRateMax else { throw .invalidValue(field: 7) }
-        guard grant.lifetimeMilliseconds <= RateRules.lifetimeMilliseconds else { throw .invalidValue(field: 5) }
-        grant.key = key
-        self = grant
+    package func check() throws(WireError) {
+        guard microRate <= RateRules.microRateMax else { throw .invalidValue(field: 3) }
+        guard microTokens <= RateRules.microRateMax else { throw .invalidValue(field: 4) }
+        guard fairMicroRate <= RateRules.microRateMax else { throw .invalidValue(field: 6) }
+        guard savedMicroTokens <= RateRules.microRateMax else { throw .invalidValue(field: 7) }
+        guard lifetimeMilliseconds <= RateRules.lifetimeMilliseconds else { throw .invalidValue(field: 5) }
     }
 }

@@ -29,7 +29,7 @@ extension GroupCommand {
     }
 }
 
-extension GroupCommand: WireCodable {
+extension GroupCommand: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .machine(let command): writer.field(1, command)
@@ -40,19 +40,14 @@ extension GroupCommand: WireCodable {
         }
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var command: GroupCommand?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: command = .machine(try reader.array())
-            case 2: command = try reader.bool() ? .hashState : nil
-            case 3: command = .freeing(try reader.array())
-            case 4: command = .scrub(after: try reader.array())
-            case 5: command = .raise(FeatureLevel(try reader.unsigned()))
-            default: try reader.skip()
-            }
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .machine(try reader.array())
+        case 2: self = try reader.flag(.hashState)
+        case 3: self = .freeing(try reader.array())
+        case 4: self = .scrub(after: try reader.array())
+        case 5: self = .raise(FeatureLevel(try reader.unsigned()))
+        default: return nil
         }
-        guard let command else { throw .missingField(1) }
-        self = command
     }
 }

@@ -29,46 +29,37 @@ extension ShardCommand {
     }
 }
 
-extension ShardCommand: WireCodable {
+extension ShardCommand: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
-        case .record(let command): writer.field(1) { command.encode(to: &$0) }
-        case .keyValue(let command): writer.field(2) { command.encode(to: &$0) }
+        case .record(let command): command.write(1, to: &writer)
+        case .keyValue(let command): command.write(2, to: &writer)
         case .startIncarnation(let incarnation): writer.field(3, incarnation)
         case .removeContainer(let name): writer.field(4, name)
         }
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var command: ShardCommand?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: command = .record(try reader.message())
-            case 2: command = .keyValue(try reader.message())
-            case 3: command = .startIncarnation(try reader.unsigned())
-            case 4: command = .removeContainer(try reader.string())
-            default: try reader.skip()
-            }
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .record(try reader.message())
+        case 2: self = .keyValue(try reader.message())
+        case 3: self = .startIncarnation(try reader.unsigned())
+        case 4: self = .removeContainer(try reader.string())
+        default: return nil
         }
-        guard let command else { throw .missingField(1) }
-        self = command
     }
 }
 
 /// What became of `ShardCommand.removeContainer`.
-struct ContainerRemoval: Hashable, Sendable, WireCodable {
+struct ContainerRemoval: Hashable, Sendable, WireMessage {
     /// Whether nothing of the container is left on the shard.
     var isDone: Bool
 
     init(isDone: Bool) { self.isDone = isDone }
 
-    /// 1 whether it is done.
-    func encode(to writer: inout WireWriter) { writer.field(1, isDone) }
+    static var blank: Self { ContainerRemoval(isDone: false) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        isDone = false
-        while let field = try reader.nextField() {
-            if field == 1 { isDone = try reader.bool() } else { try reader.skip() }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &isDone)
     }
 }

@@ -102,25 +102,20 @@ package enum ShardRead: Sendable {
 }
 
 /// A list that a shard answers with.
-package struct ShardList<Element: WireCodable & Sendable>: Sendable, WireCodable {
+package struct ShardList<Element: WireCodable & Sendable>: Sendable, WireMessage {
     package var elements: [Element]
 
     package init(_ elements: [Element]) { self.elements = elements }
 
-    package func encode(to writer: inout WireWriter) {
-        for element in elements { writer.field(1) { element.encode(to: &$0) } }
-    }
+    package static var blank: Self { ShardList([]) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        elements = []
-        while let field = try reader.nextField() {
-            if field == 1 { elements.append(try reader.message()) } else { try reader.skip() }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &elements)
     }
 }
 
 /// One record of a query over a whole database, with its place in the order over all shards.
-package struct RankedRecord: Hashable, Sendable, WireCodable {
+package struct RankedRecord: Hashable, Sendable, WireMessage {
     /// Compared as unsigned bytes.
     package var position: [UInt8]
     /// The record, with its zone.
@@ -131,19 +126,10 @@ package struct RankedRecord: Hashable, Sendable, WireCodable {
         self.json = json
     }
 
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, position)
-        writer.field(2, json)
-    }
+    package static var blank: Self { RankedRecord(position: [], json: []) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(position: [], json: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: position = try reader.array()
-            case 2: json = try reader.array()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &position)
+        try wire.field(2, &json)
     }
 }

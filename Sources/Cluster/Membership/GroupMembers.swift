@@ -39,44 +39,26 @@ package struct GroupMembers: Hashable, Sendable {
     }
 }
 
-extension GroupMembers: WireCodable {
-    /// 1 leader, 2 configuration, 3 committed, 4 lag (1 replica, 2 entries), 5 epoch, 6 what it waits for.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, leader.rawValue)
-        writer.field(2) { configuration.encode(to: &$0) }
-        writer.field(3, isCommitted)
-        for entry in lag {
-            writer.field(4) { nested in
-                nested.field(1, entry.replica.rawValue)
-                nested.field(2, entry.missingEntries)
-            }
-        }
-        writer.field(5, epoch)
-        writer.field(6, waitsFor)
+extension GroupMembers: WireMessage {
+    package static var blank: Self {
+        GroupMembers(leader: ReplicaID(0), configuration: Configuration(voters: []), isCommitted: false)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(leader: ReplicaID(0), configuration: Configuration(voters: []), isCommitted: false)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: leader = ReplicaID(try reader.unsigned())
-            case 2: configuration = try reader.message()
-            case 3: isCommitted = try reader.bool()
-            case 4:
-                var nested = try reader.nested()
-                var entry = Lag(replica: ReplicaID(0), missingEntries: 0)
-                while let field = try nested.nextField() {
-                    switch field {
-                    case 1: entry.replica = ReplicaID(try nested.unsigned())
-                    case 2: entry.missingEntries = try nested.unsigned()
-                    default: try nested.skip()
-                    }
-                }
-                lag.append(entry)
-            case 5: epoch = try reader.unsigned()
-            case 6: waitsFor = try reader.string()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &leader)
+        try wire.field(2, nested: &configuration)
+        try wire.field(3, &isCommitted)
+        try wire.field(4, &lag)
+        try wire.field(5, &epoch)
+        try wire.field(6, &waitsFor)
+    }
+}
+
+extension GroupMembers.Lag: WireMessage {
+    package static var blank: Self { GroupMembers.Lag(replica: ReplicaID(0), missingEntries: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &replica)
+        try wire.field(2, &missingEntries)
     }
 }

@@ -26,28 +26,15 @@ package struct ReplicaCondition: Hashable, Sendable {
     }
 }
 
-extension ReplicaCondition: WireCodable {
-    /// 1 replica, 2 applied, 3 applies, 4 damaged, 5 voter.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, replica.rawValue)
-        writer.field(2, applied.rawValue)
-        writer.field(3, applies)
-        writer.field(4, isDamaged)
-        writer.field(5, isVoter)
-    }
+extension ReplicaCondition: WireMessage {
+    package static var blank: Self { ReplicaCondition(ReplicaID(0), applied: .zero, applies: false, isVoter: false) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(ReplicaID(0), applied: .zero, applies: false, isVoter: false)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: replica = ReplicaID(try reader.unsigned())
-            case 2: applied = LogIndex(try reader.unsigned())
-            case 3: applies = try reader.bool()
-            case 4: isDamaged = try reader.bool()
-            case 5: isVoter = try reader.bool()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &replica)
+        try wire.field(2, &applied)
+        try wire.field(3, &applies)
+        try wire.field(4, &isDamaged)
+        try wire.field(5, &isVoter)
     }
 }
 

@@ -69,60 +69,21 @@ package struct Standing: Hashable, Sendable {
     }
 }
 
-extension Standing: WireCodable {
-    /// 1 verdict, 2 incarnation, 3 promise, 4 founding map, 5 map, 6 acknowledged (1 group, 2 replica, 3 term, 4
-    /// index).
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, verdict.rawValue)
-        writer.field(2, incarnation)
-        if let promise { writer.field(3) { promise.encode(to: &$0) } }
-        if let founding { writer.field(4) { founding.encode(to: &$0) } }
-        if let map { writer.field(5) { map.encode(to: &$0) } }
-        for entry in acknowledged {
-            writer.field(6) { nested in
-                nested.field(1, entry.group.rawValue)
-                nested.field(2, entry.replica.rawValue)
-                nested.field(3, entry.term.rawValue)
-                nested.field(4, entry.index.rawValue)
-            }
-        }
-    }
+extension Standing: WireMessage {
+    package static var blank: Self { Standing(verdict: .undecided, incarnation: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(verdict: .undecided, incarnation: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                guard let verdict = Verdict(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 1) }
-                self.verdict = verdict
-            case 2: incarnation = try reader.unsigned()
-            case 3: promise = try reader.message()
-            case 4: founding = try reader.message()
-            case 5: map = try reader.message()
-            case 6: acknowledged.append(try Self.acknowledged(&reader))
-            default: try reader.skip()
-            }
-        }
-    }
-
-    private static func acknowledged(_ reader: inout WireReader) throws(WireError) -> Acknowledged {
-        var nested = try reader.nested()
-        var entry = Acknowledged(group: GroupID(0), replica: ReplicaID(0), term: .zero, index: .zero)
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: entry.group = GroupID(try nested.unsigned())
-            case 2: entry.replica = ReplicaID(try nested.unsigned())
-            case 3: entry.term = Term(try nested.unsigned())
-            case 4: entry.index = LogIndex(try nested.unsigned())
-            default: try nested.skip()
-            }
-        }
-        return entry
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &verdict)
+        try wire.field(2, &incarnation)
+        try wire.field(3, &promise)
+        try wire.field(4, &founding)
+        try wire.field(5, &map)
+        try wire.field(6, &acknowledged)
     }
 }
 
 /// How a node names itself when it asks for a `Standing`.
-package struct Introduction: Hashable, Sendable, WireCodable {
+package struct Introduction: Hashable, Sendable, WireMessage {
     /// The number of its data folder.
     package var incarnation: UInt64
     /// The number of this start on it.
@@ -136,22 +97,26 @@ package struct Introduction: Hashable, Sendable, WireCodable {
         self.map = map
     }
 
-    /// 1 incarnation, 2 boot counter, 3 map.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, incarnation)
-        writer.field(2, bootCounter)
-        if let map { writer.field(3) { map.encode(to: &$0) } }
-    }
+    package static var blank: Self { Introduction(incarnation: 0, bootCounter: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(incarnation: 0, bootCounter: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: incarnation = try reader.unsigned()
-            case 2: bootCounter = try reader.unsigned()
-            case 3: map = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &incarnation)
+        try wire.field(2, &bootCounter)
+        try wire.field(3, &map)
     }
 }
+
+extension Standing.Acknowledged: WireMessage {
+    package static var blank: Self {
+        Standing.Acknowledged(group: GroupID(0), replica: ReplicaID(0), term: .zero, index: .zero)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &group)
+        try wire.field(2, &replica)
+        try wire.field(3, &term)
+        try wire.field(4, &index)
+    }
+}
+
+extension Standing.Verdict: WireValue {}

@@ -115,32 +115,19 @@ extension NodeRequest: WireCodable {
         case .members(let group): writer.field(8, group.rawValue)
         case .introduce(let introduction): writer.field(9) { introduction.encode(to: &$0) }
         case .claim(let incarnation, let previous):
-            writer.field(10) { claim in
-                claim.field(1, incarnation)
-                claim.field(2, previous)
-            }
+            writer.parts(10, incarnation, previous)
         case .stateHash(let group, let index):
             writer.field(1, group.rawValue)
             writer.field(11, index.rawValue)
         case .distrust(let group, let replica, let index):
             writer.field(1, group.rawValue)
-            writer.field(12) { distrust in
-                distrust.field(1, replica.rawValue)
-                distrust.field(2, index.rawValue)
-            }
+            writer.parts(12, replica, index)
         case .condition(let group): writer.field(13, group.rawValue)
         case .holdAsset(let asset, let group, let sources):
             writer.field(1, group.rawValue)
-            writer.field(16) { hold in
-                hold.field(1) { asset.encode(to: &$0) }
-                for source in sources { hold.field(2, source.rawValue) }
-            }
+            writer.parts(16, asset, sources)
         case .readAsset(let asset, let range):
-            writer.field(17) { read in
-                read.field(1) { asset.encode(to: &$0) }
-                read.field(2, range.lowerBound)
-                read.field(3, range.upperBound)
-            }
+            writer.parts(17, asset, range.lowerBound, range.upperBound)
         }
     }
 
@@ -159,13 +146,13 @@ extension NodeRequest: WireCodable {
             case 7: request = try reader.bool() ? .catchUp : nil
             case 8: request = .members(GroupID(try reader.unsigned()))
             case 9: request = .introduce(try reader.message())
-            case 10: request = try Self.claim(&reader)
+            case 10: request = try reader.parts(Self.claim)
             case 11: request = .stateHash(group, at: LogIndex(try reader.unsigned()))
-            case 12: request = try Self.distrust(group, &reader)
+            case 12: request = try reader.parts { .distrust(group, $0, at: $1) }
             case 13: request = .condition(GroupID(try reader.unsigned()))
             case 14: terms.container = try reader.string()
             case 15: terms.milliseconds = try reader.unsigned()
-            case 16: request = try Self.holdAsset(group, &reader)
+            case 16: request = try reader.parts { .holdAsset($0, group, from: $1) }
             case 17: request = try Self.readAsset(&reader)
             default: try reader.skip()
             }
@@ -177,66 +164,8 @@ extension NodeRequest: WireCodable {
 }
 
 extension NodeRequest {
-    private static func claim(_ reader: inout WireReader) throws(WireError) -> NodeRequest {
-        var nested = try reader.nested()
-        var incarnation: UInt64 = 0
-        var previous: UInt64 = 0
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: incarnation = try nested.unsigned()
-            case 2: previous = try nested.unsigned()
-            default: try nested.skip()
-            }
-        }
-        return .claim(incarnation: incarnation, previous: previous)
-    }
-}
-
-extension NodeRequest {
-    private static func distrust(_ group: GroupID, _ reader: inout WireReader) throws(WireError) -> NodeRequest {
-        var nested = try reader.nested()
-        var replica = ReplicaID(0)
-        var index = LogIndex.zero
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: replica = ReplicaID(try nested.unsigned())
-            case 2: index = LogIndex(try nested.unsigned())
-            default: try nested.skip()
-            }
-        }
-        return .distrust(group, replica, at: index)
-    }
-}
-
-extension NodeRequest {
-    private static func holdAsset(_ group: GroupID, _ reader: inout WireReader) throws(WireError) -> NodeRequest {
-        var nested = try reader.nested()
-        var asset: AssetReference?
-        var sources: [NodeID] = []
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: asset = try nested.message()
-            case 2: sources.append(NodeID(try nested.unsigned()))
-            default: try nested.skip()
-            }
-        }
-        guard let asset else { throw .missingField(1) }
-        return .holdAsset(asset, group, from: sources)
-    }
-
     private static func readAsset(_ reader: inout WireReader) throws(WireError) -> NodeRequest {
-        var nested = try reader.nested()
-        var asset: AssetReference?
-        var (start, end): (UInt64, UInt64) = (0, 0)
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: asset = try nested.message()
-            case 2: start = try nested.unsigned()
-            case 3: end = try nested.unsigned()
-            default: try nested.skip()
-            }
-        }
-        guard let asset else { throw .missingField(1) }
+        let (asset, start, end): (AssetReference, UInt64, UInt64) = try reader.parts { ($0, $1, $2) }
         guard start <= end, end <= asset.size, end - start <= AssetBytes.pieceBytes else {
             throw .invalidValue(field: 3)
         }
@@ -249,7 +178,7 @@ extension NodeReply {
     static func received(_ bytes: UInt64) -> NodeReply { .done(SnapshotProgress(receivedBytes: bytes).encoded()) }
 }
 
-extension NodeReply: WireCodable {
+extension NodeReply: WireUnion {
     func encode(to writer: inout WireWriter) {
         switch self {
         case .done(let bytes): writer.field(1, bytes)
@@ -260,31 +189,26 @@ extension NodeReply: WireCodable {
         case .failed(let reason): writer.field(6, reason)
         case .diskFull: writer.field(7, true)
         case .unavailable(let reason): writer.field(8, reason)
-        case .tooLarge(let size): writer.field(9) { size.encode(to: &$0) }
+        case .tooLarge(let size): size.write(9, to: &writer)
         case .readEnded: writer.field(10, true)
         }
     }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        var reply: NodeReply?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: reply = .done(try reader.array())
-            case 2:
-                let hint = try reader.unsigned()
-                reply = .notLeader(hint: hint == 0 ? nil : ReplicaID(hint))
-            case 3: reply = try reader.bool() ? .overloaded : nil
-            case 4: reply = try reader.bool() ? .superseded : nil
-            case 5: reply = .outcomeUnknown(try reader.string())
-            case 6: reply = .failed(try reader.string())
-            case 7: reply = try reader.bool() ? .diskFull : nil
-            case 8: reply = .unavailable(try reader.string())
-            case 9: reply = .tooLarge(try reader.message())
-            case 10: reply = try reader.bool() ? .readEnded : nil
-            default: try reader.skip()
-            }
+    init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .done(try reader.array())
+        case 2:
+            let hint = try reader.unsigned()
+            self = .notLeader(hint: hint == 0 ? nil : ReplicaID(hint))
+        case 3: self = try reader.flag(.overloaded)
+        case 4: self = try reader.flag(.superseded)
+        case 5: self = .outcomeUnknown(try reader.string())
+        case 6: self = .failed(try reader.string())
+        case 7: self = try reader.flag(.diskFull)
+        case 8: self = .unavailable(try reader.string())
+        case 9: self = .tooLarge(try reader.message())
+        case 10: self = try reader.flag(.readEnded)
+        default: return nil
         }
-        guard let reply else { throw .missingField(1) }
-        self = reply
     }
 }

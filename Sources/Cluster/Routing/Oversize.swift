@@ -21,24 +21,14 @@ package struct Oversize: Hashable, Sendable {
     }
 }
 
-extension Oversize: WireCodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, part.rawValue)
-        writer.field(2, UInt64(bytes))
-        writer.field(3, UInt64(bytesMax))
-    }
+extension Oversize: WireMessage {
+    package static var blank: Self { Oversize(.request, bytes: 0, bytesMax: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(.request, bytes: 0, bytesMax: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                guard let part = Part(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 1) }
-                self.part = part
-            case 2: bytes = Int(clamping: try reader.unsigned())
-            case 3: bytesMax = Int(clamping: try reader.unsigned())
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &part)
+        try wire.field(2, &bytes)
+        try wire.field(3, &bytesMax)
     }
 }
+
+extension Oversize.Part: WireValue {}

@@ -10,22 +10,12 @@ struct ScrubOutcome: Hashable, Sendable {
     var cursor: [UInt8]
 }
 
-extension ScrubOutcome: WireCodable {
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, index.rawValue)
-        writer.field(2, hash)
-        writer.field(3, cursor)
-    }
+extension ScrubOutcome: WireMessage {
+    static var blank: Self { ScrubOutcome(index: .zero, hash: [], cursor: []) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(index: .zero, hash: [], cursor: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: index = LogIndex(try reader.unsigned())
-            case 2: hash = try reader.array()
-            case 3: cursor = try reader.array()
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &index)
+        try wire.field(2, &hash)
+        try wire.field(3, &cursor)
     }
 }

@@ -23,49 +23,35 @@ struct SnapshotProgress: Sendable {
     var receivedBytes: UInt64
 }
 
-extension SnapshotProgress: WireCodable {
-    func encode(to writer: inout WireWriter) { writer.field(1, receivedBytes) }
+extension SnapshotProgress: WireMessage {
+    static var blank: Self { SnapshotProgress(receivedBytes: 0) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(receivedBytes: 0)
-        while let field = try reader.nextField() {
-            if field == 1 { receivedBytes = try reader.unsigned() } else { try reader.skip() }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &receivedBytes)
     }
 }
 
-extension SnapshotChunk: WireCodable {
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, group.rawValue)
-        writer.field(2, snapshotID)
-        writer.field(3, term.rawValue)
-        writer.field(4, leader.rawValue)
-        writer.field(5) { mark.encode(to: &$0) }
-        writer.field(6, offset)
-        writer.field(7, totalBytes)
-        writer.field(8, fileHash)
-        writer.field(9, bytes)
-    }
-
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(
+extension SnapshotChunk: WireMessage {
+    static var blank: Self {
+        SnapshotChunk(
             group: GroupID(0), snapshotID: 0, term: .zero, leader: ReplicaID(0),
             mark: SnapshotMark(position: .zero, configuration: Configuration(voters: [])), offset: 0, totalBytes: 0,
             fileHash: [], bytes: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: group = GroupID(try reader.unsigned())
-            case 2: snapshotID = try reader.unsigned()
-            case 3: term = Term(try reader.unsigned())
-            case 4: leader = ReplicaID(try reader.unsigned())
-            case 5: mark = try reader.message()
-            case 6: offset = try reader.unsigned()
-            case 7: totalBytes = try reader.unsigned()
-            case 8: fileHash = try reader.array()
-            case 9: bytes = try reader.array()
-            default: try reader.skip()
-            }
-        }
+    }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &group)
+        try wire.field(2, &snapshotID)
+        try wire.field(3, &term)
+        try wire.field(4, &leader)
+        try wire.field(5, nested: &mark)
+        try wire.field(6, &offset)
+        try wire.field(7, &totalBytes)
+        try wire.field(8, &fileHash)
+        try wire.field(9, &bytes)
+    }
+
+    func check() throws(WireError) {
         guard offset <= 1 << 50, totalBytes <= 1 << 50 else { throw .invalidValue(field: 6) }
     }
 }

@@ -129,45 +129,24 @@ extension AuditEvent {
     static let schemaGrowth = "schema.grow"
 }
 
-extension AuditBudget: WireCodable {
-    /// 1 hour, 2 records, 3 untold.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, signed: hour)
-        writer.field(2, records)
-        writer.field(3, untold)
-    }
+extension AuditBudget: WireMessage {
+    static var blank: Self { AuditBudget() }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: hour = try reader.signed()
-            case 2: records = try reader.unsigned()
-            case 3: untold = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &hour)
+        try wire.field(2, &records)
+        try wire.field(3, &untold)
     }
 }
 
-extension AuditBudgets: WireCodable {
-    /// The fields of the budget of failures, which once was the only one; 4 refusals, 5 growths, each left out until it
-    /// is used.
-    func encode(to writer: inout WireWriter) {
-        failures.encode(to: &writer)
-        if refusals != AuditBudget() { writer.field(4) { refusals.encode(to: &$0) } }
-        if growths != AuditBudget() { writer.field(5) { growths.encode(to: &$0) } }
-    }
+extension AuditBudgets: WireMessage {
+    static var blank: Self { AuditBudgets() }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: failures.hour = try reader.signed()
-            case 2: failures.records = try reader.unsigned()
-            case 3: failures.untold = try reader.unsigned()
-            case 4: refusals = try reader.message()
-            case 5: growths = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &failures.hour)
+        try wire.field(2, &failures.records)
+        try wire.field(3, &failures.untold)
+        try wire.field(4, &refusals, unless: AuditBudget())
+        try wire.field(5, &growths, unless: AuditBudget())
     }
 }

@@ -54,53 +54,29 @@ package struct AuditEvent: Hashable, Sendable {
     }
 }
 
-extension AuditOrigin: WireCodable {
-    /// 1 actor, 2 request's id, 3 address, 4 time.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, actor)
-        writer.field(2, requestID)
-        writer.field(3, address)
-        writer.field(4, signed: time)
-    }
+extension AuditOrigin: WireMessage {
+    package static var blank: Self { AuditOrigin(actor: "", requestID: "", address: "", time: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(actor: "", requestID: "", address: "", time: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: actor = try reader.string()
-            case 2: requestID = try reader.string()
-            case 3: address = try reader.string()
-            case 4: time = try reader.signed()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &actor)
+        try wire.field(2, &requestID)
+        try wire.field(3, &address)
+        try wire.field(4, &time)
     }
 }
 
-extension AuditEvent: WireCodable {
-    /// 1 origin, 2 action, 3 subject, 4 outcome, 5 count. Hashes are made of this form: it may gain fields only where
-    /// those are left out of the events that had none.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { origin.encode(to: &$0) }
-        writer.field(2, action)
-        writer.field(3, subject)
-        writer.field(4, outcome)
-        writer.field(5, count)
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(
+extension AuditEvent: WireMessage {
+    package static var blank: Self {
+        AuditEvent(
             origin: AuditOrigin(actor: "", requestID: "", address: "", time: 0), action: "", subject: "", outcome: "",
             count: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: origin = try reader.message()
-            case 2: action = try reader.string()
-            case 3: subject = try reader.string()
-            case 4: outcome = try reader.string()
-            case 5: count = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &origin)
+        try wire.field(2, &action)
+        try wire.field(3, &subject)
+        try wire.field(4, &outcome)
+        try wire.field(5, &count)
     }
 }

@@ -64,31 +64,14 @@ package struct AuditRecord: Hashable, Sendable {
     }
 }
 
-extension AuditRecord: WireCodable {
-    /// 1 sequence, 2 previous hash, 3 event, 4 hash.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, sequence)
-        writer.field(2, previousHash)
-        writer.field(3) { event.encode(to: &$0) }
-        writer.field(4, hash)
-    }
+extension AuditRecord: WireMessage {
+    package static var blank: Self { AuditRecord(sequence: 0, previousHash: [], event: .blank, hash: []) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var event: AuditEvent?
-        var sequence: UInt64 = 0
-        var previousHash: [UInt8] = []
-        var hash: [UInt8] = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: sequence = try reader.unsigned()
-            case 2: previousHash = try reader.array()
-            case 3: event = try reader.message()
-            case 4: hash = try reader.array()
-            default: try reader.skip()
-            }
-        }
-        guard let event else { throw .missingField(3) }
-        self.init(sequence: sequence, previousHash: previousHash, event: event, hash: hash)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &sequence)
+        try wire.field(2, &previousHash)
+        try wire.required(3, &event)
+        try wire.field(4, &hash)
     }
 }
 
@@ -138,25 +121,15 @@ package struct AuditPage: Hashable, Sendable {
     }
 }
 
-extension AuditPage: WireCodable {
-    /// 1 record, 2 whether more follow, 3 first sequence, 4 first previous hash.
-    package func encode(to writer: inout WireWriter) {
-        for record in records { writer.field(1) { record.encode(to: &$0) } }
-        writer.field(2, moreComing)
-        writer.field(3, firstSequence)
-        writer.field(4, firstPreviousHash)
+extension AuditPage: WireMessage {
+    package static var blank: Self {
+        AuditPage(records: [], moreComing: false, firstSequence: 0, firstPreviousHash: [])
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(records: [], moreComing: false, firstSequence: 0, firstPreviousHash: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: records.append(try reader.message())
-            case 2: moreComing = try reader.bool()
-            case 3: firstSequence = try reader.unsigned()
-            case 4: firstPreviousHash = try reader.array()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &records)
+        try wire.field(2, &moreComing)
+        try wire.field(3, &firstSequence)
+        try wire.field(4, &firstPreviousHash)
     }
 }

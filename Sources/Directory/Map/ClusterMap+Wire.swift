@@ -1,31 +1,16 @@
 package import Wire
 
-extension ClusterMap.Node: WireCodable {
-    /// 1 id, 2 peers' host, 3 peers' port, 4 clients' URL, 5 incarnation, 6 last generation, 7 leaving.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, peerHost)
-        writer.field(3, UInt64(peerPort))
-        writer.field(4, clientURL)
-        if incarnation != 0 { writer.field(5, incarnation) }
-        if lastGeneration != 0 { writer.field(6, lastGeneration) }
-        if isLeaving { writer.field(7, true) }
-    }
+extension ClusterMap.Node: WireMessage {
+    package static var blank: Self { ClusterMap.Node(id: 0, peerHost: "", peerPort: 0, clientURL: "") }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(id: 0, peerHost: "", peerPort: 0, clientURL: "")
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: id = try reader.unsigned()
-            case 2: peerHost = try reader.string()
-            case 3: peerPort = Int(truncatingIfNeeded: try reader.unsigned())
-            case 4: clientURL = try reader.string()
-            case 5: incarnation = try reader.unsigned()
-            case 6: lastGeneration = try reader.unsigned()
-            case 7: isLeaving = try reader.bool()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &id)
+        try wire.field(2, &peerHost)
+        try wire.field(3, &peerPort)
+        try wire.field(4, &clientURL)
+        try wire.field(5, &incarnation, unless: 0)
+        try wire.field(6, &lastGeneration, unless: 0)
+        try wire.field(7, &isLeaving, unless: false)
     }
 }
 

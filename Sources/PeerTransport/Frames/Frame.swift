@@ -115,7 +115,7 @@ enum RaftFrame {
 }
 
 /// A request: its number on this connection, and what is asked.
-struct RequestFrame: Hashable, WireCodable {
+struct RequestFrame: Hashable, WireMessage {
     /// What a request's frame has besides the payload, at most.
     static let overheadBytesMax = Frame.headerBytes + 24
 
@@ -127,23 +127,11 @@ struct RequestFrame: Hashable, WireCodable {
         self.payload = payload
     }
 
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, id)
-        writer.field(2, payload)
-    }
+    static var blank: Self { RequestFrame(id: 0, payload: []) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        var id: UInt64?
-        payload = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: id = try reader.unsigned()
-            case 2: payload = try reader.array()
-            default: try reader.skip()
-            }
-        }
-        guard let id else { throw .missingField(1) }
-        self.id = id
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &id)
+        try wire.field(2, &payload)
     }
 }
 

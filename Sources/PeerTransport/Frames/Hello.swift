@@ -91,34 +91,22 @@ struct Hello: Hashable, WireCodable {
 }
 
 /// A node's clock as it tells it to a peer: in hellos, pings and pongs.
-struct ClockReading: Hashable, WireCodable {
+struct ClockReading: Hashable, WireMessage {
     /// Milliseconds since 1970.
     var wallMilliseconds: Int64
     /// The peer's own clock, as it stood in what this answers; nil where nothing was asked.
     var asked: Int64?
 
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, signed: wallMilliseconds)
-        if let asked { writer.field(2, signed: asked) }
+    static var blank: Self { ClockReading(wallMilliseconds: 0) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &wallMilliseconds)
+        try wire.field(2, &asked)
     }
 
     init(wallMilliseconds: Int64, asked: Int64? = nil) {
         self.wallMilliseconds = wallMilliseconds
         self.asked = asked
-    }
-
-    init(from reader: inout WireReader) throws(WireError) {
-        var wallMilliseconds: Int64?
-        asked = nil
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: wallMilliseconds = try reader.signed()
-            case 2: asked = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard let wallMilliseconds else { throw .missingField(1) }
-        self.wallMilliseconds = wallMilliseconds
     }
 
     /// How far the peer that answered with this is ahead; nil where it did not answer a question.
@@ -151,3 +139,5 @@ struct Goodbye: Hashable, WireCodable {
         }
     }
 }
+
+extension NodeID: WireValue {}

@@ -1,3 +1,5 @@
+import Wire
+
 /// The numbers that enumerations have in the binary form. They are written to disk: a number never changes its meaning
 /// and is never used again.
 protocol WireCoded: CaseIterable {
@@ -58,3 +60,38 @@ extension Reference.Action: WireCoded, CaseIterable {
         }
     }
 }
+
+/// A case in the form of its number.
+struct WireCode<Case: WireCoded>: WireValue {
+    var value: Case
+
+    init(_ value: Case) { self.value = value }
+
+    init(field reader: inout WireReader) throws(WireError) {
+        guard let value = Case(wireCode: try reader.unsigned()) else { throw .unknownValue(field: reader.number) }
+        self.value = value
+    }
+
+    func write(_ number: Int, to writer: inout WireWriter) { writer.field(number, value.wireCode) }
+}
+
+extension WireCoded {
+    /// The case as messages have it that write its number.
+    var code: WireCode<Self> {
+        get { WireCode(self) }
+        set { self = newValue.value }
+    }
+}
+
+extension Optional where Wrapped: WireCoded {
+    var code: WireCode<Wrapped>? {
+        get { self.map { WireCode($0) } }
+        set { self = newValue?.value }
+    }
+}
+
+// Enumerations whose cases have the form of their names.
+extension Comparator: WireValue {}
+extension ContainerLimit: WireValue {}
+extension Environment: WireValue {}
+extension ErrorCode: WireValue {}

@@ -105,63 +105,33 @@ extension FieldValue: WireCodable {
     }
 }
 
-extension Location: WireCodable {
-    /// 1 latitude, 2 longitude, 3 horizontal, 4 vertical accuracy, 5 altitude, 6 speed, 7 course, 8 timestamp.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, double: latitude)
-        writer.field(2, double: longitude)
-        if let horizontalAccuracy { writer.field(3, double: horizontalAccuracy) }
-        if let verticalAccuracy { writer.field(4, double: verticalAccuracy) }
-        if let altitude { writer.field(5, double: altitude) }
-        if let speed { writer.field(6, double: speed) }
-        if let course { writer.field(7, double: course) }
-        if let timestamp { writer.field(8, signed: timestamp) }
-    }
+extension Location: WireMessage {
+    package static var blank: Self { Location(latitude: .nan, longitude: .nan) }
 
-    /// - Throws: `WireError` if latitude or longitude is missing; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var location = Location(latitude: .nan, longitude: .nan)
-        var seen = (latitude: false, longitude: false)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: (location.latitude, seen.latitude) = (try reader.double(), true)
-            case 2: (location.longitude, seen.longitude) = (try reader.double(), true)
-            case 3: location.horizontalAccuracy = try reader.double()
-            case 4: location.verticalAccuracy = try reader.double()
-            case 5: location.altitude = try reader.double()
-            case 6: location.speed = try reader.double()
-            case 7: location.course = try reader.double()
-            case 8: location.timestamp = try reader.signed()
-            default: try reader.skip()
-            }
-        }
-        guard seen.latitude else { throw .missingField(1) }
-        guard seen.longitude else { throw .missingField(2) }
-        self = location
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &latitude)
+        try wire.required(2, &longitude)
+        try wire.field(3, &horizontalAccuracy)
+        try wire.field(4, &verticalAccuracy)
+        try wire.field(5, &altitude)
+        try wire.field(6, &speed)
+        try wire.field(7, &course)
+        try wire.field(8, &timestamp)
     }
 }
 
-extension Reference: WireCodable {
-    /// 1 record name, 2 zone, 3 action (left out for `none`).
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, recordName)
-        if let zone { writer.field(2) { zone.encode(to: &$0) } }
-        if action != .none { writer.field(3, action.wireCode) }
+extension Reference: WireMessage {
+    package static var blank: Self { Reference(recordName: "", zone: nil, action: .none) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &recordName)
+        try wire.field(2, &zone)
+        try wire.field(3, &writtenAction)
     }
 
-    /// - Throws: `WireError` if the name is missing or the action unknown; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var recordName: String?
-        var zone: ZoneID?
-        var action = Action.none
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: recordName = try reader.string()
-            case 2: zone = try reader.message()
-            case 3: action = try reader.code(field)
-            default: try reader.skip()
-            }
-        }
-        self.init(recordName: try required(recordName, 1), zone: zone, action: action)
+    /// `none` is left out.
+    private var writtenAction: WireCode<Action>? {
+        get { action == .none ? nil : action.code }
+        set { action = newValue?.value ?? .none }
     }
 }

@@ -63,82 +63,35 @@ private func exchange<Value>(_ place: inout Value, _ new: Value) -> Value {
     return place
 }
 
-extension Stamp: WireCodable {
-    /// 1 timestamp, 2 user.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, signed: timestamp)
-        writer.field(2, user)
-    }
+extension Stamp: WireMessage {
+    package static var blank: Self { Stamp(timestamp: 0, user: "") }
 
-    /// - Throws: `WireError` if a part is missing; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var timestamp: Int64?
-        var user: String?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: timestamp = try reader.signed()
-            case 2: user = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        self.init(timestamp: try required(timestamp, 1), user: try required(user, 2))
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &timestamp)
+        try wire.required(2, &user)
     }
 }
 
-extension ChangeTag: WireCodable {
-    /// 1 incarnation, 2 sequence.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, incarnation)
-        writer.field(2, sequence)
-    }
+extension ChangeTag: WireMessage {
+    package static var blank: Self { ChangeTag(incarnation: 0, sequence: 0) }
 
-    /// - Throws: `WireError` if a part is missing; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var incarnation: UInt64?
-        var sequence: UInt64?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: incarnation = try reader.unsigned()
-            case 2: sequence = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
-        self.init(incarnation: try required(incarnation, 1), sequence: try required(sequence, 2))
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &incarnation)
+        try wire.required(2, &sequence)
     }
 }
 
-extension Record: WireCodable {
-    /// 1 name, 2 type, 3 change tag, 4 created, 5 modified, 6 fields.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        writer.field(2, type)
-        writer.field(3) { changeTag.encode(to: &$0) }
-        writer.field(4) { created.encode(to: &$0) }
-        writer.field(5) { modified.encode(to: &$0) }
-        writer.field(6) { fields.encode(to: &$0) }
+extension Record: WireMessage {
+    package static var blank: Self {
+        Record(name: "", type: "", changeTag: .blank, created: .blank, modified: .blank, fields: Fields())
     }
 
-    /// - Throws: `WireError` if a part is missing or malformed; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var name: String?
-        var type: String?
-        var changeTag: ChangeTag?
-        var created: Stamp?
-        var modified: Stamp?
-        var fields: Fields?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: type = try reader.string()
-            case 3: changeTag = try reader.message()
-            case 4: created = try reader.message()
-            case 5: modified = try reader.message()
-            case 6: fields = try reader.message()
-            default: try reader.skip()
-            }
-        }
-        self.init(
-            name: try required(name, 1), type: try required(type, 2), changeTag: try required(changeTag, 3),
-            created: try required(created, 4), modified: try required(modified, 5), fields: try required(fields, 6))
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.required(2, &type)
+        try wire.required(3, &changeTag)
+        try wire.required(4, &created)
+        try wire.required(5, &modified)
+        try wire.required(6, &fields)
     }
 }

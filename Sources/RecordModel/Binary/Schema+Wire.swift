@@ -1,127 +1,60 @@
 package import Wire
 
-extension Schema: WireCodable {
-    /// 1 roles, 2 record types.
-    package func encode(to writer: inout WireWriter) {
-        for role in roles { writer.field(1, role) }
-        for type in types { writer.field(2) { type.encode(to: &$0) } }
-    }
+extension Schema: WireMessage {
+    package static var blank: Self { Schema(roles: [], types: []) }
 
-    /// - Throws: `WireError` if a type is malformed; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var roles: [String] = []
-        var types: [RecordType] = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: roles.append(try reader.string())
-            case 2: types.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
-        self.init(roles: roles, types: types)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &roles)
+        try wire.field(2, &types)
     }
 }
 
-extension RecordType: WireCodable {
-    /// 1 name, 2 fields, 3 grants.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        for field in fields { writer.field(2) { field.encode(to: &$0) } }
-        for grant in grants { writer.field(3) { grant.encode(to: &$0) } }
-    }
+extension RecordType: WireMessage {
+    package static var blank: Self { RecordType(name: "", fields: [], grants: []) }
 
-    /// - Throws: `WireError` if a part is missing or malformed; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var name: String?
-        var fields: [FieldDefinition] = []
-        var grants: [Grant] = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: fields.append(try reader.message())
-            case 3: grants.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
-        self.init(name: try required(name, 1), fields: fields, grants: grants)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.field(2, &fields)
+        try wire.field(3, &grants)
     }
 }
 
-extension FieldDefinition: WireCodable {
-    /// 1 name, 2 type, 3 index options.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        writer.field(2) { type.encode(to: &$0) }
-        if !indexes.isEmpty { writer.field(3, UInt64(indexes.rawValue)) }
-    }
+extension FieldDefinition: WireMessage {
+    package static var blank: Self { FieldDefinition(name: "", type: .blank) }
 
-    /// - Throws: `WireError` if a part is missing or out of range; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var name: String?
-        var type: FieldType?
-        var indexes: IndexOptions = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: type = try reader.message()
-            case 3: indexes = IndexOptions(rawValue: UInt8(try reader.options(UInt64(IndexOptions.all.rawValue))))
-            default: try reader.skip()
-            }
-        }
-        self.init(name: try required(name, 1), type: try required(type, 2), indexes: indexes)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &name)
+        try wire.required(2, &type)
+        try wire.field(3, &indexes, unless: [])
     }
 }
 
-extension FieldType: WireCodable {
-    /// 1 scalar, 2 list, 3 encrypted, 4 preferred; what is false or nil is left out.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, scalar.wireCode)
-        if isList { writer.field(2, true) }
-        if isEncrypted { writer.field(3, true) }
-        if let preferred { writer.field(4, preferred.wireCode) }
-    }
+extension FieldType: WireMessage {
+    package static var blank: Self { FieldType(.string, isList: false, isEncrypted: false, preferred: nil) }
 
-    /// - Throws: `WireError` if the scalar is missing or a code unknown; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var scalar: ScalarType?
-        var isList = false
-        var isEncrypted = false
-        var preferred: ScalarType?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: scalar = try reader.code(field)
-            case 2: isList = try reader.bool()
-            case 3: isEncrypted = try reader.bool()
-            case 4:
-                let code: ScalarType = try reader.code(field)
-                preferred = code
-            default: try reader.skip()
-            }
-        }
-        self.init(try required(scalar, 1), isList: isList, isEncrypted: isEncrypted, preferred: preferred)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &scalar.code)
+        try wire.field(2, &isList, unless: false)
+        try wire.field(3, &isEncrypted, unless: false)
+        try wire.field(4, &preferred.code)
     }
 }
 
-extension Grant: WireCodable {
-    /// 1 role, 2 permissions.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, role)
-        writer.field(2, UInt64(permissions.rawValue))
-    }
+extension Grant: WireMessage {
+    package static var blank: Self { Grant(role: "", permissions: []) }
 
-    /// - Throws: `WireError` if a part is missing or out of range; a retry does not help.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var role: String?
-        var permissions: Permissions?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: role = try reader.string()
-            case 2: permissions = Permissions(rawValue: UInt8(try reader.options(UInt64(Permissions.all.rawValue))))
-            default: try reader.skip()
-            }
-        }
-        self.init(role: try required(role, 1), permissions: try required(permissions, 2))
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &role)
+        try wire.required(2, &permissions)
     }
+}
+
+extension IndexOptions: WireOptions {
+    package static var known: Self { .all }
+}
+
+extension Permissions: WireOptions {
+    package static var known: Self { .all }
 }
 
 // How many bytes the forms above have, counted without writing them: a schema is measured whenever it grows.

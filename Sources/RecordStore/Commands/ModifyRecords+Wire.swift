@@ -2,110 +2,58 @@ import Authorization
 import RecordModel
 package import Wire
 
-extension ModifyRecords: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { zone.encode(to: &$0) }
-        writer.field(2, schemaVersion)
-        writer.field(3) { caller.encode(to: &$0) }
-        writer.field(4, signed: time)
-        if isAtomic { writer.field(5, true) }
-        if let idempotency { writer.field(6) { idempotency.encode(to: &$0) } }
-        if let quota { writer.field(8) { quota.encode(to: &$0) } }
-        for operation in operations { writer.field(7) { operation.encode(to: &$0) } }
+extension ModifyRecords: WireMessage {
+    package static var blank: Self {
+        ModifyRecords(zone: .blank, schemaVersion: 0, caller: Caller(user: nil), time: 0, operations: [])
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var zone: ZoneKey?
-        var caller: Caller?
-        self.init(
-            zone: ZoneKey(
-                database: DatabaseKey(container: "", environment: .development, scope: .public, owner: ""), name: ""),
-            schemaVersion: 0, caller: Caller(user: nil), time: 0, operations: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: zone = try reader.message()
-            case 2: schemaVersion = try reader.unsigned()
-            case 3: caller = try reader.message()
-            case 4: time = try reader.signed()
-            case 5: isAtomic = try reader.bool()
-            case 6: idempotency = try reader.message()
-            case 7: operations.append(try reader.message())
-            case 8: quota = try reader.message()
-            default: try reader.skip()
-            }
-        }
-        guard let zone else { throw .missingField(1) }
-        guard let caller else { throw .missingField(3) }
-        self.zone = zone
-        self.caller = caller
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.field(4, &time)
+        try wire.field(5, &isAtomic, unless: false)
+        try wire.field(6, &idempotency)
+        try wire.field(8, &quota)
+        try wire.field(7, &operations)
     }
 }
 
-extension IdempotencyKey: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, key)
-        writer.field(2, bodyHash)
-        writer.field(3, caller)
-        if position != 0 { writer.field(4, position) }
+extension IdempotencyKey: WireMessage {
+    package static var blank: Self { IdempotencyKey(key: [], bodyHash: [], caller: "") }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &key)
+        try wire.field(2, &bodyHash)
+        try wire.field(3, &caller)
+        try wire.field(4, &position, unless: 0)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(key: [], bodyHash: [], caller: "")
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = try reader.array()
-            case 2: bodyHash = try reader.array()
-            case 3: caller = try reader.string()
-            case 4: position = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
+    package func check() throws(WireError) {
         guard key.count == 16 else { throw .invalidValue(field: 1) }
         guard bodyHash.count == 32 else { throw .invalidValue(field: 2) }
     }
 }
 
-extension RecordChange: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, kind.rawValue)
-        writer.field(2, recordName)
-        if let recordType { writer.field(3, recordType) }
-        if let changeTag { writer.field(4) { changeTag.encode(to: &$0) } }
-        for field in fields { writer.field(5) { field.encode(to: &$0) } }
-    }
+extension RecordChange: WireMessage {
+    package static var blank: Self { RecordChange(.create, "") }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var kind: Kind?
-        self.init(.create, "")
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: kind = try reader.choice()
-            case 2: recordName = try reader.string()
-            case 3: recordType = try reader.string()
-            case 4: changeTag = try reader.message()
-            case 5: fields.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
-        guard let kind else { throw .missingField(1) }
-        self.kind = kind
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &kind)
+        try wire.field(2, &recordName)
+        try wire.field(3, &recordType)
+        try wire.field(4, &changeTag)
+        try wire.field(5, &fields)
     }
 }
 
-extension RecordChange.FieldChange: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        if let value { writer.field(2) { value.encode(to: &$0) } }
-    }
+extension RecordChange.FieldChange: WireMessage {
+    package static var blank: Self { RecordChange.FieldChange(name: "", value: nil) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(name: "", value: nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: value = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &value)
     }
 }
+
+extension RecordChange.Kind: WireValue {}

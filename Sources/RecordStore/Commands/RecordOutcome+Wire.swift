@@ -1,63 +1,50 @@
 import RecordModel
 package import Wire
 
-extension RecordOutcome: WireEncodable, WireDecodable {
-    /// The field's number says which outcome it is.
+extension RecordOutcome: WireUnion {
     package func encode(to writer: inout WireWriter) {
         switch self {
-        case .records(let items): writer.field(1) { Self.write(items, to: &$0) }
-        case .atomicFailure(let items): writer.field(2) { Self.write(items, to: &$0) }
-        case .zone(.exists(let zone)): writer.field(3) { zone.encode(to: &$0) }
+        case .records(let items): Items(items).write(1, to: &writer)
+        case .atomicFailure(let items): Items(items).write(2, to: &writer)
+        case .zone(.exists(let zone)): zone.write(3, to: &writer)
         case .zone(.deleted): writer.field(4, true)
         case .schemaInstalled: writer.field(5, true)
         case .needsSchema(let installed): writer.field(6, installed)
-        case .refused(let error): writer.field(7) { error.encode(to: &$0) }
+        case .refused(let error): error.write(7, to: &writer)
         case .maintained(let hasMore): writer.field(8, hasMore)
-        case .needsAllotment(let need): writer.field(9) { need.encode(to: &$0) }
-        case .quota(let outcome): writer.field(10) { outcome.encode(to: &$0) }
+        case .needsAllotment(let need): need.write(9, to: &writer)
+        case .quota(let outcome): outcome.write(10, to: &writer)
         }
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var outcome: RecordOutcome?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: outcome = .records(try Self.items(from: try reader.nested()))
-            case 2: outcome = .atomicFailure(try Self.items(from: try reader.nested()))
-            case 3: outcome = .zone(.exists(try reader.message()))
-            case 4:
-                try reader.skip()
-                outcome = .zone(.deleted)
-            case 5:
-                try reader.skip()
-                outcome = .schemaInstalled
-            case 6: outcome = .needsSchema(installed: try reader.unsigned())
-            case 7: outcome = .refused(try reader.message())
-            case 8: outcome = .maintained(hasMore: try reader.bool())
-            case 9: outcome = .needsAllotment(try reader.message())
-            case 10: outcome = .quota(try reader.message())
-            default: try reader.skip()
-            }
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .records(try reader.message(Items.self).items)
+        case 2: self = .atomicFailure(try reader.message(Items.self).items)
+        case 3: self = .zone(.exists(try reader.message()))
+        case 4: self = try reader.flag(.zone(.deleted))
+        case 5: self = try reader.flag(.schemaInstalled)
+        case 6: self = .needsSchema(installed: try reader.unsigned())
+        case 7: self = .refused(try reader.message())
+        case 8: self = .maintained(hasMore: try reader.bool())
+        case 9: self = .needsAllotment(try reader.message())
+        case 10: self = .quota(try reader.message())
+        default: return nil
         }
-        guard let outcome else { throw .missingField(1) }
-        self = outcome
-    }
-
-    private static func write(_ items: [ItemOutcome], to writer: inout WireWriter) {
-        for item in items { writer.field(1) { item.encode(to: &$0) } }
-    }
-
-    private static func items(from reader: WireReader) throws(WireError) -> [ItemOutcome] {
-        var reader = reader
-        var items: [ItemOutcome] = []
-        while let field = try reader.nextField() {
-            if field == 1 { items.append(try reader.message()) } else { try reader.skip() }
-        }
-        return items
     }
 }
 
-extension ItemOutcome: WireEncodable, WireDecodable {
+private struct Items: WireMessage {
+    var items: [ItemOutcome]
+
+    init(_ items: [ItemOutcome]) { self.items = items }
+
+    static var blank: Self { Items([]) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) { try wire.field(1, &items) }
+}
+
+extension ItemOutcome: WireCodable {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .saved(let record): writer.field(1) { record.encode(to: &$0) }
@@ -88,49 +75,26 @@ extension ItemOutcome: WireEncodable, WireDecodable {
     }
 }
 
-extension SavedRecord: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, recordType)
-        writer.field(2) { changeTag.encode(to: &$0) }
-        writer.field(3) { created.encode(to: &$0) }
-        writer.field(4) { modified.encode(to: &$0) }
-        if let mergedFields { writer.field(5) { mergedFields.encode(to: &$0) } }
+extension SavedRecord: WireMessage {
+    package static var blank: Self {
+        SavedRecord(recordType: "", changeTag: .blank, created: .blank, modified: .blank, mergedFields: nil)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        let none = Stamp(timestamp: 0, user: "")
-        self.init(
-            recordType: "", changeTag: ChangeTag(incarnation: 0, sequence: 0), created: none, modified: none,
-            mergedFields: nil)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: recordType = try reader.string()
-            case 2: changeTag = try reader.message()
-            case 3: created = try reader.message()
-            case 4: modified = try reader.message()
-            case 5: mergedFields = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &recordType)
+        try wire.field(2, &changeTag)
+        try wire.field(3, &created)
+        try wire.field(4, &modified)
+        try wire.field(5, &mergedFields)
     }
 }
 
-extension ZoneState: WireEncodable, WireDecodable {
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, name)
-        writer.field(2, incarnation)
-        writer.field(3, sequence)
-    }
+extension ZoneState: WireMessage {
+    package static var blank: Self { ZoneState(name: "", incarnation: 0, sequence: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(name: "", incarnation: 0, sequence: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: name = try reader.string()
-            case 2: incarnation = try reader.unsigned()
-            case 3: sequence = try reader.unsigned()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.field(2, &incarnation)
+        try wire.field(3, &sequence)
     }
 }

@@ -66,35 +66,25 @@ struct Job {
 }
 
 /// What a cascade has to know of the deletion that began it.
-struct CascadeBody: WireCodable {
+struct CascadeBody: WireMessage {
     var target: String
     /// Only references that were made before this sequence count: the name may be in use again.
     var before: Int64
     /// On whose behalf records go.
     var caller: Caller
 
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, target)
-        writer.field(2, signed: before)
-        writer.field(3) { caller.encode(to: &$0) }
+    static var blank: Self { CascadeBody(target: "", before: 0, caller: Caller(user: nil)) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &target)
+        try wire.field(2, &before)
+        try wire.field(3, &caller)
     }
 
     init(target: String, before: Int64, caller: Caller) {
         self.target = target
         self.before = before
         self.caller = caller
-    }
-
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(target: "", before: 0, caller: Caller(user: nil))
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: target = try reader.string()
-            case 2: before = try reader.signed()
-            case 3: caller = try reader.message()
-            default: try reader.skip()
-            }
-        }
     }
 }
 

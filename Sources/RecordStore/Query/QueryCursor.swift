@@ -18,7 +18,7 @@ struct QueryCursor: Hashable {
     }
 }
 
-extension QueryCursor: WireEncodable, WireDecodable {
+extension QueryCursor: WireCodable {
     /// 1 query hash, 2 incarnation, 3 key (nested: 1 number, 2 bytes, nothing for a missing value), 4 record id.
     func encode(to writer: inout WireWriter) {
         writer.field(1, queryHash)

@@ -75,23 +75,12 @@ package struct QuotaParts: OptionSet, Hashable, Sendable {
     }
 }
 
-extension QuotaAmounts: WireCodable {
-    /// 1 bytes, 2 records, 3 assets; zeros are left out.
-    package func encode(to writer: inout WireWriter) {
-        if bytes != 0 { writer.field(1, signed: bytes) }
-        if records != 0 { writer.field(2, signed: records) }
-        if assets != 0 { writer.field(3, signed: assets) }
-    }
+extension QuotaAmounts: WireMessage {
+    package static var blank: Self { QuotaAmounts() }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: bytes = try reader.signed()
-            case 2: records = try reader.signed()
-            case 3: assets = try reader.signed()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &bytes, unless: 0)
+        try wire.field(2, &records, unless: 0)
+        try wire.field(3, &assets, unless: 0)
     }
 }

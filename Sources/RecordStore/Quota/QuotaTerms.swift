@@ -44,48 +44,24 @@ package struct QuotaNeed: Hashable, Sendable {
     }
 }
 
-extension QuotaTerms: WireCodable {
-    /// 1 epoch, 2 whether final, 3 limit.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, epoch)
-        if isFinal { writer.field(2, true) }
-        if limit != .unlimited { writer.field(3) { limit.encode(to: &$0) } }
-    }
+extension QuotaTerms: WireMessage {
+    package static var blank: Self { QuotaTerms(epoch: 0, isFinal: false) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(epoch: 0, isFinal: false)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: epoch = try reader.unsigned()
-            case 2: isFinal = try reader.bool()
-            case 3: limit = try reader.message()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &epoch)
+        try wire.field(2, &isFinal, unless: false)
+        try wire.field(3, &limit, unless: .unlimited)
     }
 }
 
-extension QuotaNeed: WireCodable {
-    /// 1 need, 2 received, 3 epoch, 4 returned, 5 whether it holds what is void.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { need.encode(to: &$0) }
-        writer.field(2) { received.encode(to: &$0) }
-        writer.field(3, epoch)
-        writer.field(4) { returned.encode(to: &$0) }
-        if holdsVoid { writer.field(5, true) }
-    }
+extension QuotaNeed: WireMessage {
+    package static var blank: Self { QuotaNeed(need: .zero, received: .zero, epoch: 0) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init(need: .zero, received: .zero, epoch: 0)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: need = try reader.message()
-            case 2: received = try reader.message()
-            case 3: epoch = try reader.unsigned()
-            case 4: returned = try reader.message()
-            case 5: holdsVoid = try reader.bool()
-            default: try reader.skip()
-            }
-        }
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &need)
+        try wire.field(2, &received)
+        try wire.field(3, &epoch)
+        try wire.field(4, &returned)
+        try wire.field(5, &holdsVoid, unless: false)
     }
 }

@@ -77,59 +77,27 @@ package struct UsageLimits: Hashable, Sendable {
     }
 }
 
-extension UsageRequest: WireCodable {
-    /// 1 container, 2 environment, 3 database, 4 after, 5 detail.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, container)
-        writer.field(2, environment.rawValue)
-        if let database { writer.field(3) { database.encode(to: &$0) } }
-        if let after { writer.field(4) { after.encode(to: &$0) } }
-        writer.field(5, detail.rawValue)
+extension UsageRequest: WireMessage {
+    package static var blank: Self {
+        UsageRequest(container: "", environment: .development, after: nil, detail: Detail.totals)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var (container, environment) = ("", Environment?.none)
-        var database: DatabaseKey?
-        var after: UsagePosition?
-        var detail = Detail.totals
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: container = try reader.string()
-            case 2:
-                environment = Environment(rawValue: try reader.string())
-                if environment == nil { throw .invalidValue(field: 2) }
-            case 3: database = try reader.message()
-            case 4: after = try reader.message()
-            case 5:
-                guard let known = Detail(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 5) }
-                detail = known
-            default: try reader.skip()
-            }
-        }
-        guard let environment else { throw .missingField(2) }
-        self.init(container: container, environment: environment, after: after, detail: detail)
-        self.database = database
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.required(2, &environment)
+        try wire.field(3, &database)
+        try wire.field(4, &after)
+        try wire.field(5, &detail)
     }
 }
 
-extension UsagePosition: WireCodable {
-    /// 1 database, 2 zone.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1) { database.encode(to: &$0) }
-        if let zone { writer.field(2, zone) }
-    }
+extension UsagePosition: WireMessage {
+    package static var blank: Self { UsagePosition(database: .blank, zone: nil) }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        var database: DatabaseKey?
-        var zone: String?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: database = try reader.message()
-            case 2: zone = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        guard let database else { throw .missingField(1) }
-        self.init(database: database, zone: zone)
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &zone)
     }
 }
+
+extension UsageRequest.Detail: WireValue {}

@@ -1,6 +1,6 @@
-import Admission
+package import Admission
 import RecordModel
-import Wire
+package import Wire
 
 /// What nodes tell each other at once, without a log: losing one costs accuracy, never correctness.
 enum NodeMessage: Hashable, Sendable {
@@ -33,24 +33,13 @@ struct SavedAssets: Hashable, Sendable {
     var assets: [AssetReference]
 }
 
-extension SavedAssets: WireCodable {
-    /// 1 container, 2 user, 3 a file.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, container)
-        writer.field(2, user)
-        for asset in assets { writer.field(3) { asset.encode(to: &$0) } }
-    }
+extension SavedAssets: WireMessage {
+    static var blank: Self { SavedAssets(container: "", user: "", assets: []) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(container: "", user: "", assets: [])
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: container = try reader.string()
-            case 2: user = try reader.string()
-            case 3: assets.append(try reader.message())
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.field(2, &user)
+        try wire.field(3, &assets)
     }
 }
 
@@ -61,13 +50,7 @@ extension NodeMessage: WireCodable {
     func encode(to writer: inout WireWriter) {
         switch self {
         case .sessions(let news):
-            for use in news.uses {
-                writer.field(1) { item in
-                    item.field(1, use.sessionID)
-                    item.field(2, signed: use.issued)
-                    item.field(3, signed: use.age)
-                }
-            }
+            for use in news.uses { use.write(1, to: &writer) }
             writer.field(4, news.boot)
             writer.field(5, news.number)
             writer.field(6, news.isLast)
@@ -87,7 +70,7 @@ extension NodeMessage: WireCodable {
         var text = ""
         while let field = try reader.nextField() {
             switch field {
-            case 1: news.uses.append(try Self.use(&reader))
+            case 1: news.uses.append(try reader.message())
             case 2: id = try reader.string()
             case 3: text = try reader.string()
             case 4: news.boot = try reader.unsigned()
@@ -106,18 +89,14 @@ extension NodeMessage: WireCodable {
             self = wanted.map { .wantsSessions(within: $0) } ?? .sessions(news)
         }
     }
+}
 
-    private static func use(_ reader: inout WireReader) throws(WireError) -> SessionRotation.Use {
-        var nested = try reader.nested()
-        var use = SessionRotation.Use(sessionID: "", issued: 0, age: 0)
-        while let field = try nested.nextField() {
-            switch field {
-            case 1: use.sessionID = try nested.string()
-            case 2: use.issued = try nested.signed()
-            case 3: use.age = try nested.signed()
-            default: try nested.skip()
-            }
-        }
-        return use
+extension SessionRotation.Use: WireMessage {
+    package static var blank: Self { SessionRotation.Use(sessionID: "", issued: 0, age: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &sessionID)
+        try wire.field(2, &issued)
+        try wire.field(3, &age)
     }
 }

@@ -185,19 +185,14 @@ package final class RateExchange: Sendable {
 }
 
 /// A ledger's answer: a grant for each report, in their order.
-struct RateGrants: Hashable, Sendable, WireCodable {
+struct RateGrants: Hashable, Sendable, WireMessage {
     var items: [RateGrant]
 
     init(_ items: [RateGrant]) { self.items = items }
 
-    func encode(to writer: inout WireWriter) {
-        for item in items { writer.field(1) { item.encode(to: &$0) } }
-    }
+    static var blank: Self { RateGrants([]) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        items = []
-        while let field = try reader.nextField() {
-            if field == 1 { items.append(try reader.message()) } else { try reader.skip() }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &items)
     }
 }
