@@ -82,6 +82,21 @@ package final class RecordService: Sendable {
         return now
     }
 
+    /// What a judgement by the node's clock comes to.
+    /// - Throws: what `judge` throws; but `TRY_AGAIN_LATER` while the node's clock is known to be wrong, and in place of
+    ///   a refusal while it may be.
+    package func judgedByClock<Value>(
+        _ judge: (Int64) throws(RequestFailure) -> Value
+    ) throws(RequestFailure) -> Value {
+        let now = try trustedNow()
+        do throws(RequestFailure) {
+            return try judge(now)
+        } catch {
+            if let doubt = node.clockDoubt { throw RequestFailure(ClusterError.unavailable(doubt)) }
+            throw error
+        }
+    }
+
     /// Nanoseconds of the node's monotonic clock.
     package var uptime: UInt64 { node.platform.clock.now.nanoseconds }
 

@@ -50,6 +50,15 @@ package final class ClockWatch: Sendable {
         }
     }
 
+    /// Why this node's clock may be wrong, in words for clients; nil where it is known to be right or wrong.
+    package var doubt: String? {
+        guard case .undecided(let ahead) = verdict else { return nil }
+        return """
+            the clock of node \(node) is \(Self.text(ahead)) another's, and there is no telling which is right: set the one \
+            that is wrong
+            """
+    }
+
     /// Logs what has changed since it was last asked.
     func say(_ logger: Logger) {
         let verdict = verdict

@@ -237,6 +237,9 @@ extension ClusterNode {
 
     /// Why this node makes no commands, where its clock is wrong.
     package var clockProblem: String? { lane.clockWatch.problem }
+    /// Why nothing should be refused for its date, in words for clients; nil where the node's clock is known to be
+    /// right or wrong.
+    package var clockDoubt: String? { lane.clockWatch.doubt }
 
     /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands
     /// then.

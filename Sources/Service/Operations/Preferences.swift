@@ -77,7 +77,7 @@ package struct Preferences: Sendable {
         let command = KeyValueCommand(
             store: store, time: now, writes: writes,
             idempotencyKey: try idempotencyKey.map { text throws(RequestFailure) in
-                try RequestIdentity.key(text, now: now)
+                try service.judgedByClock { now throws(RequestFailure) in try RequestIdentity.key(text, now: now) }
             },
             device: device)
         // What can only be refused is not logged.

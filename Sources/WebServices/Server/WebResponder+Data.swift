@@ -74,8 +74,9 @@ extension WebResponder {
                     ? DatabaseKey.publicOwner : entry.requester.admitted.caller.user ?? "")
             var request = DatabaseRequest(key: key, requester: entry.requester, deadline: entry.deadline)
             if let text = call.request.headers[WebCall.idempotencyKey] {
-                request.identity = try RequestIdentity(
-                    text, body: entry.body, now: try context.service.trustedNow())
+                request.identity = try context.service.judgedByClock { now throws(RequestFailure) in
+                    try RequestIdentity(text, body: entry.body, now: now)
+                }
             }
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
             request.origin = call.origin

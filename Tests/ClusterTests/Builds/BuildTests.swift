@@ -137,7 +137,7 @@ extension ClusterSuites {
                 guard case .unavailable(let reason) = error else { Issue.record("\(error)"); return }
                 #expect(reason.contains("clock of node 3"))
             }
-            #expect(right.clockErrorMilliseconds == nil)
+            #expect(right.clockErrorMilliseconds == nil && right.clockDoubt == nil && wrong.clockDoubt == nil)
             // Reads go on through it, writes through the others, and its leads go elsewhere.
             try await self.await { await wrong.status().allSatisfy { $0.role != .leader } }
             try await self.await { try await submit(Commands.save("b", number: 2), to: right) != nil }
@@ -147,6 +147,20 @@ extension ClusterSuites {
             #expect(wrong.clockErrorMilliseconds == nil)
             try await self.await { try await submit(Commands.save("c", number: 3), to: wrong) != nil }
             try await self.await { await wrong.isReady(wrong.status()) }
+            try await cluster.shutDown()
+        }
+
+        @Test("where two clocks differ and nobody can tell, both nodes say so", .timeLimit(.minutes(2)))
+        func undecidedClock() async throws {
+            let cluster = try await TestCluster(nodeCount: 2)
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let (one, other) = (try cluster.node(1), try cluster.node(2))
+            #expect(one.clockDoubt == nil)
+            cluster.clocks[1].set(aheadMilliseconds: -9 * 86_400_000)
+            #expect(other.clockDoubt?.contains("clock of node 2") == true)
+            #expect(other.clockProblem == nil)
+            try await self.await { one.clockDoubt != nil }
             try await cluster.shutDown()
         }
 
