@@ -12,12 +12,12 @@ public protocol WireFieldList: WireValue {
     ///
     /// A reader comes by as often as there are fields in another order, so nothing but that may happen here.
     mutating func fields(_ wire: inout WireFields) throws(WireError)
-    /// Refuses what was read where its fields do not go together.
-    func check() throws(WireError)
+    /// Brings in order what was read, and refuses it where its fields do not go together.
+    mutating func check() throws(WireError)
 }
 
 extension WireFieldList {
-    @inlinable public func check() throws(WireError) {}
+    @inlinable public mutating func check() throws(WireError) {}
 
     @inlinable public func encode(to writer: inout WireWriter) {
         var wire = WireFields(writing: &writer)

@@ -30,6 +30,15 @@ struct BinaryTests {
         #expect(read.bitPattern == number.bitPattern)
     }
 
+    @Test("a schema is in order, whatever the order of its bytes")
+    func order() throws {
+        let types = ["B", "A"].map { RecordType(name: $0) }
+        var writer = WireWriter()
+        for type in types { type.write(2, to: &writer) }
+        for role in ["b", "a"] { writer.field(1, role) }
+        #expect(try Schema(decoding: writer.bytes) == Schema(roles: ["a", "b"], types: types))
+    }
+
     @Test("an empty list keeps its type")
     func emptyList() throws {
         try expectRoundTrip(FieldValue.list(.timestamp, []))

@@ -7,6 +7,8 @@ extension Schema: WireMessage {
         try wire.field(1, &roles)
         try wire.field(2, &types)
     }
+
+    package mutating func check() { self = Schema(roles: roles, types: types) }
 }
 
 extension RecordType: WireMessage {
@@ -17,6 +19,8 @@ extension RecordType: WireMessage {
         try wire.field(2, &fields)
         try wire.field(3, &grants)
     }
+
+    package mutating func check() { self = RecordType(name: name, fields: fields, grants: grants) }
 }
 
 extension FieldDefinition: WireMessage {
