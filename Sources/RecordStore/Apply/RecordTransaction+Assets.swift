@@ -76,15 +76,13 @@ extension RecordTransaction {
             ).run(.blob(asset.sha256), .integer(Int64(asset.size)))
             if !old.contains(asset), namedAssets.count < Self.namedAssetsMax { namedAssets.append(asset) }
         }
-        // The time of a shard without traffic lags: from there the grace would end too early.
-        let releasedAt = max(time, stamp)
         for asset in old {
             try SQLStatement(
                 cached: """
                     UPDATE asset SET named = named - 1, released_at = CASE named WHEN 1 THEN ? ELSE 0 END
                     WHERE sha256 = ? AND size = ? AND named > 0
                     """, in: db
-            ).run(.integer(releasedAt), .blob(asset.sha256), .integer(Int64(asset.size)))
+            ).run(.integer(time), .blob(asset.sha256), .integer(Int64(asset.size)))
             try Invariant.check(db.changesCount == 1, "asset \(asset) is given up, and nothing counts as naming it")
         }
     }
