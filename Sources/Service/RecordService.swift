@@ -83,8 +83,8 @@ package final class RecordService: Sendable {
     }
 
     /// What a judgement by the node's clock comes to.
-    /// - Throws: what `judge` throws; but `TRY_AGAIN_LATER` while the node's clock is known to be wrong, and in place of
-    ///   a refusal while it may be.
+    /// - Throws: what `judge` throws; but `TRY_AGAIN_LATER` while the node's clock is known to be wrong, and in
+    ///   place of a refusal while it may be.
     package func judgedByClock<Value>(
         _ judge: (Int64) throws(RequestFailure) -> Value
     ) throws(RequestFailure) -> Value {

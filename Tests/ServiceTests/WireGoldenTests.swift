@@ -109,7 +109,6 @@ struct WireGoldenTests {
         "RecordOutcome": RecordOutcome.self,
         "RecordType": RecordType.self,
         "Reference": Reference.self,
-        "RememberedOutcome": RememberedOutcome.self,
         "ReplicaCondition": ReplicaCondition.self,
         "RequestFrame": RequestFrame.self,
         "ResponseFrame": ResponseFrame.self,

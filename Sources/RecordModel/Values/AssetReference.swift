@@ -27,8 +27,8 @@ package struct AssetReference: Hashable, Sendable, CustomStringConvertible {
     /// The largest size that has a binary form; limits of uploads are far below it.
     package static let sizeMax: UInt64 = 1 << 40
     /// For how long an asset is kept that no record names, in milliseconds: a receipt lives a day, a download's address
-    /// an hour.
-    package static let graceMilliseconds: Int64 = 25 * 3_600_000
+    /// an hour, and the time of a shard, from which this is counted, may lag.
+    package static let graceMilliseconds: Int64 = 25 * 3_600_000 + ShardClock.lagMax
     /// What a reference counts for in a record's size, in bytes.
     package static let countedBytes = 40
 }

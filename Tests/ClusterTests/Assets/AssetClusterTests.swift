@@ -168,6 +168,16 @@ extension ClusterSuites {
             try await cluster.shutDown()
         }
 
+        /// Brings the time of a shard up to 100 minutes towards the clock's: each command moves it by a minute.
+        private func maintain(_ node: ClusterNode) async throws {
+            var retention = Retention()
+            retention.assetGrace = 3_600_000
+            for _ in 0..<100 {
+                let maintain = Maintain(time: node.platform.clock.wallMilliseconds, retention: retention)
+                _ = try await Commands.submit(.record(.maintain(maintain)), to: node)
+            }
+        }
+
         @Test("a file stays while a record names it and for the grace, then goes from every node; so does one unsaved")
         func collected() async throws {
             let cluster = try await cluster(3) { $0.assets.graceMilliseconds = 3_600_000 }
@@ -184,18 +194,14 @@ extension ClusterSuites {
                 try await awaitTrue("the unsaved one goes") { try await !node.assets.holds(unsaved) }
             }
             for node in cluster.nodes.values { #expect(try await node.assets.holds(saved)) }
-            try await save("a", nil, on: cluster.node(1))
+            let node = try cluster.node(1)
+            // Now the grace begins at the clocks' time.
+            try await maintain(node)
+            try await save("a", nil, on: node)
             for node in cluster.nodes.values { #expect(try await node.assets.holds(saved)) }
             for clock in cluster.clocks { clock.set(aheadMilliseconds: 12 * 3_600_000) }
-            var retention = Retention()
-            retention.assetGrace = 3_600_000
-            let node = try cluster.node(1)
-            // The shard's time follows its clock by a minute a command.
             try await awaitTrue("the shard forgets it") {
-                for _ in 0..<100 {
-                    let maintain = Maintain(time: node.platform.clock.wallMilliseconds, retention: retention)
-                    _ = try await Commands.submit(.record(.maintain(maintain)), to: node)
-                }
+                try await maintain(node)
                 return try node.holdings[group].map { applier in
                     try applier.database.read { try !RecordTables.countsAsset(saved.sha256, in: $0) }
                 } ?? false

@@ -11,41 +11,23 @@ import Testing
 
 @testable import Cluster
 
-/// A disk that waits before it reads beyond a place, until it is told to go on, and remembers from where on bytes of
-/// files were read.
+/// A disk that waits before it reads beyond a place, until it is told to go on.
 private final class GatedDisk: LogDisk {
-    private struct State {
-        var isOpen = false
-        var isReached = false
-        var lowest = Int.max
-    }
-
     private let place: Int
-    private let state = Mutex(State())
+    private let isOpen = Atomic(false)
     private let gate = DispatchSemaphore(value: 0)
 
-    init(place: Int = .max) { self.place = place }
-
-    /// Whether a read waits, or waited.
-    var isReached: Bool { state.withLock(\.isReached) }
-    /// From where on files were read, their headers left out.
-    var lowest: Int { state.withLock(\.lowest) }
+    init(place: Int) { self.place = place }
 
     func open() {
-        state.withLock { $0.isOpen = true }
+        isOpen.store(true, ordering: .relaxed)
         gate.signal()
     }
 
     func read(
         into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
     ) throws(DiskError) -> Int {
-        let waits = state.withLock { state in
-            if buffer.count > AssetFormat.headerBytes { state.lowest = min(state.lowest, offset) }
-            guard offset >= place, !state.isOpen else { return false }
-            state.isReached = true
-            return true
-        }
-        if waits {
+        if offset >= place, !isOpen.load(ordering: .relaxed) {
             gate.wait()
             gate.signal()
         }
@@ -74,38 +56,6 @@ private final class NarrowDisk: LogDisk {
 extension ClusterSuites.AssetClusterTests {
     private func incoming(_ cluster: TestCluster, _ id: UInt64) throws -> [String] {
         try listFolder(at: cluster.dataPath(id) + "/assets/incoming")
-    }
-
-    @Test("a peer that goes away in the middle of a fetch: the next one is asked for the rest, and nothing else stays")
-    func peerGone() async throws {
-        let (leaving, staying) = (GatedDisk(place: 600_000), GatedDisk())
-        let cluster = try await cluster(3) { settings in
-            // A broken connection is what ends the wait.
-            settings.assets.pieceMilliseconds = 60_000
-            switch settings.nodeID.rawValue {
-            case 3: settings.assets.disk = leaving
-            case 2: settings.assets.disk = staying
-            default: break
-            }
-        }
-        let bytes = bytes(2_000_000)
-        let asset = try await upload(bytes, to: cluster.node(2))
-        #expect(try await upload(bytes, to: cluster.node(3)) == asset)
-        let puller = try cluster.node(1)
-        let pull = Task { try await puller.assets.pull(asset, from: [NodeID(3), NodeID(2)]) }
-        try await awaitTrue("the first peer is in the middle of it") { leaving.isReached }
-        #expect(try incoming(cluster, 1).count == 1)
-        let peer = try cluster.node(3)
-        cluster.nodes[3] = nil
-        let stop = Task { await peer.stop() }
-        try await pull.value
-        leaving.open()
-        await stop.value
-        #expect(try await download(asset, from: puller) == bytes)
-        #expect(staying.lowest > 100_000, "what had come was asked for again, from \(staying.lowest)")
-        #expect(try incoming(cluster, 1).isEmpty)
-        #expect(puller.assetCounts.pulls == 1)
-        try await cluster.shutDown()
     }
 
     @Test("a fetch whose only peer falls silent fails in time, leaves nothing, and is tried again")
@@ -243,6 +193,14 @@ extension ClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    /// Makes it look as if a file had last been asked for some seconds ago.
+    private func age(_ asset: AssetReference, by seconds: Double, on id: UInt64, _ cluster: TestCluster) throws {
+        let digits = Hex.encode(asset.sha256)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -seconds)],
+            ofItemAtPath: "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+    }
+
     @Test("a file is not deleted while the log has a command that may name it, however long that waits")
     func waitingCommand() async throws {
         let cluster = try await cluster(3) { settings in
@@ -258,8 +216,7 @@ extension ClusterSuites.AssetClusterTests {
         await cluster.stop([1, 2, 3].filter { $0 != leader })
         let unsaved = try await upload(bytes(2_000), to: node)
         await #expect(throws: (any Error).self) { try await save("a", asset, on: node) }
-        cluster.clocks[Int(leader) - 1].set(aheadMilliseconds: 3_700_000)
-        #expect(node.clockProblem == nil)
+        for file in [asset, unsaved] { try age(file, by: 3_700, on: leader, cluster) }
         // Each new file is counted by a look through all of them that began after the last one.
         for count in 1...3 {
             _ = try await upload(bytes(count), to: node)
@@ -267,6 +224,19 @@ extension ClusterSuites.AssetClusterTests {
         }
         #expect(try await node.assets.holds(asset))
         #expect(try await node.assets.holds(unsaved))
+        try await cluster.shutDown()
+    }
+
+    @Test("a file that a clock far ahead stamped is not kept for so much longer")
+    func future() async throws {
+        let cluster = try await cluster(1)
+        let node = try cluster.node(1)
+        let asset = try await upload(bytes(1_000), to: node)
+        try age(asset, by: -86_400, on: 1, cluster)
+        try await awaitTrue("the file has a time that was") {
+            let modified = try node.assets.files.status(of: asset.sha256)?.modified
+            return try #require(modified) <= node.platform.clock.wallMilliseconds
+        }
         try await cluster.shutDown()
     }
 

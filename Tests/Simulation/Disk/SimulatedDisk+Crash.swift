@@ -11,8 +11,8 @@ extension SimulatedDisk {
         case power
     }
 
-    /// Writes what the folder, and the folders in it, hold after a crash at this moment to a new folder. The disk itself
-    /// goes on.
+    /// Writes what the folder, and the folders in it, hold after a crash at this moment to a new folder. The disk
+    /// itself goes on.
     func writeImage(of folder: String, to image: String, after crash: Crash) throws(DiskError) {
         try makeFolder(at: image)
         let (durable, changed) = crash == .power ? survivingNames() : (names, [])
