@@ -49,6 +49,7 @@ public struct WireFields {
     @usableFromInline var required: UInt64 = 0
     @usableFromInline var seen: UInt64 = 0
 
+    /// Goes on with what a writer has; `encode` gives it back.
     @inlinable
     public init(writing writer: inout WireWriter) {
         self.writer = WireWriter(capacity: 0)
@@ -57,6 +58,7 @@ public struct WireFields {
         swap(&self.writer, &writer)
     }
 
+    /// Is at the first field of what a reader has.
     @inlinable
     public init(reading reader: WireReader) throws(WireError) {
         writer = WireWriter(capacity: 0)
@@ -66,6 +68,7 @@ public struct WireFields {
         before = self.reader.position
     }
 
+    /// Goes to the next field.
     @inlinable
     public mutating func advance() throws(WireError) {
         number = try reader.nextField() ?? -1

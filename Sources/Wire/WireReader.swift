@@ -35,6 +35,7 @@ public struct WireReader: Sendable {
     /// Whether `skip` fails: what is read must be understood whole.
     @usableFromInline let isStrict: Bool
 
+    /// A reader of all of some bytes.
     public init(_ bytes: some Collection<UInt8>, strictly isStrict: Bool = false) {
         self.isStrict = isStrict
         if let slice = bytes as? ArraySlice<UInt8> {
@@ -47,6 +48,7 @@ public struct WireReader: Sendable {
         position = self.bytes.startIndex
     }
 
+    /// A reader of a slice, which it shares.
     @inlinable
     public init(slice: ArraySlice<UInt8>, strictly isStrict: Bool) {
         bytes = slice
@@ -105,9 +107,11 @@ public struct WireReader: Sendable {
         return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
     }
 
+    /// The current field as a number that is 0 for false.
     @inlinable
     public mutating func bool() throws(WireError) -> Bool { try unsigned() != 0 }
 
+    /// The current field as a floating-point number.
     @inlinable
     public mutating func double() throws(WireError) -> Double {
         guard kind == 1 else { throw .malformed }

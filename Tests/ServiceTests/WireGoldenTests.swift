@@ -108,6 +108,7 @@ struct WireGoldenTests {
         "RecordCommand": RecordCommand.self,
         "RecordOutcome": RecordOutcome.self,
         "RecordType": RecordType.self,
+        "RememberedOutcome": RememberedOutcome.self,
         "Reference": Reference.self,
         "ReplicaCondition": ReplicaCondition.self,
         "RequestFrame": RequestFrame.self,
@@ -349,6 +350,7 @@ struct WireGoldenTests {
         RecordType 0a067075626c6d631a080a040800100010001a040a0010011a100a0c0a080a0010011801220012001000
         Reference 0a067065626c696312020a001801
         Reference 0a203031323334353637383961626364656630313233343536373839616263646566
+        RememberedOutcome 2001a00101
         ReplicaCondition 08051000180020002800
         ReplicaCondition 088080808080201000180020002800
         RequestFrame 0803120a70726f6475635e696f6e

@@ -206,12 +206,12 @@ final class AssetKeeper: Sendable {
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
         let mayDelete = try await isCurrent()
-        let now = clock.wallMilliseconds
-        let before = now - settings.graceMilliseconds
+        let before = clock.wallMilliseconds - settings.graceMilliseconds
         var (files, bytes): (UInt64, UInt64) = (0, 0)
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
             if mayDelete, status.modified < before, try await isGone(hash, before) { return }
+            let now = clock.wallMilliseconds
             if mayDelete, status.modified > now + ShardClock.stepMax {
                 try await work { try $0.renewFromFuture(hash, time: now) }
             }
