@@ -57,7 +57,7 @@ extension ZoneChangesRequest: WireMessage {
     /// Whether there is a list of types: an empty one is another thing than none.
     private var hasTypes: Bool {
         get { recordTypes != nil }
-        set { recordTypes = newValue ? [] : nil }
+        set { if newValue != hasTypes { recordTypes = newValue ? [] : nil } }
     }
 
     private var listedTypes: [String] {
