@@ -10,7 +10,8 @@ public protocol WireFieldList: WireValue {
     static var blank: Self { get }
     /// Passes each field to `wire` under its number, in the order in which they are written.
     ///
-    /// A reader comes by as often as there are fields in another order, so nothing but that may happen here.
+    /// A reader comes by as often as there are fields in another order, so nothing but that may happen here. What is
+    /// passed is written back each time, by a writer too: a computed property takes what it gave without a change.
     mutating func fields(_ wire: inout WireFields) throws(WireError)
     /// Brings in order what was read, and refuses it where its fields do not go together.
     mutating func check() throws(WireError)
@@ -114,6 +115,29 @@ public struct WireFields {
         guard isReading else { return Value.write(list, number, to: &writer) }
         while self.number == number {
             try Value.read(into: &list, &reader)
+            try advance()
+        }
+    }
+
+    /// A list that may be absent, which is another thing than an empty one: a field says that there is a list, and the
+    /// members come under a number of their own.
+    @inlinable
+    public mutating func field<Value: WireValue>(
+        _ number: Int, _ list: inout [Value]?, members: Int
+    ) throws(WireError) {
+        guard isReading else {
+            guard let list else { return }
+            writer.field(number, true)
+            return Value.write(list, members, to: &writer)
+        }
+        while self.number == number {
+            list = try reader.bool() ? [] : nil
+            try advance()
+        }
+        while self.number == members {
+            var read = list ?? []
+            try Value.read(into: &read, &reader)
+            if list != nil { list = read }
             try advance()
         }
     }

@@ -51,6 +51,12 @@ struct ClusterWireTests {
             ZoneChangesRequest(
                 zone: zone, schemaVersion: 3, caller: Caller(user: "_u"), token: [4, 5], limit: 6, isReverse: true,
                 recordTypes: []), rendering),
+        .zoneChanges(
+            ZoneChangesRequest(
+                zone: zone, schemaVersion: 3, caller: Caller(user: "_u"), limit: 6, recordTypes: ["A", "B"]),
+            rendering),
+        .zoneChanges(
+            ZoneChangesRequest(zone: zone, schemaVersion: 3, caller: Caller(user: "_u"), limit: 6), rendering),
         .databaseChanges(
             DatabaseChangesRequest(
                 database: zone.database, schemaVersion: 3, caller: Caller(user: "_u"), incarnation: 1, after: 2,

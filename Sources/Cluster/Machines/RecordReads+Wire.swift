@@ -50,19 +50,7 @@ extension ZoneChangesRequest: WireMessage {
         try wire.field(4, &token)
         try wire.field(5, &limit)
         try wire.field(6, &isReverse, unless: false)
-        try wire.field(7, &hasTypes, unless: false)
-        try wire.field(8, &listedTypes)
-    }
-
-    /// Whether there is a list of types: an empty one is another thing than none.
-    private var hasTypes: Bool {
-        get { recordTypes != nil }
-        set { if newValue != hasTypes { recordTypes = newValue ? [] : nil } }
-    }
-
-    private var listedTypes: [String] {
-        get { recordTypes ?? [] }
-        set { if recordTypes != nil { recordTypes = newValue } }
+        try wire.field(7, &recordTypes, members: 8)
     }
 }
 
