@@ -90,7 +90,7 @@ package final class SingleNode: Sendable {
         throw TestFailure("the node never became ready")
     }
 
-    /// A URL of an asset as it would be if its time were over; nil where it is none.
+    /// A URL of an asset as it would be if its time were over; nil where it is no URL.
     package func expired(_ url: String) -> String? {
         let parts = url.split(separator: "/")
         guard parts.count > 5, let secret = node.directory.snapshot.secret else { return nil }
@@ -104,7 +104,7 @@ package final class SingleNode: Sendable {
         return AssetURL.download(ticket, secret, origin: "", field: "file")
     }
 
-    /// A receipt of an asset as it would be if its time were over, or another zone's; nil where it is none.
+    /// A receipt of an asset as it would be if its time were over, or another zone's; nil where it is no receipt.
     package func receipt(_ text: String, _ change: (inout AssetReceipt) -> Void = { $0.expires = 1 }) -> String? {
         guard let secret = node.directory.snapshot.secret,
             var receipt = secret.ticket(Base64.decode(text), as: AssetReceipt.self)

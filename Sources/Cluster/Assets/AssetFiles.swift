@@ -90,14 +90,6 @@ final class AssetFiles: Sendable {
         }
     }
 
-    /// Gives a file that a clock ahead of `time` stamped that time: it would be kept for so much longer.
-    func renewFromFuture(_ sha256: [UInt8], time: Int64) throws {
-        try names.withLock { _ in
-            guard let file = try open(sha256: sha256), try file.modified() > time else { return }
-            try file.renew(time)
-        }
-    }
-
     /// Removes a file that was not renewed since a time.
     /// - Returns: whether it is gone.
     func remove(_ sha256: [UInt8], unlessRenewedSince time: Int64) throws(DiskError) -> Bool {

@@ -211,15 +211,23 @@ final class AssetKeeper: Sendable {
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
             if mayDelete, status.modified < before, try await isGone(hash, before) { return }
-            let now = clock.wallMilliseconds
-            if mayDelete, status.modified > now + ShardClock.stepMax {
-                try await work { try $0.renewFromFuture(hash, time: now) }
-            }
+            if mayDelete { try await stampAnew(hash, status.modified) }
             files += 1
             bytes += UInt64(status.bytes)
         }
         exchange.counters.update { ($0.files, $0.bytes) = (files, bytes) }
         state.withLock { $0.nextCollection = next }
+    }
+
+    /// A file that a clock far ahead stamped is renewed now: it would be kept for so much longer.
+    private func stampAnew(_ hash: [UInt8], _ modified: Int64) async throws {
+        let now = clock.wallMilliseconds
+        guard modified > now + ShardClock.stepMax else { return }
+        let interval = settings.graceMilliseconds
+        try await work { files in
+            guard let file = try files.open(sha256: hash) else { return }
+            _ = try files.renew(file.reference, time: now, interval: interval)
+        }
     }
 
     /// Goes through the files of this node by their hashes, in order.

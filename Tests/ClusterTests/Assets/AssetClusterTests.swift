@@ -141,11 +141,15 @@ extension ClusterSuites {
             try await cluster.shutDown()
         }
 
+        /// Where a node keeps a file.
+        func path(of asset: AssetReference, on id: UInt64, _ cluster: TestCluster) -> String {
+            let digits = Hex.encode(asset.sha256)
+            return "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))"
+        }
+
         /// Changes a bit of a file on a node's disk.
         func flip(_ asset: AssetReference, at offset: Int, on id: UInt64, _ cluster: TestCluster) throws {
-            let digits = Hex.encode(asset.sha256)
-            let path = "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))"
-            let file = try DiskFile(path: path, flags: 2)
+            let file = try DiskFile(path: path(of: asset, on: id, cluster), flags: 2)
             let byte = try file.bytes(at: offset, count: 1)[0] ^ 1
             _ = try withUnsafeBytes(of: byte) { raw in try file.write(raw, at: offset) }
         }

@@ -124,24 +124,21 @@ extension ClusterSuites.AssetClusterTests {
             try await awaitTrue("all hold it") { try await node.assets.holds(asset) }
         }
         await cluster.stop([3])
-        let digits = Hex.encode(asset.sha256)
         for id in 1...2 as ClosedRange<UInt64> {
-            try FileManager.default.removeItem(
-                atPath: "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+            try FileManager.default.removeItem(atPath: path(of: asset, on: id, cluster))
         }
         // The third has it, and does not answer.
         await cluster.stop([2])
         try await cluster.start([2])
         try await awaitTrue("the file counts as on its way") { try cluster.node(2).assetCounts.fetching == 1 }
         #expect(try cluster.node(2).assetCounts.missing == 0)
-        try FileManager.default.removeItem(
-            atPath: "\(cluster.dataPath(3))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+        try FileManager.default.removeItem(atPath: path(of: asset, on: 3, cluster))
         try await cluster.start([3])
         try await awaitTrue("the file counts as missing") {
             let counts = try cluster.node(2).assetCounts
             return counts.missing == 1 && counts.fetching == 0 && counts.missingFiles == [asset]
         }
-        // Whoever uploads it again gives it back to the records.
+        // Another upload gives it back to the records.
         #expect(try await upload(bytes(1_000), to: cluster.node(1)) == asset)
         try await awaitTrue("the file is there again") { try cluster.node(2).assetCounts.missing == 0 }
         #expect(try await download(asset, from: cluster.node(2)) == bytes(1_000))
@@ -195,10 +192,8 @@ extension ClusterSuites.AssetClusterTests {
 
     /// Makes it look as if a file had last been asked for some seconds ago.
     private func age(_ asset: AssetReference, by seconds: Double, on id: UInt64, _ cluster: TestCluster) throws {
-        let digits = Hex.encode(asset.sha256)
         try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSinceNow: -seconds)],
-            ofItemAtPath: "\(cluster.dataPath(id))/assets/\(digits.prefix(2))/\(digits.dropFirst(2))")
+            [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path(of: asset, on: id, cluster))
     }
 
     @Test("a file is not deleted while the log has a command that may name it, however long that waits")

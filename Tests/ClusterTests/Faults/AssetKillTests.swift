@@ -34,16 +34,11 @@ extension ClusterSuites {
                 return Array(bytes)
             }
 
-            private func target(_ url: JSONValue?) -> String? {
-                guard let url = url?.string, let place = url.firstRange(of: "/assets/") else { return nil }
-                return String(url[place.lowerBound...])
-            }
-
             /// Uploads a file by one node and saves it by the next; false where one of them did not acknowledge it.
             func save(_ number: Int, _ bytes: [UInt8], node: Int) async -> Bool {
                 let asked = try? await client.post(
                     uploads, #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#, node: node)
-                guard let url = target(asked?.json["tokens"]?.array?.first?["url"]),
+                guard let url = AssetTests.target(asked?.json["tokens"]?.array?.first?["url"]),
                     let file = try? await client.send("POST", url, body: bytes, node: node).json["singleFile"]
                 else { return false }
                 let value = String(decoding: file.serialized(), as: UTF8.self)
@@ -58,7 +53,7 @@ extension ClusterSuites {
             func read(_ number: Int, node: Int) async throws -> [UInt8] {
                 let read = try await client.post(lookup, #"{"records": [{"recordName": "\#(number)"}]}"#, node: node)
                 let photo = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]
-                let url = try #require(target(photo?["downloadURL"]), "\(read)")
+                let url = try #require(AssetTests.target(photo?["downloadURL"]), "\(read)")
                 let answer = try await client.exchange("GET", url, body: nil, node: node)
                 #expect(answer.status == 200)
                 return answer.body
