@@ -43,12 +43,7 @@ struct SyncFetch {
     /// - Throws: an error that says something about more than this zone.
     private func fetch(_ zone: CKRecordZone.ID) async throws(CKError) {
         await session.tell(.willFetchRecordZoneChanges(CKSyncEngine.Event.WillFetchRecordZoneChanges(zoneID: zone)))
-        var failure: CKError?
-        do throws(CKError) {
-            try await fetchRecords(of: zone)
-        } catch {
-            failure = error
-        }
+        let failure = await session.failure { () async throws(CKError) in try await fetchRecords(of: zone) }
         // A zone that is gone is told by the next fetch of the database's changes.
         if failure == nil || failure?.code == .zoneNotFound { state.update { $0.finished(zone) } }
         await session.tell(

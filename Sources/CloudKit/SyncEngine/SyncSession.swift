@@ -79,7 +79,8 @@ struct SyncSession {
         if let failure = failure ?? CKError.partialFailure(send.errors) { throw failure }
     }
 
-    private func failure(_ body: () async throws(CKError) -> Void) async -> CKError? {
+    /// The error that work ends with; nil where it succeeds.
+    func failure(_ body: () async throws(CKError) -> Void) async -> CKError? {
         do throws(CKError) {
             try await body()
             return nil
