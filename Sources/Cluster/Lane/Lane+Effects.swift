@@ -8,20 +8,19 @@ import Storage
 
 // Performing what the cores ask for.
 extension Lane {
-    func perform(_ effects: Effects, of group: GroupID) {
-        guard replicas[group] != nil else { return }
-        replicas[group]?.wakeAt = effects.wakeAt
-        if let change = effects.roleChange { roleChanged(change, of: group) }
-        persist(effects, of: group)
-        send(effects.sendNow, of: group)
-        for read in effects.reads { confirm(read, of: group) }
-        for read in effects.failedReads { fail(read, of: group) }
-        for load in effects.loads { self.load(load, of: group) }
-        for follower in effects.snapshots { sendSnapshot(of: group, to: follower) }
-        if let mark = effects.install { install(mark, of: group) }
+    func perform(_ effects: Effects, of replica: Replica) {
+        replica.wakeAt = effects.wakeAt
+        if let change = effects.roleChange { roleChanged(change, of: replica) }
+        persist(effects, of: replica)
+        send(effects.sendNow, of: replica.group)
+        for read in effects.reads { confirm(read, of: replica) }
+        for read in effects.failedReads { fail(read, of: replica) }
+        for load in effects.loads { self.load(load, of: replica.group) }
+        for follower in effects.snapshots { sendSnapshot(of: replica, to: follower) }
+        if let mark = effects.install { install(mark, of: replica) }
         if let commitIndex = effects.commitIndex {
-            replicas[group]?.committed = commitIndex
-            handOver(group, isForced: false)
+            replica.committed = commitIndex
+            handOver(replica, isForced: false)
         }
     }
 
@@ -52,17 +51,15 @@ extension Lane {
         submit()
     }
 
-    private func persist(_ effects: Effects, of group: GroupID) {
+    private func persist(_ effects: Effects, of replica: Replica) {
+        let group = replica.group
         guard effects.hardState != nil || !effects.append.isEmpty else {
-            send(effects.sendAfterPersist, of: group)
-            return
+            return send(effects.sendAfterPersist, of: group)
         }
-        guard var submitted = replicas[group]?.submitted else { return }
-        if let hardState = effects.hardState { submitted.hardState = hardState }
-        if let last = effects.append.last { submitted.position = last.position }
-        replicas[group]?.submitted = submitted
+        if let hardState = effects.hardState { replica.submitted.hardState = hardState }
+        if let last = effects.append.last { replica.submitted.position = last.position }
         turn.writes.append(LogWrite(group: group, hardState: effects.hardState, entries: effects.append))
-        turn.waiting.append(Persist(group: group, state: submitted, messages: effects.sendAfterPersist))
+        turn.waiting.append(Persist(group: group, state: replica.submitted, messages: effects.sendAfterPersist))
     }
 
     private func wrote(_ submission: Submission, _ result: Result<Void, RaftLogError>) {
@@ -94,21 +91,19 @@ extension Lane {
 
     private func completed(_ persist: Persist) {
         send(persist.messages, of: persist.group)
-        let effects: Effects?
+        guard let replica = replicas[persist.group] else { return }
+        let effects: Effects
         if let mark = persist.installed {
-            replicas[persist.group]?.handedOver = mark.position.index
-            replicas[persist.group]?.applied = mark.position.index
-            replicas[persist.group]?.committed = mark.position.index
-            if let received = replicas[persist.group]?.receivedSnapshot {
-                received.reply(.received(received.totalBytes))
-            }
-            replicas[persist.group]?.receivedSnapshot = nil
-            effects = replicas[persist.group]?.raft.snapshotInstalled(mark, now: now)
+            replica.handedOver = mark.position.index
+            replica.applied = mark.position.index
+            replica.committed = mark.position.index
+            if let received = replica.receivedSnapshot { received.reply(.received(received.totalBytes)) }
+            replica.receivedSnapshot = nil
+            effects = replica.raft.snapshotInstalled(mark, now: now)
         } else {
-            effects = replicas[persist.group]?.raft.persisted(
-                persist.state.position, hardState: persist.state.hardState, now: now)
+            effects = replica.raft.persisted(persist.state.position, hardState: persist.state.hardState, now: now)
         }
-        if let effects { perform(effects, of: persist.group) }
+        perform(effects, of: replica)
     }
 
     private func send(_ messages: [Message], of group: GroupID) {
@@ -118,19 +113,20 @@ extension Lane {
         }
     }
 
-    private func roleChanged(_ change: RoleChange, of group: GroupID) {
+    private func roleChanged(_ change: RoleChange, of replica: Replica) {
+        let group = replica.group
         leaders.set(change.leader?.node, of: group)
-        if change.leader != nil, let replica = replicas[group], replica.transferUntil != .zero {
+        if change.leader != nil, replica.transferUntil != .zero {
             replica.transferUntil = .zero
             scheduleFlush(of: group)
         }
-        if change.role == .follower { replicas[group]?.leadGiver = nil }
+        if change.role == .follower { replica.leadGiver = nil }
         if change.role == .leader {
-            replicas[group]?.leadingSince = now
+            replica.leadingSince = now
             // A new cluster shall not begin its work at a lower level than it need to.
             if group == .directory { nextBuildReview = .zero }
             logger.info("group \(group): leading in term \(change.term)")
-            handOver(group, isForced: true)
+            handOver(replica, isForced: true)
         }
     }
 
@@ -156,8 +152,8 @@ extension Lane {
         if case .failure(let error) = result { loadFailed(error, of: group) }
         // The follower is given a snapshot instead, or another leader's entries.
         let entries = (try? result.get()) ?? []
-        guard let effects = replicas[group]?.raft.loaded(request, entries: entries, now: now) else { return }
-        perform(effects, of: group)
+        guard let replica = replicas[group] else { return }
+        perform(replica.raft.loaded(request, entries: entries, now: now), of: replica)
         finishTurn()
     }
 
@@ -167,25 +163,27 @@ extension Lane {
     }
 
     /// Hands committed entries to the applier: at once on a leader, in larger pieces on a follower.
-    func handOver(_ group: GroupID, isForced: Bool) {
-        guard let replica = replicas[group], replica.committed > replica.handedOver, replica.receivedSnapshot == nil,
-            replica.applyFailure == nil, replica.backlog < settings.apply.backlogEntriesMax
+    func handOver(_ replica: Replica, isForced: Bool) {
+        guard replica.committed > replica.handedOver, replica.receivedSnapshot == nil, replica.applyFailure == nil,
+            replica.backlog < settings.apply.backlogEntriesMax
         else { return }
         let now = now
         let isLeader = replica.raft.role == .leader
         let waiting = replica.committed.rawValue - replica.handedOver.rawValue
         let due = replica.lastHandOver.adding(milliseconds: settings.apply.followerDelayMilliseconds)
-        guard isLeader || isForced || group == .directory || waiting >= settings.apply.followerEntriesMax || due <= now
+        guard
+            isLeader || isForced || replica.group == .directory || waiting >= settings.apply.followerEntriesMax
+                || due <= now
         else { return }
         let from = replica.handedOver.next
         let through = replica.committed
-        replicas[group]?.handedOver = through
-        replicas[group]?.lastHandOver = now
+        replica.handedOver = through
+        replica.lastHandOver = now
         let item: Applier.Item
         if let entries = replica.raft.entries(from: from, through: through, bytesMax: .max) {
-            item = .entries(entries, completions: takeCompletions(of: entries, group: group))
+            item = .entries(entries, completions: takeCompletions(of: entries, from: replica))
         } else {
-            loseTrack(of: group, through: through)
+            loseTrack(of: replica, through: through)
             item = .logged(from: from, through: through)
         }
         if replica.applier.enqueue(item) { schedule(replica) }
@@ -203,14 +201,12 @@ extension Lane {
 
     /// The completions of this node's own commands among committed entries, by position. Those whose place another
     /// leader's entry took are told so.
-    private func takeCompletions(of entries: [Entry], group: GroupID) -> [Int: Completion] {
-        guard let first = entries.first, let last = entries.last, replicas[group]?.inFlight.isEmpty == false else {
-            return [:]
-        }
+    private func takeCompletions(of entries: [Entry], from replica: Replica) -> [Int: Completion] {
+        guard let first = entries.first, let last = entries.last, !replica.inFlight.isEmpty else { return [:] }
         var completions: [Int: Completion] = [:]
         // In order of position within a reign, but a later reign of this node may begin before where an earlier one
         // ended.
-        replicas[group]?.inFlight.removeAll { inFlight in
+        replica.inFlight.removeAll { inFlight in
             guard inFlight.position.index <= last.index else { return false }
             if inFlight.position.index < first.index {
                 inFlight.completion(.failure(.outcomeUnknown("the entry was applied unseen")))
@@ -229,8 +225,8 @@ extension Lane {
 
     /// Entries that left memory before they were applied are read from the log by the applier, which knows no
     /// completions.
-    private func loseTrack(of group: GroupID, through: LogIndex) {
-        replicas[group]?.inFlight.removeAll { inFlight in
+    private func loseTrack(of replica: Replica, through: LogIndex) {
+        replica.inFlight.removeAll { inFlight in
             guard inFlight.position.index <= through else { return false }
             inFlight.completion(.failure(.outcomeUnknown("the entry left memory before it was applied")))
             return true
@@ -248,36 +244,34 @@ extension Lane {
         case .failed(let error):
             if DataDamage.keepsFromApplying(error) { damaged(group, error, .applying) }
             if (error as? DatabaseError)?.resultCode == .SQLITE_FULL { foundFull() }
-            replicas[group]?.applyFailure = "\(error)"
-            replicas[group]?.nextApply = now.adding(milliseconds: 1_000)
+            replica.applyFailure = "\(error)"
+            replica.nextApply = now.adding(milliseconds: 1_000)
         case .applied(let position, let installed):
-            replicas[group]?.applyFailure = nil
-            if let installed { return logInstalled(installed, of: group) }
-            replicas[group]?.applied = position.index
-            replicas[group]?.raft.applied(position.index)
-            runConfirmedReads(of: group)
+            replica.applyFailure = nil
+            if let installed { return logInstalled(installed, of: replica) }
+            replica.applied = position.index
+            replica.raft.applied(position.index)
+            runConfirmedReads(of: replica)
         }
     }
 
-    private func confirm(_ ready: ReadReady, of group: GroupID) {
-        guard let reads = replicas[group]?.readBatches.removeValue(forKey: ready.id) else { return }
+    private func confirm(_ ready: ReadReady, of replica: Replica) {
+        guard let reads = replica.readBatches.removeValue(forKey: ready.id) else { return }
         for read in reads where read.needsState {
-            replicas[group]?.confirmedReads.append(Replica.ConfirmedRead(index: ready.index, read: read))
+            replica.confirmedReads.append(Replica.ConfirmedRead(index: ready.index, read: read))
         }
-        runConfirmedReads(of: group)
+        runConfirmedReads(of: replica)
         for read in reads where !read.needsState { read.run() }
     }
 
-    private func fail(_ failed: FailedRead, of group: GroupID) {
+    private func fail(_ failed: FailedRead, of replica: Replica) {
         let error: ReplicaError = failed.reason == .overloaded ? .overloaded : .notLeader(hint: failed.leader)
-        for read in replicas[group]?.readBatches.removeValue(forKey: failed.id) ?? [] { read.fail(error) }
+        for read in replica.readBatches.removeValue(forKey: failed.id) ?? [] { read.fail(error) }
     }
 
-    private func runConfirmedReads(of group: GroupID) {
-        while let confirmed = replicas[group]?.confirmedReads.first, let applied = replicas[group]?.applied,
-            confirmed.index <= applied
-        {
-            replicas[group]?.confirmedReads.removeFirst()
+    private func runConfirmedReads(of replica: Replica) {
+        while let confirmed = replica.confirmedReads.first, confirmed.index <= replica.applied {
+            replica.confirmedReads.removeFirst()
             confirmed.read.run()
         }
     }

@@ -42,8 +42,8 @@ extension Lane: PeerTransportDelegate {
     package func peerDisconnected(_ node: NodeID, channel: PeerChannel) {
         guard channel == .raft else { return }
         for (group, member) in members(on: node) {
-            guard let effects = replicas[group]?.raft.peerDisconnected(member, now: now) else { continue }
-            perform(effects, of: group)
+            guard let replica = replicas[group] else { continue }
+            perform(replica.raft.peerDisconnected(member, now: now), of: replica)
         }
         finishTurn()
     }
@@ -60,31 +60,32 @@ extension Lane: PeerTransportDelegate {
             return
         }
         let now = now
-        for message in messages where message.message.from.node == node && canKeep(message) {
-            guard let effects = replicas[message.group]?.raft.receive(message.message, now: now) else { continue }
-            if case .timeoutNow = message.message.body, replicas[message.group]?.raft.role == .candidate,
+        for message in messages where message.message.from.node == node {
+            guard let replica = replicas[message.group], canKeep(message, in: replica) else { continue }
+            let effects = replica.raft.receive(message.message, now: now)
+            if case .timeoutNow = message.message.body, replica.raft.role == .candidate,
                 preferredLeaders[message.group] != settings.nodeID
             {
-                replicas[message.group]?.leadGiver = node
+                replica.leadGiver = node
             }
-            perform(effects, of: message.group)
+            perform(effects, of: replica)
         }
         finishTurn()
     }
 
     /// Whether this node's log has room for each entry of a message. It has, unless the sender runs with other limits:
     /// then the group's status says so, and its other replicas go on.
-    private func canKeep(_ message: PeerMessage) -> Bool {
+    private func canKeep(_ message: PeerMessage, in replica: Replica) -> Bool {
         guard case .appendRequest(let request) = message.message.body, !request.entries.isEmpty else { return true }
         let bytesMax = settings.log.recordBytesMax - Entry.overheadBytesMax
         guard let entry = request.entries.first(where: { $0.sizeBytes > bytesMax }) else {
-            replicas[message.group]?.refusedAppend = nil
+            replica.refusedAppend = nil
             return true
         }
         let refusal =
             "node \(message.message.from.node) sent an entry of \(entry.sizeBytes) bytes, and the log here takes \(bytesMax): "
             + "run all nodes with the same limits"
-        if let replica = replicas[message.group], replica.refusedAppend != refusal {
+        if replica.refusedAppend != refusal {
             logger.error("group \(message.group): \(refusal)")
             replica.refusedAppend = refusal
         }

@@ -158,7 +158,7 @@ package final class Lane: @unchecked Sendable {
         guard !isStopping, let replica = replicas[group] else { return completion(.failure(.notLeader(hint: nil))) }
         if let refusal = replica.refusal { return completion(.failure(refusal)) }
         if let excess = settings.excess(of: command) { return completion(.failure(.tooLarge(excess))) }
-        replicas[group]?.proposals.append(Replica.Proposal(command: command, completion: completion))
+        replica.proposals.append(Replica.Proposal(command: command, completion: completion))
         scheduleFlush(of: group)
     }
 
@@ -172,7 +172,7 @@ package final class Lane: @unchecked Sendable {
         let read = ReaderRead(
             request: request, group: group, applier: replica.applier, ticket: ticket, completion: completion)
         let run: @Sendable () -> Void = { [self] in perform(read) }
-        replicas[group]?.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
+        replica.reads.append(Replica.Read(run: run, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 
@@ -230,9 +230,9 @@ package final class Lane: @unchecked Sendable {
     func confer(_ request: [UInt8], of group: GroupID, completion: @escaping Completion) {
         eventLoop.preconditionInEventLoop()
         let answer: @Sendable () -> Void = { [self] in self.answer(request, of: group, completion: completion) }
-        if isStopping || replicas[group]?.raft.role != .leader { return answer() }
-        let read = Replica.Read(needsState: false, run: answer, fail: { completion(.failure($0)) })
-        replicas[group]?.reads.append(read)
+        guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }
+        replica.reads.append(
+            Replica.Read(needsState: false, run: answer, fail: { completion(.failure($0)) }))
         scheduleFlush(of: group)
     }
 
@@ -263,17 +263,19 @@ package final class Lane: @unchecked Sendable {
         let dirty = Set(turn.dirty).sorted()
         turn.dirty = []
         for group in dirty {
-            flushProposals(of: group)
-            flushReads(of: group)
+            guard let replica = replicas[group] else { continue }
+            flushProposals(of: replica)
+            flushReads(of: replica)
         }
         finishTurn()
     }
 
-    private func flushProposals(of group: GroupID) {
-        guard let replica = replicas[group], !replica.proposals.isEmpty, replica.transferUntil <= now else { return }
+    private func flushProposals(of replica: Replica) {
+        let now = now
+        guard !replica.proposals.isEmpty, replica.transferUntil <= now else { return }
         let waiting = replica.proposals
-        replicas[group]?.proposals = []
-        if let failure = replicas[group]?.applyFailure {
+        replica.proposals = []
+        if let failure = replica.applyFailure {
             for proposal in waiting {
                 proposal.completion(.failure(.unavailable("the leader cannot apply: \(failure)")))
             }
@@ -281,29 +283,27 @@ package final class Lane: @unchecked Sendable {
         }
         let proposals = admitted(waiting)
         if proposals.isEmpty { return }
-        let commands = proposals.map(\.command)
-        let now = now
         do throws(ProposalError) {
-            guard let (proposal, effects) = try replicas[group]?.raft.propose(commands, now: now) else { return }
+            let (proposal, effects) = try replica.raft.propose(proposals.map(\.command), now: now)
             for (offset, waiting) in proposals.prefix(proposal.count).enumerated() {
                 let position = LogPosition(
                     index: LogIndex(proposal.first.index.rawValue + UInt64(offset)), term: proposal.first.term)
-                replicas[group]?.inFlight.append(
-                    Replica.InFlight(position: position, completion: waiting.completion))
+                replica.inFlight.append(Replica.InFlight(position: position, completion: waiting.completion))
             }
             for excess in proposals.dropFirst(proposal.count) { excess.completion(.failure(.overloaded)) }
-            perform(effects, of: group)
+            perform(effects, of: replica)
         } catch {
             for proposal in proposals { proposal.completion(.failure(ReplicaError(error))) }
         }
     }
 
-    private func flushReads(of group: GroupID) {
-        guard let reads = replicas[group]?.reads, !reads.isEmpty, let id = replicas[group]?.nextReadID else { return }
-        replicas[group]?.reads = []
-        replicas[group]?.nextReadID = id + 1
-        replicas[group]?.readBatches[id] = reads
-        if let effects = replicas[group]?.raft.read(id, now: now) { perform(effects, of: group) }
+    private func flushReads(of replica: Replica) {
+        guard !replica.reads.isEmpty else { return }
+        let id = replica.nextReadID
+        replica.nextReadID += 1
+        replica.readBatches[id] = replica.reads
+        replica.reads = []
+        perform(replica.raft.read(id, now: now), of: replica)
     }
 
     private func tick() {
@@ -313,8 +313,8 @@ package final class Lane: @unchecked Sendable {
         guard !isHeld else { return expireCalls(now: now) }
         for group in groups {
             guard let replica = replicas[group] else { continue }
-            if replica.wakeAt <= now, let effects = replicas[group]?.raft.tick(now: now) { perform(effects, of: group) }
-            handOver(group, isForced: false)
+            if replica.wakeAt <= now { perform(replica.raft.tick(now: now), of: replica) }
+            handOver(replica, isForced: false)
             if !replica.proposals.isEmpty, replica.transferUntil <= now { scheduleFlush(of: group) }
             if replica.applyFailure != nil, replica.nextApply <= now, replica.applier.reschedule() {
                 schedule(replica)
@@ -341,7 +341,7 @@ package final class Lane: @unchecked Sendable {
             let effects = replica.raft.transferLeadership(to: successor, now: now)
             let isAsked = !effects.sendNow.isEmpty
             if isAsked { replica.transferUntil = now.adding(milliseconds: settings.electionTimeoutMilliseconds) }
-            perform(effects, of: group)
+            perform(effects, of: replica)
             if isAsked, !isUnfit { return }
         }
     }

@@ -34,6 +34,7 @@ final class Replica: @unchecked Sendable {
 
     var raft: Raft
     let applier: Applier
+    var group: GroupID { applier.group }
     let worker: any SerialQueue
 
     var proposals: [Proposal] = []

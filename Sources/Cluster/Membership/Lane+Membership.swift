@@ -77,7 +77,7 @@ extension Lane {
                 ).effects
                 logger.notice("group \(group): members become \(Self.text(target))")
                 replica.waitsFor = "a change is under way"
-                perform(effects, of: group)
+                perform(effects, of: replica)
             } catch {
                 if replica.waitsFor != error.description {
                     logger.info("group \(group): members stay as they are for now: \(error)")

@@ -58,7 +58,7 @@ extension Lane {
             discard(path)
             reply(.failed("the snapshot is not wanted any more"))
         }
-        perform(effects, of: chunk.group)
+        perform(effects, of: replica)
         finishTurn()
     }
 
@@ -81,8 +81,9 @@ extension Lane {
     }
 
     /// Hands the received file to the applier, behind what it has to do already.
-    func install(_ mark: SnapshotMark, of group: GroupID) {
-        guard let replica = replicas[group], let received = replica.receivedSnapshot, received.mark == mark else {
+    func install(_ mark: SnapshotMark, of replica: Replica) {
+        let group = replica.group
+        guard let received = replica.receivedSnapshot, received.mark == mark else {
             preconditionFailure("group \(group): the core wants a snapshot at \(mark.position) that was not received")
         }
         logger.notice("group \(group): installing a snapshot at \(mark.position)")
@@ -90,12 +91,11 @@ extension Lane {
     }
 
     /// The database is in place: now the log may forget what came before.
-    func logInstalled(_ mark: SnapshotMark, of group: GroupID) {
-        guard var submitted = replicas[group]?.submitted else { return }
-        submitted.position = mark.position
-        replicas[group]?.submitted = submitted
-        turn.writes.append(LogWrite(group: group, snapshotMark: mark))
-        turn.waiting.append(Persist(group: group, state: submitted, messages: [], installed: mark))
+    func logInstalled(_ mark: SnapshotMark, of replica: Replica) {
+        replica.submitted.position = mark.position
+        turn.writes.append(LogWrite(group: replica.group, snapshotMark: mark))
+        turn.waiting.append(
+            Persist(group: replica.group, state: replica.submitted, messages: [], installed: mark))
         finishTurn()
     }
 }

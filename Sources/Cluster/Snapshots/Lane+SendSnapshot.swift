@@ -15,11 +15,10 @@ extension Lane {
     private static var failuresMax: Int { 5 }
     private static var retryMilliseconds: UInt64 { 500 }
 
-    func sendSnapshot(of group: GroupID, to follower: ReplicaID) {
-        guard let replica = replicas[group], !replica.snapshotsUnderway.contains(follower), let transport else {
-            return
-        }
-        replicas[group]?.snapshotsUnderway.append(follower)
+    func sendSnapshot(of replica: Replica, to follower: ReplicaID) {
+        guard !replica.snapshotsUnderway.contains(follower), let transport else { return }
+        let group = replica.group
+        replica.snapshotsUnderway.append(follower)
         let delivery = SnapshotDelivery(
             group: group, leader: replica.raft.id, follower: follower,
             path: "\(settings.dataPath)/snapshots/\(group)-\(follower)-out.sqlite", transport: transport)
@@ -31,12 +30,9 @@ extension Lane {
             let delivered = isSound ? await deliver(delivery, from: applier) : nil
             if !isSound { try? await platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
             eventLoop.execute { [self] in
-                replicas[group]?.snapshotsUnderway.removeAll { $0 == follower }
-                guard let effects = replicas[group]?.raft.snapshotSent(to: follower, through: delivered, now: now)
-                else {
-                    return
-                }
-                perform(effects, of: group)
+                guard let replica = replicas[group] else { return }
+                replica.snapshotsUnderway.removeAll { $0 == follower }
+                perform(replica.raft.snapshotSent(to: follower, through: delivered, now: now), of: replica)
                 finishTurn()
             }
         }

@@ -50,10 +50,10 @@ extension Mutant {
             "answer before the log is durable",
             Edit(
                 "Cluster/Lane/Lane+Effects.swift",
-                "        if let last = effects.append.last { submitted.position = last.position }",
+                "        if let last = effects.append.last { replica.submitted.position = last.position }",
                 """
                         if PLANTED { send(effects.sendAfterPersist, of: group) }
-                        if let last = effects.append.last { submitted.position = last.position }
+                        if let last = effects.append.last { replica.submitted.position = last.position }
                 """)),
         Mutant(
             "call durable what was not checkpointed",

@@ -28,8 +28,10 @@ extension Mutant {
         Mutant(
             "a leader answers before it looks whether its time is over",
             .init(
-                "Cluster/Lane/Lane.swift", "if isStopping || replicas[group]?.raft.role != .leader { return answer() }",
-                "if PLANTED || isStopping || replicas[group]?.raft.role != .leader { return answer() }")),
+                "Cluster/Lane/Lane.swift",
+                "guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }",
+                "guard !PLANTED, !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }"
+            )),
     ]
 
     /// Faults of sessions, of signatures and of signing out.

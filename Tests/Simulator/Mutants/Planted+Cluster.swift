@@ -41,8 +41,8 @@ extension Mutant {
         Mutant(
             "a read begins when its index is handed to the applier",
             .init(
-                "Cluster/Lane/Lane+Effects.swift", "let applied = replicas[group]?.applied,",
-                "let applied = PLANTED ? replicas[group]?.handedOver : replicas[group]?.applied,")),
+                "Cluster/Lane/Lane+Effects.swift", "confirmed.index <= replica.applied {",
+                "confirmed.index <= (PLANTED ? replica.handedOver : replica.applied) {")),
     ]
 
     /// Faults of members, of the replicas that nodes keep, and of who is believed.

@@ -61,11 +61,7 @@ extension Mutant {
             "a sync counts for what was given to the log since",
             .init(
                 "Cluster/Lane/Lane+Effects.swift", "persist.state.position, hardState:",
-                """
-                PLANTED
-                    ? replicas[persist.group]?.submitted.position ?? persist.state.position : persist.state.position,
-                hardState:
-                """)),
+                "PLANTED ? replica.submitted.position : persist.state.position, hardState:")),
     ]
 
     /// Faults of checkpoints, of snapshots and of how databases and logs fit together.
