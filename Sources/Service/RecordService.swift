@@ -92,9 +92,15 @@ package final class RecordService: Sendable {
         do throws(RequestFailure) {
             return try judge(now)
         } catch {
-            if let doubt = node.clockDoubt { throw RequestFailure(ClusterError.unavailable(doubt)) }
+            try requireNoClockDoubt()
             throw error
         }
+    }
+
+    /// To be called where something is about to be refused for its date.
+    /// - Throws: `TRY_AGAIN_LATER` while the node's clock may be wrong.
+    func requireNoClockDoubt() throws(RequestFailure) {
+        if let doubt = node.clockDoubt { throw RequestFailure(ClusterError.unavailable(doubt)) }
     }
 
     /// Nanoseconds of the node's monotonic clock.

@@ -20,10 +20,15 @@ struct UnsavedUploadsTests {
         do throws(RequestFailure) {
             if size > 0 { try uploads.grow(owner, by: size, to: UInt64(size), limit: limit) }
         } catch {
-            uploads.end(owner, size: 0, kept: nil)
+            uploads.end(owner, size: 0)
             throw error
         }
-        uploads.end(owner, size: UInt64(size), kept: (asset(number, UInt64(size)), now + 100))
+        uploads.end(owner, size: UInt64(size))
+        uploads.heard(news([asset(number, UInt64(size))], until: now + 100))
+    }
+
+    private func news(_ assets: [AssetReference], of user: String = "_u", until time: Int64? = nil) -> SavedAssets {
+        SavedAssets(container: "c", user: user, assets: assets, unsavedUntil: time)
     }
 
     private func expectRefusal(_ code: ErrorCode, _ body: () throws -> Void) {
@@ -49,15 +54,23 @@ struct UnsavedUploadsTests {
     func freed() throws {
         try upload(1, 10, limit: Self.least)
         expectRefusal(.quotaExceeded) { try upload(2, 10, limit: Self.least) }
-        uploads.saved(SavedAssets(container: "c", user: "_v", assets: [asset(1, 10)]))
+        uploads.heard(news([asset(1, 10)], of: "_v"))
         expectRefusal(.quotaExceeded) { try upload(2, 10, limit: Self.least) }
-        uploads.saved(SavedAssets(container: "c", user: "_u", assets: [asset(1, 10), asset(9, 9)]))
+        uploads.heard(news([asset(1, 10), asset(9, 9)]))
         try upload(2, 10, limit: Self.least)
         try upload(3, 10, limit: Self.least, now: 100)
-        uploads.saved(SavedAssets(container: "c", user: "_u", assets: [asset(3, 10)]))
+        uploads.heard(news([asset(3, 10)]))
         try uploads.begin(owner, limit: Self.least, now: 100)
-        uploads.end(owner, size: 0, kept: nil)
+        uploads.end(owner, size: 0)
         try upload(4, 10, limit: Self.least, now: 100)
+    }
+
+    @Test("what another node took counts here, until any node saved it")
+    func elsewhere() throws {
+        uploads.heard(news([asset(1, 10)], until: 100))
+        expectRefusal(.quotaExceeded) { try upload(2, 10, limit: Self.least) }
+        uploads.heard(news([asset(1, 10)]))
+        try upload(2, 10, limit: Self.least)
     }
 
     @Test("a user has so many uploads under way at once")
@@ -65,7 +78,7 @@ struct UnsavedUploadsTests {
         for _ in 0..<UnsavedUploads.openMax { try uploads.begin(owner, limit: .max, now: 0) }
         expectRefusal(.throttled) { try uploads.begin(owner, limit: .max, now: 0) }
         try uploads.begin(other, limit: .max, now: 0)
-        uploads.end(owner, size: 0, kept: nil)
+        uploads.end(owner, size: 0)
         try uploads.begin(owner, limit: .max, now: 0)
     }
 }

@@ -21,6 +21,8 @@ package final class AssetExchange: Sendable {
     private let uploads = Mutex(0)
     private let served = Mutex(0)
     let counters = AssetCounters()
+    /// The time with which files are marked that are to be kept from now on.
+    private let stampMilliseconds: @Sendable () -> Int64
     private let logger: Logger
 
     /// Pieces that are read for peers at once: 8 MB.
@@ -28,7 +30,7 @@ package final class AssetExchange: Sendable {
 
     init(
         settings: NodeSettings, platform: any NodePlatform, files: AssetFiles, pool: BlockingPool, router: Router,
-        transport: any PeerNetwork, logger: Logger
+        transport: any PeerNetwork, clockWatch: ClockWatch, logger: Logger
     ) {
         self.settings = settings
         self.platform = platform
@@ -36,6 +38,7 @@ package final class AssetExchange: Sendable {
         self.pool = pool
         self.router = router
         self.logger = logger
+        stampMilliseconds = { clockWatch.knownMilliseconds ?? AssetFiles.unknownMilliseconds }
         peers = AssetPeers(transport: transport, settings: settings.assets)
         pulls = AssetPulls(runningMax: settings.assets.pullsMax)
     }
@@ -58,7 +61,7 @@ package final class AssetExchange: Sendable {
             }
             return AssetUpload(
                 files: files, pool: pool, settings: settings.assets, writer: writer,
-                wallMilliseconds: { [platform] in platform.clock.wallMilliseconds }, ended: ended)
+                stampMilliseconds: stampMilliseconds, ended: ended)
         } catch {
             ended()
             throw AssetError(error)
@@ -67,10 +70,10 @@ package final class AssetExchange: Sendable {
 
     /// Whether this node has a file; if so, it keeps it for as long as one that was just received.
     func renew(_ asset: AssetReference) async throws(AssetError) -> Bool {
-        try await run { [files, settings, platform] in
+        try await run { [files, settings, stampMilliseconds] in
             do {
                 return try files.renew(
-                    asset, time: platform.clock.wallMilliseconds, interval: settings.assets.renewalMilliseconds)
+                    asset, time: stampMilliseconds(), interval: settings.assets.renewalMilliseconds)
             } catch AssetError.missing {
                 // What has its name is something else: as good as nothing.
                 return false
@@ -138,8 +141,8 @@ package final class AssetExchange: Sendable {
         }
         do {
             try await receive(asset, from: sources, in: box)
-            return try await pool.run { [files, platform] in
-                try box.keep(in: files, time: platform.clock.wallMilliseconds, as: asset)
+            return try await pool.run { [files, stampMilliseconds] in
+                try box.keep(in: files, time: stampMilliseconds(), as: asset)
             }
         } catch {
             _ = try? await pool.run { [files] in box.writer.withLock { files.abandon($0) } }

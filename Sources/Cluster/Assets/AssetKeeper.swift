@@ -219,7 +219,8 @@ final class AssetKeeper: Sendable {
         state.withLock { $0.nextCollection = next }
     }
 
-    /// A file that a clock far ahead stamped is renewed now: it would be kept for so much longer.
+    /// A file that was stamped while the time was not known, or by a clock far ahead, is renewed now: it would be kept
+    /// for so much longer.
     private func stampAnew(_ hash: [UInt8], _ modified: Int64) async throws {
         let now = clock.wallMilliseconds
         guard modified > now + ShardClock.stepMax else { return }
@@ -257,10 +258,10 @@ final class AssetKeeper: Sendable {
     /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
     /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
     private func isCurrent() async throws -> Bool {
-        if lane.clockWatch.problem != nil { return false }
-        if let time = folder.identity.gaveUpAt,
-            (clock.wallMilliseconds - time).magnitude < settings.graceMilliseconds.magnitude
-        {
+        guard let now = lane.clockWatch.knownMilliseconds else { return false }
+        if let time = folder.identity.gaveUpAt, time > now - settings.graceMilliseconds {
+            // The time was not known when that was written, or a clock was far ahead: the grace begins now.
+            if time > now + ShardClock.stepMax { try folder.update { $0.gaveUpAt = now } }
             return false
         }
         let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()

@@ -9,19 +9,19 @@ package final class AssetUpload: Sendable {
     private let files: AssetFiles
     private let pool: BlockingPool
     private let settings: AssetSettings
-    private let wallMilliseconds: @Sendable () -> Int64
+    private let stampMilliseconds: @Sendable () -> Int64
     private let ended: @Sendable () -> Void
     /// Nil once it has ended.
     private let writer: Mutex<AssetWriter?>
 
     init(
         files: AssetFiles, pool: BlockingPool, settings: AssetSettings, writer: AssetWriter,
-        wallMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
+        stampMilliseconds: @escaping @Sendable () -> Int64, ended: @escaping @Sendable () -> Void
     ) {
         self.files = files
         self.pool = pool
         self.settings = settings
-        self.wallMilliseconds = wallMilliseconds
+        self.stampMilliseconds = stampMilliseconds
         self.ended = ended
         self.writer = Mutex(writer)
     }
@@ -47,8 +47,8 @@ package final class AssetUpload: Sendable {
     /// Makes the file durable on this node.
     /// - Throws: `AssetError.diskFull`, `.unavailable`; then nothing of the file is left.
     package func finish() async throws(AssetError) -> AssetReference {
-        let reference = try await work { [files, wallMilliseconds] writer in
-            try files.keep(&writer, time: wallMilliseconds())
+        let reference = try await work { [files, stampMilliseconds] writer in
+            try files.keep(&writer, time: stampMilliseconds())
         }
         _ = writer.withLock { $0.take() }
         ended()

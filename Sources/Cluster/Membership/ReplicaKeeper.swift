@@ -79,7 +79,7 @@ struct ReplicaKeeper: Sendable {
     /// - Parameter damage: to its data. Its database is kept then, for diagnosis.
     func release(_ group: GroupID, damage: ReplicaDamage?) async throws {
         if holdings[group] == nil {
-            try folder.update { $0.giveUp(group, at: platform.clock.wallMilliseconds) }
+            try folder.update { $0.giveUp(group, at: lane.clockWatch.knownMilliseconds) }
             try await forget(group)
         } else if try await !takeOut(group) {
             return
@@ -139,7 +139,7 @@ struct ReplicaKeeper: Sendable {
         guard let replica = try await lane.eventLoop.submit({ [lane] in lane.remove(group) }).get() else {
             return false
         }
-        try folder.update { $0.giveUp(group, at: platform.clock.wallMilliseconds) }
+        try folder.update { $0.giveUp(group, at: lane.clockWatch.knownMilliseconds) }
         // What the worker has of it is done or dropped before its database goes.
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             replica.worker.schedule { done.resume() }

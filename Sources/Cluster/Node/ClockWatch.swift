@@ -59,6 +59,9 @@ package final class ClockWatch: Sendable {
             """
     }
 
+    /// What this node's clock shows; nil while it is wrong, or may be.
+    var knownMilliseconds: Int64? { verdict == .agrees ? clock.wallMilliseconds : nil }
+
     /// Logs what has changed since it was last asked.
     func say(_ logger: Logger) {
         let verdict = verdict

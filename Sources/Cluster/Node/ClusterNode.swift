@@ -98,7 +98,7 @@ package final class ClusterNode: Sendable {
         assetNews = parts.keeper.assetNews
         assets = AssetExchange(
             settings: parts.settings, platform: parts.platform, files: parts.assets, pool: parts.pools.assets,
-            router: router, transport: transport, logger: parts.logger)
+            router: router, transport: transport, clockWatch: parts.lane.clockWatch, logger: parts.logger)
     }
 
     /// Whom to ask for the leader of a group: this node if it holds a replica, then the others that shall, then all

@@ -134,10 +134,10 @@ extension NodeIdentity {
         replicas = (replicas ?? [:]).merging(["\(group)": HeldReplica(generation: generation)]) { $1 }
     }
 
-    /// - Parameter time: in milliseconds since 1970.
-    mutating func giveUp(_ group: GroupID, at time: Int64) {
+    /// - Parameter time: in milliseconds since 1970; nil where it is not known.
+    mutating func giveUp(_ group: GroupID, at time: Int64?) {
         replicas?["\(group)"]?.isGone = true
-        gaveUpAt = time
+        gaveUpAt = time ?? .max
     }
 
     fileprivate func generations(_ isWanted: (HeldReplica) -> Bool) -> [GroupID: UInt64] {

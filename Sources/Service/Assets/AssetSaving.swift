@@ -16,6 +16,8 @@ final class AssetSaving: Sendable {
         var held: Set<AssetReference> = []
         /// Files that no node has.
         var missing: Set<AssetReference> = []
+        /// Whether a receipt was refused for its date.
+        var hasExpired = false
     }
 
     private let service: RecordService
@@ -99,6 +101,7 @@ final class AssetSaving: Sendable {
         _ receipt: AssetReceipt, for operation: RecordOperation, field: String
     ) throws(AssetFault) {
         guard now < receipt.expires else {
+            state.withLock { $0.hasExpired = true }
             throw AssetFault("receipt", "has expired: receipts are good for a day. Upload the file again")
         }
         guard receipt.user == user else { throw AssetFault("receipt", "was given to another user") }
@@ -111,6 +114,12 @@ final class AssetSaving: Sendable {
         if let other = receipt.field, other != field {
             throw AssetFault("receipt", "is for the field '\(other)', not '\(field)'")
         }
+    }
+
+    /// To be called where operations were refused.
+    /// - Throws: `TRY_AGAIN_LATER` where one was for the date of its receipt, and the node's clock may be wrong.
+    func requireNoClockDoubt() throws(RequestFailure) {
+        if state.withLock(\.hasExpired) { try service.requireNoClockDoubt() }
     }
 
     private func check(_ input: AssetInput, against asset: AssetReference) throws(AssetFault) {

@@ -19,17 +19,17 @@ package struct AssetTransfers: Sendable {
     ///   - bytes: the URL's; nil where it has none.
     ///   - address: the client's, whose forged URLs are counted.
     /// - Throws: `ACCESS_DENIED` where this cluster did not make it, `BAD_REQUEST` with `expiredURL` once its time is
-    ///   over.
+    ///   over, `TRY_AGAIN_LATER` where the node's clock cannot tell that.
     package func open<Ticket: AssetTicket>(
         _ bytes: [UInt8]?, as _: Ticket.Type, address: String?
     ) async throws(RequestFailure) -> Ticket {
-        let now = try service.trustedNow()
         try service.requireFewFailures(of: address)
         guard let ticket = try await service.requireSecret().ticket(bytes, as: Ticket.self) else {
             try service.countFailure(of: address)
             throw RequestFailure(.accessDenied, "the URL is not one that this cluster gave, or was changed")
         }
-        guard now < ticket.expires else {
+        return try service.judgedByClock { now throws(RequestFailure) in
+            if now < ticket.expires { return ticket }
             throw RequestFailure(
                 .badRequest,
                 Ticket.self == AssetUploadTicket.self
@@ -37,7 +37,6 @@ package struct AssetTransfers: Sendable {
                     : "the download URL has expired: read the record again, which has another",
                 details: .expiredURL)
         }
-        return ticket
     }
 
     /// Begins an upload, whose container's rate it spends.
@@ -58,7 +57,7 @@ package struct AssetTransfers: Sendable {
             let upload = try await service.node.receiveAsset(limit: ticket.bytesMax)
             return IncomingAsset(service, ticket, upload, owner: owner, unsavedBytesMax: limit)
         } catch {
-            service.unsavedUploads.end(owner, size: 0, kept: nil)
+            service.unsavedUploads.end(owner, size: 0)
             throw RequestFailure(error)
         }
     }
@@ -133,7 +132,8 @@ package final class IncomingAsset: Sendable {
             throw RequestFailure(error)
         }
         let expires = service.now + AssetReceipt.lifeMilliseconds
-        end(kept: (asset, expires))
+        end()
+        service.peerExchange.didUpload(asset, by: owner, until: expires)
         return secret.dictionary(
             of: AssetReceipt(
                 asset: asset, zone: ticket.zone, recordType: ticket.recordType, field: ticket.field,
@@ -142,16 +142,16 @@ package final class IncomingAsset: Sendable {
 
     /// Leaves nothing, unless it was finished.
     package func abandon() async {
-        end(kept: nil)
+        end()
         await file.abandon()
     }
 
-    private func end(kept: (asset: AssetReference, until: Int64)?) {
+    private func end() {
         let size = state.withLock { state -> UInt64? in
             defer { state.isOver = true }
             return state.isOver ? nil : state.size
         }
-        if let size { service.unsavedUploads.end(owner, size: size, kept: kept) }
+        if let size { service.unsavedUploads.end(owner, size: size) }
     }
 }
 

@@ -38,7 +38,7 @@ package struct Assets: Sendable {
         try await service.requireTransfer(for: request.key, by: request.deadline)
         try await requireFields(form.tokens)
         let limits = service.node.directory.snapshot.limits(of: request.key.container)
-        let expires = service.now + AssetUploadTicket.lifeMilliseconds
+        let expires = try service.trustedNow() + AssetUploadTicket.lifeMilliseconds
         var uploads: [Upload] = []
         for (position, token) in form.tokens.enumerated() {
             let bytesMax = UInt64(limits[token.size == nil ? .assetUploadBytes : .assetUploadBytesMax])
@@ -118,7 +118,7 @@ package struct Assets: Sendable {
         _ = try await service.requireSecret()
         let receipts = ShardRead.AssetRendering.receipts(
             zone: try request.zone(form.targetZoneID), user: request.caller.stampName,
-            expires: service.now + AssetReceipt.lifeMilliseconds)
+            expires: try service.trustedNow() + AssetReceipt.lifeMilliseconds)
         let found = try await read(
             form.assets.map { ($0.recordName, [$0.fieldName]) }, in: try request.zone(form.zoneID), receipts)
         let denials = found.count { $0["serverErrorCode"]?.string == ErrorCode.accessDenied.rawValue }

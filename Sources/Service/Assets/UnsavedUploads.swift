@@ -3,10 +3,10 @@ import Directory
 import RecordModel
 import Synchronization
 
-/// What users have uploaded to this node and no record has: so that nobody fills disks with files that nothing counts.
+/// What users have uploaded and no record has: so that nobody fills disks with files that nothing counts.
 ///
-/// It is in memory, and forgotten at a restart; the files themselves go a day after the upload, unless a record has
-/// them.
+/// Nodes tell each other of whole files. Of what is under way each knows its own. It is in memory, and forgotten at a
+/// restart; the files themselves go a day after the upload, unless a record has them.
 package final class UnsavedUploads: Sendable {
     /// Whose uploads they are; all anonymous callers of a container are one.
     struct Owner: Hashable, Sendable {
@@ -45,10 +45,7 @@ package final class UnsavedUploads: Sendable {
     /// - Throws: `THROTTLED` where the user has too many under way, `QUOTA_EXCEEDED` where too much is not saved.
     func begin(_ owner: Owner, limit: Int64, now: Int64) throws(RequestFailure) {
         let refusal = accounts.withLock { accounts -> RequestFailure? in
-            if accounts.count >= Self.ownersMax, accounts[owner] == nil {
-                accounts = accounts.filter { $0.value.open > 0 }
-            }
-            var account = accounts[owner, default: Account()]
+            var account = Self.account(of: owner, in: &accounts)
             for (asset, expires) in account.files where expires <= now { account.remove(asset) }
             defer { accounts[owner] = account }
             if account.open >= Self.openMax {
@@ -81,27 +78,35 @@ package final class UnsavedUploads: Sendable {
     }
 
     /// Ends an upload of so many bytes.
-    /// - Parameter kept: the file that came of it, and until when it counts.
-    func end(_ owner: Owner, size: UInt64, kept: (asset: AssetReference, until: Int64)?) {
-        accounts.withLock { accounts in
-            guard var account = accounts[owner] else { return }
+    func end(_ owner: Owner, size: UInt64) {
+        change(owner) { account in
             account.open = max(account.open - 1, 0)
             account.bytes -= Self.counted(size)
-            if let kept {
-                account.remove(kept.asset)
-                account.files[kept.asset] = kept.until
-                account.bytes += Self.counted(kept.asset.size)
-            }
-            accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
         }
     }
 
-    /// Records have these files now.
-    func saved(_ saved: SavedAssets) {
-        let owner = Owner(container: saved.container, user: saved.user)
+    /// Files came to a node, or records have them now.
+    func heard(_ news: SavedAssets) {
+        change(Owner(container: news.container, user: news.user)) { account in
+            for asset in news.assets {
+                account.remove(asset)
+                guard let time = news.unsavedUntil else { continue }
+                account.files[asset] = time
+                account.bytes += Self.counted(asset.size)
+            }
+        }
+    }
+
+    private static func account(of owner: Owner, in accounts: inout [Owner: Account]) -> Account {
+        if let account = accounts[owner] { return account }
+        if accounts.count >= ownersMax { accounts = accounts.filter { $0.value.open > 0 } }
+        return Account()
+    }
+
+    private func change(_ owner: Owner, _ body: (inout Account) -> Void) {
         accounts.withLock { accounts in
-            guard var account = accounts[owner] else { return }
-            for asset in saved.assets { account.remove(asset) }
+            var account = Self.account(of: owner, in: &accounts)
+            body(&account)
             accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
         }
     }
@@ -109,7 +114,7 @@ package final class UnsavedUploads: Sendable {
     private static func tooMuch(_ limit: Int64) -> RequestFailure {
         RequestFailure(
             .quotaExceeded,
-            "this user's uploads on this node that no record has would come to more than "
+            "this user's uploads that no record has would come to more than "
                 + "\(ContainerLimit.unsavedAssetBytes.rawValue), which is \(limit) bytes: save records with them, or wait a day"
         )
     }

@@ -26,11 +26,13 @@ struct SessionNews: Hashable, Sendable {
     var isLast = false
 }
 
-/// Files that records have now, and who uploaded them.
+/// Files that records have now, or that were uploaded for one; and who uploaded them.
 struct SavedAssets: Hashable, Sendable {
     var container: String
     var user: String
     var assets: [AssetReference]
+    /// Where no record has them: until when they count as unsaved, in milliseconds since 1970.
+    var unsavedUntil: Int64?
 }
 
 extension SavedAssets: WireMessage {
@@ -40,6 +42,7 @@ extension SavedAssets: WireMessage {
         try wire.field(1, &container)
         try wire.field(2, &user)
         try wire.field(3, &assets)
+        try wire.field(4, &unsavedUntil)
     }
 }
 

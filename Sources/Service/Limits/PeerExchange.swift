@@ -81,7 +81,7 @@ package final class PeerExchange: NodeServices {
     private func take(_ message: [UInt8], from node: NodeID) {
         switch try? NodeMessage(decoding: message) {
         case .sessions(let news)?: sessions.hear(news, from: node)
-        case .savedAssets(let saved)?: unsavedUploads.saved(saved)
+        case .savedAssets(let news)?: unsavedUploads.heard(news)
         case .wantsSessions(let milliseconds)?: sessions.answer(within: milliseconds, to: node)
         case .trace(let id, let text)?: logger.info("request \(id), which came through node \(node), \(text)")
         case nil: logger.warning("node \(node) told something that this version cannot read")
@@ -122,18 +122,24 @@ package final class PeerExchange: NodeServices {
     /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
     func didUse(_ use: SessionUse) { sessions.didUse(use.sessionID, issued: use.issued) }
 
-    /// Records have the files of these receipts now: the nodes that took them cease to count them as unsaved.
+    /// Records have the files of these receipts now: no node counts them as unsaved any more.
     func didSave(_ receipts: [AssetReceipt]) {
-        for (other, receipts) in Dictionary(grouping: receipts, by: \.node) {
-            guard let other, let first = receipts.first else { continue }
-            let saved = SavedAssets(
-                container: first.zone.database.container, user: first.user, assets: receipts.map(\.asset))
-            if other == node.settings.nodeID.rawValue {
-                unsavedUploads.saved(saved)
-            } else {
-                let message = NodeMessage.savedAssets(saved).encoded()
-                node.platform.startTask { [node] in await node.router.tell(message, to: NodeID(other)) }
-            }
+        guard let first = receipts.first else { return }
+        spread(
+            SavedAssets(
+                container: first.zone.database.container, user: first.user, assets: receipts.map(\.asset)))
+    }
+
+    /// A file came to this node, and counts for its user at every one until a record has it.
+    func didUpload(_ asset: AssetReference, by owner: UnsavedUploads.Owner, until time: Int64) {
+        spread(SavedAssets(container: owner.container, user: owner.user, assets: [asset], unsavedUntil: time))
+    }
+
+    private func spread(_ news: SavedAssets) {
+        unsavedUploads.heard(news)
+        let message = NodeMessage.savedAssets(news).encoded()
+        for other in node.map.nodes where other.id != node.settings.nodeID.rawValue {
+            node.platform.startTask { [node] in await node.router.tell(message, to: NodeID(other.id)) }
         }
     }
 

@@ -85,6 +85,7 @@ package struct RecordModification: Sendable {
             {
                 return result
             }
+            if plan.changes.count < plan.items.count { try assets.requireNoClockDoubt() }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await result(answer, isAtomicFailure: isAtomic)
             }

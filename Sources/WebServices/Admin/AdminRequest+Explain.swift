@@ -167,7 +167,7 @@ extension AdminRequest {
             for (limit, reason) in [
                 (ContainerLimit.assetUploadBytes, "bytes of one uploaded file"),
                 (.assetUploadBytesMax, "bytes of one uploaded file whose size was announced"),
-                (.unsavedAssetBytes, "bytes that a user uploads to a node in a day and saves in no record"),
+                (.unsavedAssetBytes, "bytes that a user uploads in a day and saves in no record"),
             ] { rules.append(Rule(name: limit.rawValue, limit: limits[limit], reason: reason)) }
         default: break
         }

@@ -86,6 +86,13 @@ final class HTTP1RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.read()
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        // Otherwise a body that is cut would look like one that has ended.
+        if isBodyComing { context.fireErrorCaught(ChannelError.inputClosed) }
+        isBodyComing = false
+        context.fireChannelInactive()
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? HTTPParserError else {
             context.fireErrorCaught(error)

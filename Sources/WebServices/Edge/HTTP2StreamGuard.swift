@@ -16,6 +16,8 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var watch: ConnectionTimeouts
     private var timer: Scheduled<Void>?
     private var isReading = false
+    /// Between the request's head and its end.
+    private var isBodyComing = false
     private var isHeadMethod = false
     /// Between the answer's first and last part.
     private var isResponding = false
@@ -39,6 +41,9 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         end()
+        // Otherwise a body that is cut would look like one that has ended.
+        if isBodyComing { context.fireErrorCaught(ChannelError.inputClosed) }
+        isBodyComing = false
         context.fireChannelInactive()
     }
 
@@ -56,6 +61,7 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapInboundIn(data) {
         case .head(let request):
             isHeadMethod = request.method == .head
+            isBodyComing = true
             watch.headEnded(now: .now())
             if let standing = connection?.standing { return refuse(context, standing) }
             if let refusal = RequestRules(limits: edge.limits).refusal(of: RequestMeasure(request)) {
@@ -66,6 +72,7 @@ final class HTTP2StreamGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let buffer):
             watch.bytesArrived(buffer.readableBytes, now: .now())
         case .end:
+            isBodyComing = false
             watch.requestEnded(now: .now())
         }
         context.fireChannelRead(data)

@@ -15,7 +15,7 @@ import Testing
 extension ClusterSuites {
     @Suite("Files of assets in a cluster")
     struct AssetClusterTests {
-        private static let schema = Schema(types: [
+        static let schema = Schema(types: [
             RecordType(name: "Note", fields: [FieldDefinition(name: "photo", type: FieldType(.asset))])
         ])
 
@@ -191,7 +191,9 @@ extension ClusterSuites {
             for asset in [saved, unsaved] { try await cluster.node(1).holdAsset(asset, in: group) }
             try await save("a", saved, on: cluster.node(1))
             for node in cluster.nodes.values {
-                try await awaitTrue("all hold it") { try await node.assets.holds(saved) }
+                for asset in [saved, unsaved] {
+                    try await awaitTrue("all hold it") { try await node.assets.holds(asset) }
+                }
             }
             for clock in cluster.clocks { clock.set(aheadMilliseconds: 3_700_000) }
             for node in cluster.nodes.values {

@@ -15,9 +15,13 @@ import Testing
 private final class GatedDisk: LogDisk {
     private let place: Int
     private let isOpen = Atomic(false)
+    private let isReached = Atomic(false)
     private let gate = DispatchSemaphore(value: 0)
 
     init(place: Int) { self.place = place }
+
+    /// Whether a read waits, or did.
+    var wasReached: Bool { isReached.load(ordering: .relaxed) }
 
     func open() {
         isOpen.store(true, ordering: .relaxed)
@@ -28,9 +32,23 @@ private final class GatedDisk: LogDisk {
         into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
     ) throws(DiskError) -> Int {
         if offset >= place, !isOpen.load(ordering: .relaxed) {
+            isReached.store(true, ordering: .relaxed)
             gate.wait()
             gate.signal()
         }
+        return try file.read(into: buffer, at: offset)
+    }
+}
+
+/// A disk that knows the first place of a file's content from which it was read.
+private final class WatchedDisk: LogDisk {
+    private let first = Mutex(Int.max)
+    var firstPlace: Int { first.withLock { $0 } }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, of file: DiskFile, at offset: Int
+    ) throws(DiskError) -> Int {
+        if offset > 0 { first.withLock { $0 = min($0, offset) } }
         return try file.read(into: buffer, at: offset)
     }
 }
@@ -91,6 +109,33 @@ extension ClusterSuites.AssetClusterTests {
         disk.open()
         try await puller.assets.pull(asset, from: [NodeID(3)])
         #expect(try await download(asset, from: puller) == bytes)
+        try await cluster.shutDown()
+    }
+
+    @Test("a fetch whose peer goes in the middle goes on at the next one, behind what is there")
+    func peerGoes() async throws {
+        let (disk, other) = (GatedDisk(place: 600_000), WatchedDisk())
+        let cluster = try await cluster(3) { settings in
+            // A peer that is gone is not waited for.
+            settings.assets.pieceMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+            if settings.nodeID == NodeID(2) { settings.assets.disk = other }
+        }
+        let bytes = bytes(1_500_000)
+        let asset = try await upload(bytes, to: cluster.node(2))
+        #expect(try await upload(bytes, to: cluster.node(3)) == asset)
+        let (puller, peer) = (try cluster.node(1), try cluster.node(3))
+        async let pulled: Void = puller.assets.pull(asset, from: [NodeID(3), NodeID(2)])
+        try await awaitTrue("half of the file was read") { disk.wasReached }
+        // A stop would wait for the disk before it closes connections.
+        try await peer.transport.shutdown().get()
+        try await pulled
+        disk.open()
+        #expect(other.firstPlace > 200_000 && other.firstPlace < .max)
+        #expect(puller.assetCounts.pulls == 1 && puller.assetCounts.failedPulls == 0)
+        #expect(try await download(asset, from: puller) == bytes)
+        #expect(try incoming(cluster, 1).isEmpty)
         try await cluster.shutDown()
     }
 
@@ -191,7 +236,7 @@ extension ClusterSuites.AssetClusterTests {
     }
 
     /// Makes it look as if a file had last been asked for some seconds ago.
-    private func age(_ asset: AssetReference, by seconds: Double, on id: UInt64, _ cluster: TestCluster) throws {
+    func age(_ asset: AssetReference, by seconds: Double, on id: UInt64, _ cluster: TestCluster) throws {
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path(of: asset, on: id, cluster))
     }
@@ -248,7 +293,15 @@ extension ClusterSuites.AssetClusterTests {
         _ = try await upload(bytes(2), to: node)
         try await awaitTrue("files are looked through again") { node.assetCounts.files == 3 }
         #expect(try await node.assets.holds(asset))
-        try node.folder.update { $0.giveUp(GroupID(99), at: node.platform.clock.wallMilliseconds - grace) }
+        // Where the time was not known, or a clock was far ahead, the grace begins when it is known.
+        for time in [nil, node.platform.clock.wallMilliseconds + 30 * grace] {
+            try node.folder.update { $0.giveUp(GroupID(99), at: time) }
+            try await awaitTrue("the time is known") {
+                try #require(node.folder.identity.gaveUpAt) <= node.platform.clock.wallMilliseconds
+            }
+            #expect(try await node.assets.holds(asset))
+        }
+        cluster.clocks[0].set(aheadMilliseconds: 2 * grace + 120_000)
         try await awaitTrue("the file goes") { try await !node.assets.holds(asset) }
         try await cluster.shutDown()
     }

@@ -25,7 +25,7 @@ struct EdgeUnderTest: Sendable {
 
     let server: WebServer
     let port: Int
-    /// How writes of the large and the endless answer ended.
+    /// How writes of the large and the endless answer ended, and bodies that were sent to `/upload`.
     let writeEnds: AsyncStream<String>
     /// Requests to `/held`, each of which is answered once it is resumed.
     let held: AsyncStream<CheckedContinuation<Void, Never>>
@@ -107,6 +107,15 @@ struct EchoResponder: HTTPResponder {
                 }
             }
             return Response(status: .ok, headers: [:], body: body)
+        }
+        if request.head.path == "/upload" {
+            do {
+                for try await _ in request.body { ended.yield("began") }
+                ended.yield("whole")
+            } catch {
+                ended.yield("cut")
+                throw error
+            }
         }
         if request.head.path == "/held" { await withCheckedContinuation { _ = holding.yield($0) } }
         let body = try await request.body.collect(upTo: 1 << 20)

@@ -67,6 +67,18 @@ extension ClusterSuites {
             }
         }
 
+        @Test(
+            "a body that is given up is not taken for a whole one",
+            arguments: [.noError, .cancel] as [HTTP2ErrorCode])
+        func givenUp(code: HTTP2ErrorCode) async throws {
+            try await EdgeUnderTest.run { edge in
+                let client = try await StreamClient(edge)
+                var ends = edge.writeEnds.makeAsyncIterator()
+                try await client.giveUp("/upload", code) { #expect(await ends.next() == "began") }
+                #expect(await ends.next() == "cut")
+            }
+        }
+
         @Test("who does not take an answer loses it, and the connection goes on")
         func slowReader() async throws {
             try await EdgeUnderTest.run({ $0.idleTimeout = .seconds(30) }) { edge in
@@ -243,6 +255,30 @@ private struct StreamClient {
                 }
             }
             throw Cut()
+        }
+    }
+
+    /// Sends a head and a part of its body, and gives the request up once `body` returns.
+    func giveUp(_ uri: String, _ code: HTTP2ErrorCode, once body: () async -> Void) async throws {
+        let stream = try await multiplexer.openStream { stream in
+            stream.eventLoop.makeCompletedFuture {
+                try stream.pipeline.syncOperations.addHandler(
+                    HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https))
+                return try NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>(
+                    wrappingChannelSynchronously: stream)
+            }
+        }
+        try await stream.executeThenClose { _, outbound in
+            try await outbound.write(
+                .head(HTTPRequestHead(version: .http2, method: .POST, uri: uri, headers: ["host": "a"])))
+            try await outbound.write(.body(.byteBuffer(ByteBuffer(repeating: 7, count: 100))))
+            await body()
+            try await stream.channel.eventLoop.submit {
+                let codec = try stream.channel.pipeline.syncOperations.context(
+                    handlerType: HTTP2FramePayloadToHTTP1ClientCodec.self)
+                codec.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(code)), promise: nil)
+            }.get()
+            try? await stream.channel.closeFuture.get()
         }
     }
 

@@ -1,3 +1,4 @@
+import Cluster
 import Glibc
 import RaftCore
 import Storage
@@ -17,6 +18,17 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         var readFailuresPerMillion = 0
         /// No file may grow.
         var isFull = false
+        /// How many bytes files of assets may still grow by; nil for any. The log has room of its own.
+        var roomForAssets: Int?
+
+        /// - Returns: whether the disk has room for a file to grow.
+        mutating func takeRoom(_ bytes: Int, for path: String) -> Bool {
+            guard bytes > 0 else { return true }
+            if isFull { return false }
+            guard let room = roomForAssets, path.contains("/assets/") else { return true }
+            roomForAssets = max(0, room - bytes)
+            return bytes <= room
+        }
     }
 
     /// What is asked of the disk.
@@ -98,7 +110,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         try call("pwrite", file.path)
         let known = self.file(file)
         let size = try file.size()
-        if faults.isFull, offset + bytes.count > size {
+        guard faults.takeRoom(offset + bytes.count - size, for: file.path) else {
             throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
         }
         let before = try file.bytes(at: offset, count: min(bytes.count, max(0, size - offset)))
@@ -169,7 +181,11 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
 
     static func folder(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-    func freeBytes(at folder: String) throws(DiskError) -> Int { faults.isFull ? 0 : 1 << 30 }
+    func freeBytes(at folder: String) throws(DiskError) -> Int {
+        if faults.isFull { return 0 }
+        // What is left to others is not for files.
+        return faults.roomForAssets.map { $0 + AssetSettings().spareBytes } ?? 1 << 30
+    }
 
     private func file(_ file: DiskFile) -> File {
         guard let known = opened[file.descriptor] else { preconditionFailure("\(file.path) was not opened here") }
