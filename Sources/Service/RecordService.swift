@@ -212,14 +212,17 @@ extension RecordService {
 // Shards.
 extension RecordService {
     /// Has a command applied by a shard.
-    package func submit(
-        _ command: ShardCommand, to group: GroupID, by deadline: Deadline
-    ) async throws(RequestFailure) -> [UInt8] {
+    /// - Returns: what came of it.
+    package func submit<Outcome: WireDecodable>(
+        _ command: ShardCommand, to group: GroupID, by deadline: Deadline, as _: Outcome.Type = RecordOutcome.self
+    ) async throws(RequestFailure) -> Outcome {
+        let outcome: [UInt8]
         do throws(ClusterError) {
-            return try await node.router.submit(GroupCommand(command), to: group, by: deadline)
+            outcome = try await node.router.submit(GroupCommand(command), to: group, by: deadline)
         } catch {
             throw RequestFailure(error)
         }
+        return try unpacked(outcome)
     }
 
     /// Asks a shard.

@@ -36,8 +36,7 @@ extension RecordService {
     func submitQuota(
         _ command: QuotaCommand, to group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> QuotaOutcome {
-        let bytes = try await submit(.record(.quota(command)), to: group, by: deadline)
-        switch try unpacked(bytes, as: RecordOutcome.self) {
+        switch try await submit(.record(.quota(command)), to: group, by: deadline) {
         case .quota(let outcome): return outcome
         case .refused(let error): throw RequestFailure(error)
         default: throw RequestFailure(.internalError, "the shard gave an answer to another question")

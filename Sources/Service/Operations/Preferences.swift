@@ -82,8 +82,7 @@ package struct Preferences: Sendable {
             device: device)
         // What can only be refused is not logged.
         if let refusal = KeyValueLimits.standard.problem(with: command) { throw RequestFailure(refusal) }
-        let bytes = try await service.submit(.keyValue(command), to: group, by: deadline)
-        switch try unpacked(bytes, as: KeyValueOutcome.self) {
+        switch try await service.submit(.keyValue(command), to: group, by: deadline, as: KeyValueOutcome.self) {
         case .applied(let versions, let usage): return .applied(versions: versions, usage: usage)
         case .refused(let refusal): throw RequestFailure(refusal)
         case .conflict(let conflicts): return .conflict(conflicts)

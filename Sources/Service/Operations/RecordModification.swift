@@ -79,7 +79,7 @@ package struct RecordModification: Sendable {
             {
                 continue
             }
-            let answer = Answer(operations: named, plan: plan, zone: zone)
+            let answer = Answer(operations: named, plan: plan, zone: zone, schema: schema.schema)
             if plan.changes.count < plan.items.count, let key = request.idempotencyKey(),
                 let result = try await earlierResult(answer, key)
             {
@@ -100,8 +100,7 @@ package struct RecordModification: Sendable {
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             guard try await assets.hold(plan.changes) else { continue }
-            let bytes = try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline)
-            switch try unpacked(bytes, as: RecordOutcome.self) {
+            switch try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline) {
             case .needsSchema(let installed):
                 try await service.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
             case .needsAllotment(let need):
@@ -174,6 +173,9 @@ package struct RecordModification: Sendable {
         zone: ZoneKey
     ) async throws(RequestFailure) -> Plan {
         var plan = Plan(assets: assets)
+        let place = RecordOperation.Place(
+            container: request.key.container, environment: request.key.environment, scope: request.key.scope,
+            zone: request.zoneID(named: zone.name), schemaGrows: service.growthRate(of: request.key.container) != nil)
         for (position, (operation, name)) in operations.enumerated() {
             guard !hidden.contains(position) else {
                 plan.items.append(.failed(Self.hiddenType))
@@ -181,8 +183,7 @@ package struct RecordModification: Sendable {
             }
             var change: RecordChange
             do throws(ServiceError) {
-                change = try self.change(
-                    operation, name: name, assets, schema: schema, zone: request.zoneID(named: zone.name))
+                change = try self.change(operation, name: name, assets, schema: schema, at: place)
             } catch {
                 plan.items.append(.failed(error))
                 continue
@@ -205,7 +206,8 @@ package struct RecordModification: Sendable {
         .badRequest, "recordType is missing, and the caller may not read the record to learn it")
 
     private func change(
-        _ operation: RecordOperation, name: String, _ assets: AssetSaving, schema: Schema, zone: ZoneID
+        _ operation: RecordOperation, name: String, _ assets: AssetSaving, schema: Schema,
+        at place: RecordOperation.Place
     ) throws(ServiceError) -> RecordChange {
         var change = RecordChange(
             operation.kind.changeKind, name, type: operation.recordType,
@@ -214,10 +216,6 @@ package struct RecordModification: Sendable {
             // The record was looked for, to learn its type.
             throw ServiceError(.notFound, "Record not found")
         }
-        let place = RecordOperation.Place(
-            container: request.key.container, environment: request.key.environment, scope: request.key.scope,
-            zone: zone,
-            schemaGrows: service.growthRate(of: request.key.container) != nil)
         do throws(ServiceError) {
             let resolver = assets.resolver(of: operation, name: name)
             change.fields = try operation.values(in: schema, at: place, assets: resolver).map {
@@ -241,6 +239,8 @@ extension RecordModification {
         var operations: [(RecordOperation, String)]
         var plan: Plan
         var zone: ZoneKey
+        /// By which the operations were judged.
+        var schema: Schema
         /// One for each change; nil where nothing was sent.
         var outcomes: [ItemOutcome]?
     }
@@ -335,8 +335,8 @@ extension RecordModification {
             subject: request.subject)
     }
 
-    private func isReadable(_ type: String, creator: String) -> Bool {
-        guard let type = service.schema(request.schemaKey).schema.type(named: type) else { return false }
+    private func isReadable(_ type: String, in schema: Schema, creator: String) -> Bool {
+        guard let type = schema.type(named: type) else { return false }
         let isCreator = request.caller.user == creator
         return Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
     }
@@ -359,7 +359,7 @@ extension RecordModification {
                     Record(
                         name: name, type: saved.recordType, changeTag: saved.changeTag, created: saved.created,
                         modified: saved.modified, fields: merged ?? answer.plan.plainFields[position]),
-                    isReadable: isReadable(saved.recordType, creator: saved.created.user))
+                    isReadable: isReadable(saved.recordType, in: answer.schema, creator: saved.created.user))
             } catch {
                 return .failed(
                     ServiceError(

@@ -29,8 +29,7 @@ extension RecordService {
         _ key: SchemaKey, to group: GroupID, by deadline: Deadline, _ command: (VersionedSchema) -> RecordCommand
     ) async throws(RequestFailure) -> RecordOutcome {
         for _ in 0..<8 {
-            let bytes = try await submit(.record(command(schema(key))), to: group, by: deadline)
-            let outcome = try unpacked(bytes, as: RecordOutcome.self)
+            let outcome = try await submit(.record(command(schema(key))), to: group, by: deadline)
             guard case .needsSchema(let installed) = outcome else { return outcome }
             try await reconcile(key, installed: installed, on: group, by: deadline)
         }
@@ -48,8 +47,8 @@ extension RecordService {
         let install = InstallSchema(
             container: key.container, environment: key.environment, version: known.version,
             generation: known.generation, schema: known.schema)
-        let answer = try await submit(.record(.installSchema(install)), to: group, by: deadline)
-        if case .refused(let error) = try unpacked(answer, as: RecordOutcome.self) { throw RequestFailure(error) }
+        let outcome = try await submit(.record(.installSchema(install)), to: group, by: deadline)
+        if case .refused(let error) = outcome { throw RequestFailure(error) }
     }
 
     /// Asks the shards that may hold a part of a database, all at once; the answers are in the order of the shards.

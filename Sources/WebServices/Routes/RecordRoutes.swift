@@ -11,13 +11,19 @@ struct RecordRoutes {
         let form = try call.form(ModifyRecordsRequest.self)
         let modification = RecordModification(service, call.request)
         let result = try await modification.run(form)
-        let links = modification.assetPresenter(in: form.zoneID, isReadable: true)
-        let checksums = modification.assetPresenter(in: form.zoneID, isReadable: false)
+        lazy var links = modification.assetPresenter(in: form.zoneID, isReadable: true)
+        lazy var checksums = modification.assetPresenter(in: form.zoneID, isReadable: false)
         var records = JSONWriter(capacity: 512 * form.operations.count)
         records.array { writer in
             for (item, operation) in zip(result.items, form.operations) {
-                let isHidden = if case .saved(_, isReadable: false) = item.outcome { true } else { false }
-                write(item, operation, form, isHidden ? checksums : links, to: &writer)
+                let assets: AssetPresenter? =
+                    switch item.outcome {
+                    case .saved(let record, let isReadable) where !record.fields.assets.isEmpty:
+                        isReadable ? links : checksums
+                    case .failed(_, let record?) where !record.fields.assets.isEmpty: links
+                    case .saved, .deleted, .failed: nil
+                    }
+                write(item, operation, form, assets, to: &writer)
             }
         }
         func members(_ reply: inout JSONWriter) {
