@@ -92,15 +92,9 @@ package final class RecordService: Sendable {
         do throws(RequestFailure) {
             return try judge(now)
         } catch {
-            try requireNoClockDoubt()
+            if let doubt = node.clockDoubt { throw RequestFailure(ClusterError.unavailable(doubt)) }
             throw error
         }
-    }
-
-    /// To be called where something is about to be refused for its date.
-    /// - Throws: `TRY_AGAIN_LATER` while the node's clock may be wrong.
-    func requireNoClockDoubt() throws(RequestFailure) {
-        if let doubt = node.clockDoubt { throw RequestFailure(ClusterError.unavailable(doubt)) }
     }
 
     /// Nanoseconds of the node's monotonic clock.

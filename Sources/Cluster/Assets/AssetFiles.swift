@@ -14,8 +14,8 @@ final class AssetFiles: Sendable {
     private let disk: any LogDisk
     private let key: SymmetricKey?
     private let random: @Sendable () -> UInt64
-    /// Marks files that are to be kept while the node does not know the time: it is never past, and is replaced once the
-    /// time is known.
+    /// Marks files that are to be kept while the node does not know the time: it is never past, and is replaced once
+    /// the time is known.
     static let unknownMilliseconds: Int64 = 4_102_444_800_000  // 2100.
 
     /// Held while a file is renewed or judged and removed, so that neither happens between the other's steps.

@@ -26,8 +26,8 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
     /// The highest feature level of anything here; nil in a folder from before there were levels. No build that cannot
     /// follow it may open anything.
     package var featureLevel: UInt64?
-    /// When a replica was last given up here, in milliseconds since 1970, or in the future where the time was not known:
-    /// its files may still be on their way to where it is now.
+    /// When a replica was last given up here, in milliseconds since 1970, or in the future where the time was not
+    /// known: its files may still be on their way to where it is now.
     var gaveUpAt: Int64?
     /// Set when the data are to be given up: the next start moves them aside, and begins anew.
     var discard: Discard?

@@ -116,10 +116,11 @@ final class AssetSaving: Sendable {
         }
     }
 
-    /// To be called where operations were refused.
+    /// To be called before operations are refused.
     /// - Throws: `TRY_AGAIN_LATER` where one was for the date of its receipt, and the node's clock may be wrong.
     func requireNoClockDoubt() throws(RequestFailure) {
-        if state.withLock(\.hasExpired) { try service.requireNoClockDoubt() }
+        guard state.withLock(\.hasExpired), let doubt = service.node.clockDoubt else { return }
+        throw RequestFailure(ClusterError.unavailable(doubt))
     }
 
     private func check(_ input: AssetInput, against asset: AssetReference) throws(AssetFault) {

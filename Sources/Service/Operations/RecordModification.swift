@@ -85,7 +85,6 @@ package struct RecordModification: Sendable {
             {
                 return result
             }
-            if plan.changes.count < plan.items.count { try assets.requireNoClockDoubt() }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await result(answer, isAtomicFailure: isAtomic)
             }
@@ -199,6 +198,7 @@ package struct RecordModification: Sendable {
             plan.items.append(.sent(plan.changes.count))
             plan.changes.append(change)
         }
+        try assets.requireNoClockDoubt()
         return plan
     }
 

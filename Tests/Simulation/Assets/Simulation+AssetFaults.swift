@@ -45,8 +45,21 @@ extension Simulation {
     func scheduleRot() {
         world.schedule(after: world.milliseconds(20_000...60_000), .fault, for: nil) { [unowned self] in
             guard !isHealed else { return }
-            if !isCalm { damageFile(of: nodes[0]) }
+            if !isCalm {
+                damageFile(of: nodes[0])
+                if world.chance(50) { fillDiskForFiles(of: world.pick(nodes)) }
+            }
             scheduleRot()
+        }
+    }
+
+    /// Leaves a disk no room for files, only for the log: a file ends in its middle, or does not begin.
+    private func fillDiskForFiles(of node: SimulatedNode) {
+        count("noRoomForFiles")
+        world.note("FAULT the disk of node \(node.number) has no room for files")
+        node.diskFaults.roomForAssets = world.random(0...50_000)
+        world.schedule(after: world.milliseconds(5_000...30_000), .fault, for: nil) {
+            node.diskFaults.roomForAssets = nil
         }
     }
 

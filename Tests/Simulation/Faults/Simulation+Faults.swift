@@ -167,13 +167,8 @@ extension Simulation {
 
     private func fillDisk(of node: SimulatedNode, for duration: UInt64) {
         node.mayFail = true
-        guard recorder.files.isUsed, world.chance(60) else {
-            node.diskFaults.isFull = true
-            return world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
-        }
-        // Full for files, and for nothing else: in the middle of one, or before it begins.
-        node.diskFaults.roomForAssets = world.random(0...100_000)
-        world.schedule(after: duration, .fault, for: nil) { node.diskFaults.roomForAssets = nil }
+        node.diskFaults.isFull = true
+        world.schedule(after: duration, .fault, for: nil) { node.diskFaults.isFull = false }
     }
 
     // MARK: Healing
