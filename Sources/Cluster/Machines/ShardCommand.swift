@@ -12,6 +12,12 @@ package enum ShardCommand: Sendable {
     /// Removes a part of what is left of a container that is purged (`ContainerEnd.purge`). The outcome says whether
     /// nothing is left: `ContainerRemoval`.
     case removeContainer(String)
+    /// Saves and deletes a user's subscriptions. The outcome is a `SubscriptionsOutcome`.
+    case subscriptions(ModifySubscriptions)
+    /// Applies effects of another group's changes. The outcome is an `OutboxReceipt`.
+    case deliver(OutboxDelivery)
+    /// Removes effects that were delivered.
+    case acknowledge(OutboxAcknowledgement)
 }
 
 extension ShardCommand {
@@ -23,8 +29,8 @@ extension ShardCommand {
         case .record(.modifyZone(let command)): command.kind == .delete
         case .record(.maintain), .record(.quota): true
         case .keyValue(let command): command.writes.allSatisfy { $0.value == nil }
-        case .removeContainer: true
-        case .record(.installSchema), .startIncarnation: false
+        case .removeContainer, .acknowledge: true
+        case .record(.installSchema), .startIncarnation, .subscriptions, .deliver: false
         }
     }
 }
@@ -36,6 +42,9 @@ extension ShardCommand: WireCodable {
         case .keyValue(let command): writer.field(2) { command.encode(to: &$0) }
         case .startIncarnation(let incarnation): writer.field(3, incarnation)
         case .removeContainer(let name): writer.field(4, name)
+        case .subscriptions(let command): writer.field(5) { command.encode(to: &$0) }
+        case .deliver(let delivery): writer.field(6) { delivery.encode(to: &$0) }
+        case .acknowledge(let acknowledgement): writer.field(7) { acknowledgement.encode(to: &$0) }
         }
     }
 
@@ -47,6 +56,9 @@ extension ShardCommand: WireCodable {
             case 2: command = .keyValue(try reader.message())
             case 3: command = .startIncarnation(try reader.unsigned())
             case 4: command = .removeContainer(try reader.string())
+            case 5: command = .subscriptions(try reader.message())
+            case 6: command = .deliver(try reader.message())
+            case 7: command = .acknowledge(try reader.message())
             default: try reader.skip()
             }
         }

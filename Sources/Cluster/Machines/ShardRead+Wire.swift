@@ -35,6 +35,11 @@ extension ShardRead: WireCodable {
         case .usage(let request): writer.field(14) { request.encode(to: &$0) }
         case .ledger(let database): writer.field(17) { database.encode(to: &$0) }
         case .earlierOutcome(let command): writer.field(30) { command.encode(to: &$0) }
+        case .subscriptions(let subscriber, let scope, let ids):
+            writer.field(31) { Self.encodeSubscriptions(of: subscriber, scope, ids, to: &$0) }
+        case .notifications(let read): writer.field(32) { read.encode(to: &$0) }
+        case .isDelivered(let marks): writer.field(33) { ShardList(marks).encode(to: &$0) }
+        case .level: writer.field(34, true)
         }
     }
 
@@ -86,6 +91,10 @@ extension ShardRead: WireCodable {
             case 14: read = .usage(try reader.message())
             case 17: read = .ledger(try reader.message())
             case 30: read = .earlierOutcome(try reader.message())
+            case 31: read = try ShardRead.subscriptions(try reader.nested())
+            case 32: read = .notifications(try reader.message())
+            case 33: read = .isDelivered(try reader.message(ShardList<OutboxMark>.self).elements)
+            case 34: read = try reader.bool() ? .level : nil
             default: try reader.skip()
             }
         }

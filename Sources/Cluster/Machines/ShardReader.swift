@@ -66,6 +66,14 @@ struct ShardReader {
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
         case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
+        case .subscriptions(let subscriber, let scope, let ids):
+            .found(
+                ShardAnswer(
+                    ShardList(try RecordTables.subscriptions(of: subscriber, scope: scope, ids: ids, in: db)).encoded())
+            )
+        case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
+        case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
+        case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))
         }
     }
 

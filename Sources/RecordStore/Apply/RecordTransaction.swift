@@ -39,6 +39,12 @@ package final class RecordTransaction {
     /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
     /// it has their files.
     package internal(set) var namedAssets: [AssetReference] = []
+    /// What the command at hand has changed in databases that are watched.
+    var watchedChanges: [WatchedChange] = []
+    /// Of what is known of watchers; nil until it is asked for.
+    var watcherRevision: Int64?
+    /// The users, by their private databases, whose notifications grew.
+    package internal(set) var notified: [DatabaseKey] = []
 
     /// Whether maintenance has something to do, as far as can be known without looking for what is too old.
     ///
@@ -80,6 +86,12 @@ package final class RecordTransaction {
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
+        let outcome = try perform(command)
+        if !watchedChanges.isEmpty { try tellWatchers(client: command.client) }
+        return outcome
+    }
+
+    private func perform(_ command: RecordCommand) throws -> RecordOutcome {
         commandNumber += 1
         stamp = time
         switch command {

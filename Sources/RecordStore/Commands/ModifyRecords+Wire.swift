@@ -12,6 +12,7 @@ extension ModifyRecords: WireEncodable, WireDecodable {
         if let idempotency { writer.field(6) { idempotency.encode(to: &$0) } }
         if let quota { writer.field(8) { quota.encode(to: &$0) } }
         for operation in operations { writer.field(7) { operation.encode(to: &$0) } }
+        if let client { writer.field(9, client) }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -31,6 +32,7 @@ extension ModifyRecords: WireEncodable, WireDecodable {
             case 6: idempotency = try reader.message()
             case 7: operations.append(try reader.message())
             case 8: quota = try reader.message()
+            case 9: client = try reader.string()
             default: try reader.skip()
             }
         }

@@ -10,6 +10,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
         writer.field(4) { caller.encode(to: &$0) }
         writer.field(5, schemaVersion)
         if let idempotency { writer.field(6) { idempotency.encode(to: &$0) } }
+        if let client { writer.field(7, client) }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
@@ -19,6 +20,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
         var kind: Kind?
         var schemaVersion: UInt64 = 0
         var idempotency: IdempotencyKey?
+        var client: String?
         while let field = try reader.nextField() {
             switch field {
             case 1: zone = try reader.message()
@@ -27,6 +29,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
             case 4: caller = try reader.message()
             case 5: schemaVersion = try reader.unsigned()
             case 6: idempotency = try reader.message()
+            case 7: client = try reader.string()
             default: try reader.skip()
             }
         }
@@ -34,6 +37,7 @@ extension ModifyZone: WireEncodable, WireDecodable {
         guard let kind else { throw .missingField(3) }
         self.init(
             kind, zone: zone, caller: caller, time: time, schemaVersion: schemaVersion, idempotency: idempotency)
+        self.client = client
     }
 }
 

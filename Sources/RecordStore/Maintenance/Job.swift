@@ -17,6 +17,8 @@ struct Job {
         /// Rows from before rows were counted in quotas come to be counted; `body` has the last place that is
         /// (`RowPlace`), or nothing.
         case recount = 5
+        /// Those whose queries match a record are told (`QueryMatching`), up to the watcher of row `last`.
+        case match = 6
     }
 
     /// The number of the one job that counts rows: it is found without a search, and works before all others.
@@ -54,6 +56,12 @@ struct Job {
         try SQLStatement(
             cached: "SELECT \(columns) FROM job WHERE kind = ? AND subject = ? ORDER BY id LIMIT 1", in: db
         ).first(.integer(kind.rawValue), .integer(subject)) { Job($0) }
+    }
+
+    /// Whether jobs of a kind wait.
+    static func areWaiting(_ kind: Kind, in db: Database) throws -> Bool {
+        try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM job WHERE kind = ?)", in: db)
+            .first(.integer(kind.rawValue)) { $0.integer(0) != 0 } ?? false
     }
 
     /// Whether jobs or retired zones wait.
