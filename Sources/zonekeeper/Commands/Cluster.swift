@@ -79,7 +79,10 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     var config: String?
 
     @Flag(
-        help: "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads}]}."
+        help: """
+            Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads, \
+            waitingEffects}]}.
+            """
     )
     var json = false
 
@@ -121,7 +124,10 @@ enum ClusterTable {
             ])
         }
         let obstacles = statuses.compactMap { status in status.obstacle.map { "\nnode \(status.id): \($0)" } }
-        return table.text + obstacles.joined()
+        let lags = statuses.filter { $0.waitingEffects > 0 }.map { status in
+            "\nnode \(status.id): \(status.waitingEffects) effects on other shards wait to be delivered"
+        }
+        return table.text + (obstacles + lags).joined()
     }
 
     /// What the configuration file does not say: other nodes, and replicas on their way.
@@ -149,6 +155,7 @@ enum ClusterTable {
                 "featureLevel": status.featureLevel.map { .integer(Int64($0)) } ?? .null,
                 "obstacle": status.obstacle.map { .string($0) } ?? .null,
                 "leads": .array(status.leads.map { .integer(Int64($0)) }),
+                "waitingEffects": .integer(status.waitingEffects),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()
