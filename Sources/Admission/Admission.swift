@@ -1,4 +1,4 @@
-import Authorization
+package import Authorization
 package import Directory
 package import RecordModel
 
@@ -92,7 +92,10 @@ package enum Admission {
             caller: caller(key.accountID, for: target, in: directory), accountID: key.accountID, keyID: key.id)
     }
 
-    private static func caller(_ accountID: String, for target: Target, in directory: DirectorySnapshot) -> Caller {
+    /// A user as a container knows them, with their roles.
+    package static func caller(
+        _ accountID: String, for target: Target, in directory: DirectorySnapshot
+    ) -> Caller {
         Caller(
             user: Account.userRecordName(accountID: accountID, container: target.container),
             customRoles: directory.roles(

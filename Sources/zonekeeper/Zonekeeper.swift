@@ -17,7 +17,7 @@ struct Zonekeeper: AsyncParsableCommand {
             KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
-            LoadCommand.self,
+            SubscriptionCommand.self, NotificationsCommand.self, LoadCommand.self,
             SamplePlacesCommand.self,
         ])
 

@@ -32,7 +32,9 @@ extension Conformance {
 
         @Test(
             "operations without a body are also taken as POST with {}",
-            arguments: Door.cases(["zones/list", "users/caller", "users/current", "users/lookup/contacts"]))
+            arguments: Door.cases([
+                "zones/list", "users/caller", "users/current", "users/lookup/contacts", "subscriptions/list",
+            ]))
         func post(door: Door, action: String) async throws {
             let space = try await Space(door)
             #expect(try await space.inPublic.call(action, [:]).status == 200)
@@ -40,7 +42,7 @@ extension Conformance {
 
         @Test("subscriptions/list is known under GET", arguments: Door.allCases)
         func subscriptionsList(door: Door) async throws {
-            expectFailure(try await Space(door).get("subscriptions/list"), 501, "BAD_REQUEST")
+            #expect(try await Space(door).get("subscriptions/list").status == 200)
         }
 
         @Test(

@@ -2,23 +2,17 @@ import RecordModel
 import Testing
 
 extension Conformance {
-    @Suite("14 Subscriptions and push, 16 Sharing: later issues")
+    @Suite("14 Push, 16 Sharing: later issues")
     struct Section14LaterTests {
         @Test(
             "deviates: what is a later issue answers 501 with BAD_REQUEST and a reason",
             arguments: Door.cases([
-                "subscriptions/lookup", "subscriptions/modify", "records/resolve", "records/accept",
-                "records/zip/prepare", "subscriptions/list",
+                "records/resolve", "records/accept", "records/zip/prepare",
             ]))
         func later(door: Door, action: String) async throws {
             let answer = try await Space(door).inPublic.call(action, [:])
             expectFailure(answer, 501, "BAD_REQUEST", "\(action) is not built yet")
             #expect(answer.json["uuid"] != nil)
-        }
-
-        @Test("deviates: subscriptions/list, by GET, answers 501", arguments: Door.allCases)
-        func list(door: Door) async throws {
-            expectFailure(try await Space(door).get("subscriptions/list"), 501, "BAD_REQUEST", "not built yet")
         }
 
         @Test("deviates: there is no long poll: its URL is never given out", arguments: Door.allCases)

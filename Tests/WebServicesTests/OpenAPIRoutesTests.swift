@@ -38,6 +38,14 @@ struct OpenAPIRoutesTests {
         #expect(Set(actions) == operations(below: "/kv/1/{container}/{environment}/"))
     }
 
+    @Test("every action of notifications is in the document with its methods, and no other")
+    func notifications() {
+        let actions = NotificationAction.allCases.flatMap { action in
+            action.methods.map { "\($0) \(action.rawValue)" }
+        }
+        #expect(Set(actions) == operations(below: "/push/1/{container}/{environment}/"))
+    }
+
     @Test("every route of the administration is in the document, and no other; none stands twice in the table")
     func administration() {
         let routes = AdminRoute.all.map { "\($0.method) \($0.path)" }
@@ -51,6 +59,8 @@ struct OpenAPIRoutesTests {
             ("ModifyRecordsRequest", "operations", Limits.operationsMax),
             ("ZonesModifyRequest", "operations", Limits.operationsMax),
             ("ZonesLookupRequest", "zones", Limits.operationsMax),
+            ("SubscriptionsLookupRequest", "subscriptions", Limits.operationsMax),
+            ("SubscriptionsModifyRequest", "operations", Limits.operationsMax),
             ("ZoneChangesRequest", "zones", Limits.operationsMax),
             ("UsersDiscoverRequest", "lookupInfos", Limits.operationsMax),
             ("UsersLookupRequest", "users", Limits.operationsMax),

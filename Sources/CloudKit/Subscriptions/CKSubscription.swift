@@ -5,8 +5,6 @@ import Synchronization
 // @unchecked: what changes is `state`, behind its lock, and subclasses add what is immutable.
 /// Asks the server to tell of changes: one of `CKQuerySubscription`, `CKRecordZoneSubscription` and
 /// `CKDatabaseSubscription`.
-///
-/// The server does not have subscriptions yet: saving one fails and says so.
 public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// The name of a subscription, unique within the user's database.
     public typealias ID = String
@@ -179,6 +177,25 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
 
     /// What the query asks for; nil where its predicate is wrong.
     private var form: JSONValue? { try? query.webForm(zone: nil, distanceUnit: .kilometers) }
+
+    /// What the server is asked for. It keeps the predicate's archive too, from which the predicate is made again.
+    /// - Throws: `invalidArguments` for a predicate that the server cannot evaluate.
+    func queryForm() throws(CKError) -> JSONValue {
+        guard case .object(let members)? = try query.webForm(zone: zoneID, distanceUnit: .kilometers) else {
+            throw CKError(.invalidArguments, reason: "a predicate that is always false matches nothing")
+        }
+        return .object(members + [JSONValue.Member("predicate", .string(PredicateArchive.text(of: query.reading)))])
+    }
+
+    /// The predicate of a query that `queryForm` made.
+    static func predicate(of query: JSONValue) throws(CKError) -> NSPredicate {
+        if let predicate = query["predicate"]?.string.flatMap({ PredicateArchive.predicate(from: $0) }) {
+            return predicate
+        }
+        if query["filterBy"]?.array?.isEmpty ?? true { return NSPredicate(value: true) }
+        throw CKError(
+            .invalidArguments, reason: "the subscription was made by another program: its filters have no predicate")
+    }
 
     /// A copy of the object.
     public override func copy(with zone: NSZone? = nil) -> Any {

@@ -1,35 +1,45 @@
 import Foundation
 
-// The server does not have subscriptions yet: everything here fails with `serverRejectedRequest`, which says so.
 extension CKDatabase {
-    private static var refusal: CKError { .notBuilt("subscriptions") }
-
     /// A subscription.
+    /// - Throws: `unknownItem` if there is none.
     public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
-        throw Self.refusal
+        guard let result = try await service.subscriptions([subscriptionID]).first else {
+            throw CKError.unreadable("subscription")
+        }
+        return try result.1.get()
     }
 
     /// Subscriptions by their IDs, each with its subscription or error.
     public func subscriptions(
         for ids: [CKSubscription.ID]
     ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
-        throw Self.refusal
+        Dictionary(try await service.subscriptions(ids)) { first, _ in first }
     }
 
     /// All subscriptions of the database.
-    public func allSubscriptions() async throws -> [CKSubscription] { throw Self.refusal }
+    public func allSubscriptions() async throws -> [CKSubscription] { try await service.allSubscriptions() }
 
-    /// Saves a subscription.
+    /// Saves a subscription; what is committed after that is told of.
     @discardableResult
-    public func save(_ subscription: CKSubscription) async throws -> CKSubscription { throw Self.refusal }
+    public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
+        let results = try await service.modifySubscriptions(saving: [subscription], deleting: [])
+        guard case .saved(_, let result)? = results.first else { throw CKError.unreadable("subscription") }
+        return try result.get()
+    }
 
     /// Deletes a subscription.
+    /// - Throws: `unknownItem` if there is none.
     @discardableResult
     public func deleteSubscription(withID subscriptionID: CKSubscription.ID) async throws -> CKSubscription.ID {
-        throw Self.refusal
+        let results = try await service.modifySubscriptions(saving: [], deleting: [subscriptionID])
+        guard case .deleted(_, let result)? = results.first else { throw CKError.unreadable("subscription") }
+        try result.get()
+        return subscriptionID
     }
 
     /// Saves and deletes subscriptions.
+    /// - Throws: where nothing was done; errors of single subscriptions are in the results.
     @discardableResult
     public func modifySubscriptions(
         saving subscriptionsToSave: [CKSubscription], deleting subscriptionIDsToDelete: [CKSubscription.ID]
@@ -37,7 +47,17 @@ extension CKDatabase {
         saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
         deleteResults: [CKSubscription.ID: Result<Void, any Error>]
     ) {
-        throw Self.refusal
+        var saved: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
+        var deleted: [CKSubscription.ID: Result<Void, any Error>] = [:]
+        let results = try await service.modifySubscriptions(
+            saving: subscriptionsToSave, deleting: subscriptionIDsToDelete)
+        for result in results {
+            switch result {
+            case .saved(let id, let result): saved[id] = result
+            case .deleted(let id, let result): deleted[id] = result
+            }
+        }
+        return (saved, deleted)
     }
 
     // MARK: Completion handlers
@@ -107,7 +127,7 @@ extension CKDatabase {
     }
 }
 
-/// Saves and deletes subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
+/// Saves and deletes subscriptions.
 open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The subscriptions to save.
     @CKGuarded public var subscriptionsToSave: [CKSubscription]? = nil
@@ -141,14 +161,38 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     }
 
     override func execute() async {
-        await refuse("subscriptions") { [self] error in
-            modifySubscriptionsResultBlock?(.failure(error))
-            modifySubscriptionsCompletionBlock?(nil, nil, error)
+        let outcome: Result<[ModifySubscriptionResult], any Error>
+        do throws(CKError) {
+            try checkCancellation()
+            outcome = .success(
+                try await service.modifySubscriptions(
+                    saving: subscriptionsToSave ?? [], deleting: subscriptionIDsToDelete ?? []))
+        } catch {
+            outcome = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            var saved: [CKSubscription] = []
+            var deleted: [CKSubscription.ID] = []
+            var errors: [AnyHashable: any Error] = [:]
+            for result in (try? outcome.get()) ?? [] {
+                switch result {
+                case .saved(let id, let result):
+                    perSubscriptionSaveBlock?(id, result)
+                    if case .success(let subscription) = result { saved.append(subscription) }
+                    errors[id] = result.failure
+                case .deleted(let id, let result):
+                    perSubscriptionDeleteBlock?(id, result)
+                    if case .success = result { deleted.append(id) }
+                    errors[id] = result.failure
+                }
+            }
+            modifySubscriptionsResultBlock?(outcome.map { _ in () })
+            modifySubscriptionsCompletionBlock?(saved, deleted, outcome.failure ?? CKError.partialFailure(errors))
         }
     }
 }
 
-/// Fetches subscriptions. The server does not have subscriptions yet: it ends with `serverRejectedRequest`.
+/// Fetches subscriptions by their IDs, or all of a database.
 open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The subscriptions to fetch; nil for all.
     @CKGuarded public var subscriptionIDs: [CKSubscription.ID]? = nil
@@ -182,9 +226,27 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
     }
 
     override func execute() async {
-        await refuse("subscriptions") { [self] error in
-            fetchSubscriptionsResultBlock?(.failure(error))
-            fetchSubscriptionCompletionBlock?(nil, error)
+        let outcome: Result<[(CKSubscription.ID, Result<CKSubscription, any Error>)], any Error>
+        do throws(CKError) {
+            try checkCancellation()
+            if let subscriptionIDs {
+                outcome = .success(try await service.subscriptions(subscriptionIDs))
+            } else {
+                outcome = .success(try await service.allSubscriptions().map { ($0.subscriptionID, .success($0)) })
+            }
+        } catch {
+            outcome = .failure(error)
+        }
+        await Callbacks.run { [self] in
+            var subscriptions: [CKSubscription.ID: CKSubscription] = [:]
+            var errors: [AnyHashable: any Error] = [:]
+            for (id, result) in (try? outcome.get()) ?? [] {
+                perSubscriptionResultBlock?(id, result)
+                if case .success(let subscription) = result { subscriptions[id] = subscription }
+                errors[id] = result.failure
+            }
+            fetchSubscriptionsResultBlock?(outcome.map { _ in () })
+            fetchSubscriptionCompletionBlock?(subscriptions, outcome.failure ?? CKError.partialFailure(errors))
         }
     }
 }

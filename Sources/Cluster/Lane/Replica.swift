@@ -143,4 +143,6 @@ package struct ReplicaStatus: Sendable {
     package var level: FeatureLevel
     /// Whether its vote counts; a learner may lack most of the state.
     package var isVoter = true
+    /// How many effects on other groups wait to be delivered.
+    package var waitingEffects = 0
 }

@@ -12,6 +12,12 @@ package enum ShardCommand: Sendable {
     /// Removes a part of what is left of a container that is purged (`ContainerEnd.purge`). The outcome says whether
     /// nothing is left: `ContainerRemoval`.
     case removeContainer(String)
+    /// Saves and deletes a user's subscriptions. The outcome is a `SubscriptionsOutcome`.
+    case subscriptions(ModifySubscriptions)
+    /// Applies effects of another group's changes. The outcome is an `OutboxReceipt`.
+    case deliver(OutboxDelivery)
+    /// Removes effects that were delivered.
+    case acknowledge(OutboxAcknowledgement)
 }
 
 extension ShardCommand {
@@ -23,8 +29,8 @@ extension ShardCommand {
         case .record(.modifyZone(let command)): command.kind == .delete
         case .record(.maintain), .record(.quota): true
         case .keyValue(let command): command.writes.allSatisfy { $0.value == nil }
-        case .removeContainer: true
-        case .record(.installSchema), .startIncarnation: false
+        case .removeContainer, .acknowledge: true
+        case .record(.installSchema), .startIncarnation, .subscriptions, .deliver: false
         }
     }
 }
@@ -36,6 +42,9 @@ extension ShardCommand: WireUnion {
         case .keyValue(let command): command.write(2, to: &writer)
         case .startIncarnation(let incarnation): writer.field(3, incarnation)
         case .removeContainer(let name): writer.field(4, name)
+        case .subscriptions(let command): command.write(5, to: &writer)
+        case .deliver(let delivery): delivery.write(6, to: &writer)
+        case .acknowledge(let acknowledgement): acknowledgement.write(7, to: &writer)
         }
     }
 
@@ -45,6 +54,9 @@ extension ShardCommand: WireUnion {
         case 2: self = .keyValue(try reader.message())
         case 3: self = .startIncarnation(try reader.unsigned())
         case 4: self = .removeContainer(try reader.string())
+        case 5: self = .subscriptions(try reader.message())
+        case 6: self = .deliver(try reader.message())
+        case 7: self = .acknowledge(try reader.message())
         default: return nil
         }
     }

@@ -25,6 +25,9 @@ package final class ShardMachine: StateMachine {
         var pendingAll = false
         /// Files that the open transaction named.
         var pendingAssets: [AssetReference] = []
+        /// How many effects wait for other groups, as the last transaction left it.
+        var waiting = 0
+        var pendingWaiting: Int?
     }
 
     /// The key-value stores that a transaction changed.
@@ -37,17 +40,21 @@ package final class ShardMachine: StateMachine {
     private let state = Mutex(State())
     private let vault: FieldVault
     private let storesChanged: @Sendable (StoreChange) -> Void
+    private let effectsWait: @Sendable () -> Void
 
     private let assets: AssetNews
     private let retention: Retention
 
     /// - Parameters:
     ///   - assets: is told what records name.
-    ///   - storesChanged: called once changes of key-value stores are in the database.
+    ///   - storesChanged: called once changes of users' preferences or notifications are in the database.
+    ///   - effectsWait: called once effects on other groups are in the database.
     package init(
         vault: FieldVault, assets: AssetNews = AssetNews(), assetGrace: Int64 = AssetReference.graceMilliseconds,
+        effectsWait: @escaping @Sendable () -> Void = {},
         storesChanged: @escaping @Sendable (StoreChange) -> Void = { _ in }
     ) {
+        self.effectsWait = effectsWait
         self.vault = vault
         self.assets = assets
         var retention = Retention()
@@ -90,10 +97,14 @@ package final class ShardMachine: StateMachine {
         }
         try transaction.finish()
         let (hasJobs, named) = (transaction.hasWork, transaction.namedAssets)
+        let notified = transaction.notified.map { StoreKey(home: $0) }
+        let waiting = transaction.level < .notifications ? nil : try RecordTables.waitingEffects(in: db)
         state.withLock { state in
             state.pendingJobs = hasJobs
             state.pendingAssets += named
             state.pendingDue = isDue
+            state.pendingStores += notified
+            state.pendingWaiting = waiting
         }
         return outcomes
     }
@@ -115,10 +126,20 @@ package final class ShardMachine: StateMachine {
         case .startIncarnation(let incarnation):
             // It changes rows that an open transaction holds copies of.
             try transaction.finish()
-            try RecordTables.startNewIncarnation(incarnation, in: db)
+            try RecordTables.startNewIncarnation(incarnation, level: transaction.level, in: db)
             transaction = try tables.begin(in: db, level: transaction.level)
             _ = try KeyValueTables.startNewIncarnation(incarnation, in: db)
             state.withLock { $0.pendingAll = true }
+            // Subscriptions are to be sent again.
+            isDue = true
+            return []
+        case .subscriptions(let command): return try transaction.modify(command).encoded()
+        case .deliver(let delivery):
+            let receipt = try transaction.deliver(delivery)
+            if receipt.hasLost { state.withLock { $0.pendingAll = true } }
+            return receipt.encoded()
+        case .acknowledge(let acknowledgement):
+            try transaction.acknowledge(acknowledgement)
             return []
         case .removeContainer(let name):
             let isWithoutRecords = try transaction.removeContainer(name)
@@ -134,14 +155,17 @@ package final class ShardMachine: StateMachine {
     }
 
     package func didCommit() {
-        let (stores, isAll, named) = state.withLock { state in
+        let (stores, isAll, named, waiting) = state.withLock { state in
             state.hasJobs = state.pendingJobs ?? state.hasJobs
             state.isDue = state.pendingDue ?? state.isDue
+            state.waiting = state.pendingWaiting ?? state.waiting
             state.pendingJobs = nil
             state.pendingDue = nil
+            state.pendingWaiting = nil
             defer { (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, []) }
-            return (state.pendingStores, state.pendingAll, state.pendingAssets)
+            return (state.pendingStores, state.pendingAll, state.pendingAssets, state.waiting)
         }
+        if waiting > 0 { effectsWait() }
         if !named.isEmpty { assets.named(named) }
         if isAll { return storesChanged(.all) }
         guard !stores.isEmpty else { return }
@@ -154,6 +178,7 @@ package final class ShardMachine: StateMachine {
             state.tables = RecordTables()
             state.pendingJobs = nil
             state.pendingDue = nil
+            state.pendingWaiting = nil
             (state.pendingStores, state.pendingAll, state.pendingAssets) = ([], false, [])
         }
     }
@@ -161,7 +186,8 @@ package final class ShardMachine: StateMachine {
     package func didReplace(_ db: Database) throws {
         let tables = RecordTables()
         let hasJobs = try tables.hasWork(now: .min, in: db)
-        state.withLock { $0 = State(tables: tables, hasJobs: hasJobs) }
+        let waiting = try RecordTables.waitingEffects(in: db)
+        state.withLock { $0 = State(tables: tables, hasJobs: hasJobs, waiting: waiting) }
         storesChanged(.all)
         assets.changed()
     }
@@ -177,6 +203,9 @@ package final class ShardMachine: StateMachine {
             || state.withLock(\.tables).hasWork(now: now, retention: retention, in: db)
         if isDue { state.withLock { $0.isDue = true } }
     }
+
+    /// How many effects on other groups wait to be delivered.
+    package var waitingEffects: Int { state.withLock(\.waiting) }
 
     package func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws {
         try RecordTables.stateHash(in: db) { bytes in bytes.withUnsafeBytes { fold($0) } }

@@ -35,6 +35,10 @@ extension ShardRead: WireCodable {
         case .usage(let request): writer.field(14) { request.encode(to: &$0) }
         case .ledger(let database): writer.field(17) { database.encode(to: &$0) }
         case .earlierOutcome(let command): writer.field(30) { command.encode(to: &$0) }
+        case .subscriptions(let read): read.write(31, to: &writer)
+        case .notifications(let read): read.write(32, to: &writer)
+        case .isDelivered(let marks): ShardList(marks).write(33, to: &writer)
+        case .level: writer.field(34, true)
         }
     }
 
@@ -86,6 +90,10 @@ extension ShardRead: WireCodable {
             case 14: read = .usage(try reader.message())
             case 17: read = .ledger(try reader.message())
             case 30: read = .earlierOutcome(try reader.message())
+            case 31: read = .subscriptions(try reader.message())
+            case 32: read = .notifications(try reader.message())
+            case 33: read = .isDelivered(try reader.message(ShardList<OutboxMark>.self).elements)
+            case 34: read = try reader.bool() ? .level : nil
             default: try reader.skip()
             }
         }

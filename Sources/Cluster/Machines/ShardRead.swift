@@ -31,6 +31,15 @@ package enum ShardRead: Sendable {
     case earlierOutcome(ModifyRecords)
     /// A JSON object.
     case keyValue(StoreKey, KeyValueRead)
+    /// `[Subscription]`: those of a user, whose private database it is, to databases of a scope. Without ids all.
+    case subscriptions(SubscriptionsRead)
+    /// A JSON object; as of key-value stores, the answer has a token, how many notifications it has, or why the token
+    /// cannot be followed.
+    case notifications(NotificationsRead)
+    /// Whether effects are delivered: one byte, 1 if they are.
+    case isDelivered([OutboxMark])
+    /// The group's feature level, as a number in the binary form.
+    case level
 
     /// Whose data it reads.
     package var container: String {
@@ -46,6 +55,9 @@ package enum ShardRead: Sendable {
         case .usage(let request): request.container
         case .earlierOutcome(let command): command.zone.database.container
         case .keyValue(let store, _): store.container
+        case .subscriptions(let read): read.subscriber.container
+        case .notifications(let read): read.subscriber.container
+        case .isDelivered, .level: ""
         }
     }
 
@@ -88,6 +100,45 @@ package enum ShardRead: Sendable {
             self.schemaVersion = schemaVersion
             self.caller = caller
             self.items = items
+        }
+    }
+
+    /// A read of a user's subscriptions.
+    package struct SubscriptionsRead: Hashable, Sendable {
+        /// The user's private database.
+        package var subscriber: DatabaseKey
+        /// Of which databases.
+        package var scope: Scope
+        /// Those that are asked for; nil is all.
+        package var ids: [String]?
+
+        /// Creates a value from its parts.
+        package init(of subscriber: DatabaseKey, _ scope: Scope, ids: [String]?) {
+            self.subscriber = subscriber
+            self.scope = scope
+            self.ids = ids
+        }
+    }
+
+    /// A read of a user's notifications.
+    package struct NotificationsRead: Hashable, Sendable {
+        /// The user's private database.
+        package var subscriber: DatabaseKey
+        /// An encoded `NotificationToken`; nil begins with the first notification that is kept.
+        package var token: [UInt8]?
+        /// The device that reads: it is not told of its own changes.
+        package var client: String?
+        /// Notifications of the page.
+        package var limit: Int
+        /// What the reader may not read.
+        package var hidden = NotificationLog.Hidden()
+
+        /// Creates a value from its parts.
+        package init(subscriber: DatabaseKey, token: [UInt8]?, client: String?, limit: Int) {
+            self.subscriber = subscriber
+            self.token = token
+            self.client = client
+            self.limit = limit
         }
     }
 

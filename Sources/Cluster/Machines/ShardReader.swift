@@ -66,6 +66,15 @@ struct ShardReader {
         case .earlierOutcome(let command):
             .found(ShardAnswer(try tables.earlierOutcome(of: command, in: db)?.encoded() ?? []))
         case .keyValue(let store, let read): try KeyValueReader.answer(read, of: store, vault.secret, in: db)
+        case .subscriptions(let read):
+            .found(
+                ShardAnswer(
+                    ShardList(
+                        try RecordTables.subscriptions(of: read.subscriber, scope: read.scope, ids: read.ids, in: db)
+                    ).encoded()))
+        case .notifications(let read): try NotificationReader.answer(read, vault.secret, in: db)
+        case .isDelivered(let marks): .found(ShardAnswer([try RecordTables.isDelivered(marks, in: db) ? 1 : 0]))
+        case .level: .found(ShardAnswer([UInt8(clamping: try AppliedRow.level(of: db).rawValue)]))
         }
     }
 

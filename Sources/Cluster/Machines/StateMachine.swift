@@ -41,6 +41,8 @@ package protocol StateMachine: Sendable {
     func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws
+    /// How many effects on other groups wait to be delivered.
+    var waitingEffects: Int { get }
 }
 
 /// What a read needs of the directory has not reached this node yet: learn it, then read again.
@@ -79,4 +81,6 @@ extension StateMachine {
 
     package func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws {}
     package func findWork(now: Int64, in db: Database) throws {}
+    /// How many effects on other groups wait to be delivered.
+    package var waitingEffects: Int { 0 }
 }

@@ -27,6 +27,8 @@ struct ReplicaKeeper: Sendable {
     var changes: ChangeBell
     /// What the shards' records come to name.
     var assetNews = AssetNews()
+    /// Rings for shards with effects on other groups.
+    var effects = Bell<GroupID>()
     var logger: Logger
 
     /// Opens every replica that the folder's account names, and removes what is left of others.
@@ -119,8 +121,10 @@ struct ReplicaKeeper: Sendable {
 
     private func machine(of group: GroupID) -> any StateMachine {
         if group == .directory { return directory }
-        return ShardMachine(vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds) {
-            [changes] change in
+        return ShardMachine(
+            vault: vault, assets: assetNews, assetGrace: settings.assets.graceMilliseconds,
+            effectsWait: { [effects] in effects.ring(group) }
+        ) { [changes] change in
             switch change {
             case .stores(let stores): changes.ring(.stores(stores, in: group))
             case .all: changes.ring(.everyStore(in: group))

@@ -41,6 +41,8 @@ package final class ClusterNode: Sendable {
     /// The files that records name.
     let assets: AssetExchange
     private let assetNews: AssetNews
+    let levels: KnownLevels
+    private let outboxes: OutboxSender
     let restore: RestoreMarker
     let refreshes: SingleFlight
     let lease: DirectoryLease
@@ -96,6 +98,9 @@ package final class ClusterNode: Sendable {
                 parts.keeper.placement, parts.configured, holdings: parts.keeper.holdings, node: parts.settings.nodeID))
         self.router = router
         assetNews = parts.keeper.assetNews
+        levels = KnownLevels(platform: parts.platform, router: router, holdings: parts.keeper.holdings)
+        outboxes = OutboxSender(parts, router: router, levels: levels)
+        parts.keeper.effects.listen { [weak outboxes] in outboxes?.ring($0) }
         assets = AssetExchange(
             settings: parts.settings, platform: parts.platform, files: parts.assets, pool: parts.pools.assets,
             router: router, transport: transport, clockWatch: parts.lane.clockWatch, logger: parts.logger)
@@ -136,6 +141,7 @@ package final class ClusterNode: Sendable {
             platform.startTask { [weak self] in await self?.keepPurging() },
             platform.startTask { await files.run() },
             platform.startTask { await files.scrub() },
+            platform.startTask { [outboxes] in await outboxes.run() },
         ]
         running.withLock { $0 = Running(tasks: tasks, checkpoints: checkpoints) }
     }

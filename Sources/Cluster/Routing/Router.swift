@@ -29,6 +29,9 @@ package struct Deadline: Sendable {
         time = now.adding(milliseconds: milliseconds)
     }
 
+    /// Whether the time is over.
+    package func isOver(at now: MonotonicTime) -> Bool { time <= now }
+
     /// What another node may take, so that its answer is here in time.
     func millisecondsForOthers(at now: MonotonicTime) -> UInt64 {
         UInt64(nanosecondsLeft(at: now)) / 1_000_000 * 9 / 10 + 1

@@ -95,3 +95,4 @@ extension Comparator: WireValue {}
 extension ContainerLimit: WireValue {}
 extension Environment: WireValue {}
 extension ErrorCode: WireValue {}
+extension Scope: WireValue {}

@@ -60,6 +60,15 @@ package enum Limits {
     /// Bytes of a schema's encoding: it is logged whole with each change, by the directory and by every shard.
     package static let schemaBytesMax = 1_048_576
 
+    // Subscriptions.
+
+    /// Subscriptions of one user in a container's environment.
+    package static let subscriptionsMax = 500
+    /// Fields of a record that a notification carries.
+    package static let notificationFieldsMax = 3
+    /// Notifications that are kept of one user in a container's environment.
+    package static let notificationsMax: Int64 = 10_000
+
     // The key-value sidecar: one store per container and user.
     package static let keysMax = 1024
     package static let keyBytesMax = 64

@@ -81,7 +81,7 @@ extension JSONWriter {
         endObject()
     }
 
-    private mutating func errorMembers(_ error: ServiceError) {
+    mutating func errorMembers(_ error: ServiceError) {
         member("reason", error.reason)
         member("serverErrorCode", error.code.rawValue)
         retryAfter(error)

@@ -10,6 +10,8 @@ final class OpenDatabase {
     var isChanged = false
     /// Whether there is a row of what its assets count for.
     var hasAssetRow: Bool
+    /// Those who are told of its changes; nil until that is asked for the first time.
+    var watchers: DatabaseWatchers?
 
     init(schema: SchemaRow?, row: DatabaseRow?) {
         self.schema = schema

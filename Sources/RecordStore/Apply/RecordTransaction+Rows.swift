@@ -190,6 +190,7 @@ struct KeptState {
     private let names: UserNameCache
     private let userIDs: [String: Int64]
     private let hasJobs: Bool
+    private let matcherMark: Int
 
     /// - Parameter zone: nil where what follows may make it.
     init(_ transaction: RecordTransaction, zone: OpenZone?, database: OpenDatabase) {
@@ -204,6 +205,7 @@ struct KeptState {
         names = transaction.names
         userIDs = transaction.userIDs
         hasJobs = transaction.hasJobs
+        matcherMark = transaction.matcher.mark
     }
 
     func restore(of key: ZoneKey, in transaction: RecordTransaction) {
@@ -221,5 +223,6 @@ struct KeptState {
         transaction.names = names
         transaction.userIDs = userIDs
         transaction.hasJobs = hasJobs
+        transaction.matcher.forget(after: matcherMark)
     }
 }

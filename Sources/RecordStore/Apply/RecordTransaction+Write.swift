@@ -64,10 +64,17 @@ extension RecordTransaction {
         }
         zone.count(QuotaAmounts(bytes: indexGrowth))
         try updateEdges(zone: zone, recordID: recordID, from: plan.storedEdges, to: plan.edges, sequence: sequence)
-        try updateAssets(from: plan.storedAssets, to: plan.assets)
+        try followSave(plan, after, in: zone)
         return SavedRecord(
             recordType: plan.type.definition.name, changeTag: zone.row.changeTag(sequence), created: after.created,
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
+    }
+
+    /// Counts a saved record's files, and remembers it for those who watch.
+    private func followSave(_ plan: PlannedSave, _ after: IndexedRecord, in zone: OpenZone) throws {
+        try updateAssets(from: plan.storedAssets, to: plan.assets)
+        let event: Match.Event = plan.storedFields == nil ? .created : .updated
+        try matcher.note(zone, type: plan.type.definition.name, event, after)
     }
 
     private func delete(_ plan: PlannedDeletion, batch: Batch) throws {
@@ -89,13 +96,15 @@ extension RecordTransaction {
         try check(row, named: row.name, precedes: sequence, in: zone)
         let body = try decodeBody(row.body)
         var growth = QuotaAmounts.zero - counted.size(of: row, body.assets)
+        var before: IndexedRecord?
         if let type {
-            let before = try indexedRecord(row, fields: type.visible(body))
+            before = try indexedRecord(row, fields: type.visible(body))
             growth.bytes += try updateIndexes(type, zoneID: zone.row.id, recordID: row.id, from: before, to: nil)
         }
         if counted.containsRecord(row.id) { growth.bytes += RowBytes.record + Int64(row.name.utf8.count) }
         try updateEdges(zone: zone, recordID: row.id, from: Edge.all(in: body), to: [], sequence: sequence)
         try updateAssets(from: body.assets, to: [])
+        try matcher.note(zone, type: type?.definition.name ?? "", .deleted, before)
         zone.row.tombstones += 1
         zone.count(growth)
         try statements.updateRecord.run(

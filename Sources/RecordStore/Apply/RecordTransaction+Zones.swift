@@ -55,11 +55,13 @@ extension RecordTransaction {
         let zone = try makeZone(key)
         zone.database.row?.zones += 1
         try touch(zone)
+        try matcher.note(zone, type: nil)
         return zone
     }
 
     private func retire(_ zone: OpenZone) throws {
         try touch(zone)
+        try matcher.note(zone, type: nil)
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
         zone.database.row?.zones -= 1
         let used = zone.row.used

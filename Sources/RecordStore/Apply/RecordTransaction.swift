@@ -39,6 +39,10 @@ package final class RecordTransaction {
     /// Assets that were named for the first time, or again, by the commands of this transaction: the node looks whether
     /// it has their files.
     package internal(set) var namedAssets: [AssetReference] = []
+    /// Tells those who watch of what changes.
+    let matcher: Matcher
+    /// The users, by their private databases, whose notifications grew.
+    package internal(set) var notified: [DatabaseKey] = []
 
     /// Whether maintenance has something to do, as far as can be known without looking for what is too old.
     ///
@@ -52,6 +56,7 @@ package final class RecordTransaction {
         rows = Rows(db: db)
         statements = try WriteStatements(db)
         names = UserNameCache(db)
+        matcher = Matcher(tables: tables, db: db, level: level)
         counted = try CountedRows.load(at: level, in: db)
         let state = try SQLStatement(
             cached: "SELECT time, incarnation_floor, forgotten, \(Job.exist) FROM record_state", in: db
@@ -80,6 +85,12 @@ package final class RecordTransaction {
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
+        let outcome = try perform(command)
+        try tellWatchers(client: command.client)
+        return outcome
+    }
+
+    private func perform(_ command: RecordCommand) throws -> RecordOutcome {
         commandNumber += 1
         stamp = time
         switch command {

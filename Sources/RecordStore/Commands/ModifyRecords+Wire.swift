@@ -16,6 +16,7 @@ extension ModifyRecords: WireMessage {
         try wire.field(6, &idempotency)
         try wire.field(8, &quota)
         try wire.field(7, &operations)
+        try wire.field(9, &client)
     }
 }
 

@@ -16,6 +16,9 @@ package struct ModifyRecords: Hashable, Sendable {
     package var quota: QuotaTerms?
     /// At most `Limits.operationsMax`, at most one for each record name.
     package var operations: [RecordChange]
+    /// The device that asks, as it names itself: it is not told of its own changes. From
+    /// `FeatureLevel.notifications` on.
+    package var client: String?
 
     package init(
         zone: ZoneKey, schemaVersion: UInt64, caller: Caller, time: Int64, isAtomic: Bool = false,

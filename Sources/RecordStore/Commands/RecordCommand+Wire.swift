@@ -14,6 +14,7 @@ extension ModifyZone: WireMessage {
         try wire.field(4, &caller)
         try wire.field(5, &schemaVersion)
         try wire.field(6, &idempotency)
+        try wire.field(7, &client)
     }
 }
 

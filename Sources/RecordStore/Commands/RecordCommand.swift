@@ -13,6 +13,8 @@ package struct ModifyZone: Hashable, Sendable {
     /// learns of a reset before it makes zones; a higher one is no matter.
     package var schemaVersion: UInt64
     package var idempotency: IdempotencyKey?
+    /// As `ModifyRecords.client`.
+    package var client: String?
 
     package init(
         _ kind: Kind, zone: ZoneKey, caller: Caller, time: Int64, schemaVersion: UInt64 = 0,
@@ -90,4 +92,15 @@ package enum RecordCommand: Hashable, Sendable {
     case installSchema(InstallSchema)
     case maintain(Maintain)
     case quota(QuotaCommand)
+}
+
+extension RecordCommand {
+    /// The device that asks, as it names itself.
+    var client: String? {
+        switch self {
+        case .modifyRecords(let command): command.client
+        case .modifyZone(let command): command.client
+        case .installSchema, .maintain, .quota: nil
+        }
+    }
 }

@@ -17,6 +17,8 @@ struct Job {
         /// Rows from before rows were counted in quotas come to be counted; `body` has the last place that is
         /// (`RowPlace`), or nothing.
         case recount = 5
+        /// Those whose queries match a record are told (`QueryMatching`), up to the watcher of row `last`.
+        case match = 6
     }
 
     /// The number of the one job that counts rows: it is found without a search, and works before all others.
@@ -56,6 +58,12 @@ struct Job {
         ).first(.integer(kind.rawValue), .integer(subject)) { Job($0) }
     }
 
+    /// Whether jobs of a kind wait.
+    static func areWaiting(_ kind: Kind, in db: Database) throws -> Bool {
+        try SQLStatement(cached: "SELECT EXISTS (SELECT 1 FROM job WHERE kind = ?)", in: db)
+            .first(.integer(kind.rawValue)) { $0.integer(0) != 0 } ?? false
+    }
+
     /// Whether jobs or retired zones wait.
     static func areWaiting(in db: Database) throws -> Bool {
         try SQLStatement(cached: "SELECT \(exist)", in: db).first { $0.integer(0) != 0 } ?? false
@@ -89,10 +97,12 @@ struct CascadeBody: WireMessage {
 }
 
 extension RecordTransaction {
-    func addJob(_ kind: Job.Kind, subject: Int64, body: [UInt8] = [], last: Int64 = 0) throws -> Int64 {
+    func addJob(
+        _ kind: Job.Kind, subject: Int64, body: [UInt8] = [], position: Int64 = 0, last: Int64 = 0
+    ) throws -> Int64 {
         hasJobs = true
-        try SQLStatement(cached: "INSERT INTO job VALUES (NULL, ?, ?, ?, 0, ?)", in: db)
-            .run(.integer(kind.rawValue), .integer(subject), .blob(body), .integer(last))
+        try SQLStatement(cached: "INSERT INTO job VALUES (NULL, ?, ?, ?, ?, ?)", in: db)
+            .run(.integer(kind.rawValue), .integer(subject), .blob(body), .integer(position), .integer(last))
         return db.lastInsertedRowID
     }
 

@@ -22,6 +22,11 @@ extension RecordTransaction {
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
         budget -= try purgeIdempotency(budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
+        if level >= .notifications {
+            let home = SubscriptionHome(db: db)
+            budget -= try home.sendCopies(budget: max(budget, share))
+            budget -= try home.purge(at: time, budget: max(budget, share))
+        }
         // Index states and rows of zones have changed under what is remembered.
         try forgetRows()
         hasJobs = try Job.areWaiting(in: db)
@@ -37,6 +42,7 @@ extension RecordTransaction {
             case .cascade: try goOn(with: job, budget: budget)
             case .scrub: try scrub(job, budget: budget)
             case .recount: try recount(job, budget: budget)
+            case .match: try matchMore(job, budget: budget)
             case nil: throw WireError.invalidValue(field: 0)
             }
         try Invariant.check(used >= 0, "a part of job \(job.id) counts for \(used) rows")
@@ -103,10 +109,12 @@ extension RecordTables {
                     OR EXISTS (SELECT 1 FROM zone WHERE tombstones > 0 AND tombstones > ? AND state = 0)
                     OR EXISTS (SELECT 1 FROM idempotency WHERE expires <= ?)
                     OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
+                    OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
+                    OR EXISTS (SELECT 1 FROM notification WHERE time < ?)
                 """, in: db
         ).first(
             .integer(retention.cutoff(now)), .integer(retention.countMax), .integer(now),
-            .integer(retention.assetCutoff(now))
+            .integer(retention.assetCutoff(now)), .integer(NotificationLog.cutoff(now))
         ) { $0.integer(0) != 0 }
         return found ?? false
     }

@@ -14,6 +14,8 @@ extension RecordTransaction {
     package func removeContainer(_ container: String, rowsMax: Int = 500) throws -> Bool {
         try forgetRows()
         var budget = rowsMax
+        try removeSubscriptions(of: container, budget: &budget)
+        guard budget > 0 else { return false }
         for environment in Environment.allCases {
             guard let schema = try rows.schema(container: container, environment: environment) else { continue }
             guard try remove(schemaID: schema.id, budget: &budget) else { return false }

@@ -9,11 +9,13 @@ extension RecordTables {
         try db.execute(sql: statements)
         try db.execute(sql: rememberedUse)
         try db.execute(sql: assets)
+        try db.execute(sql: Outbox.tables + RegistryRow.tables)
     }
 
     /// Brings tables that an earlier version made to what `create` makes; does nothing where they are.
     package static func upgrade(in db: Database) throws {
         if try !db.tableExists("asset") { try db.execute(sql: assets) }
+        if try !db.tableExists("outbox") { try db.execute(sql: Outbox.tables + RegistryRow.tables) }
         guard try !db.tableExists("idempotency_use") else { return }
         try db.execute(sql: "ALTER TABLE record_state ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0")
         try db.execute(sql: rememberedUse)
@@ -33,6 +35,9 @@ extension RecordTables {
         ("index_number", "field, zone, value, record"), ("index_bytes", "field, zone, value, record"),
         ("index_missing", "field, zone, record"), ("asset", "sha256, size"), ("asset_zone", "zone"),
         ("asset_database", "database"), ("asset_ledger", "database"), ("asset_share", "database, shard"),
+        ("outbox_self", "id"), ("outbox_stream", "destination"), ("outbox", "destination, sequence"),
+        ("inbox", "source"), ("registry", "id"), ("subscription", "id"), ("notification", "registry, sequence"),
+        ("watcher", "id"),
     ]
 
     /// How many bytes the rows of `idempotency` take, of each caller in a database.

@@ -50,7 +50,9 @@ extension RecordTables {
     /// Gives every zone and database of a restored shard a new incarnation, so that tags, tokens and cursors of the
     /// lost future are recognised. What has an incarnation that is not below `value` keeps it. `value` must be above
     /// every incarnation that the lost future may have given.
-    package static func startNewIncarnation(_ value: UInt64, in db: Database) throws {
+    package static func startNewIncarnation(
+        _ value: UInt64, level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
+    ) throws {
         // Leaves room above for zones that are recreated.
         let floor = SQLValue.integer(Int64(min(value, 1 << 62)))
         for sql in [
@@ -60,6 +62,8 @@ extension RecordTables {
         ] {
             try SQLStatement(cached: sql, in: db).run(floor)
         }
+        guard level >= .notifications else { return }
+        try Outbox(db: db).begin(incarnation: Int64(min(value, 1 << 62)))
     }
 
     /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands

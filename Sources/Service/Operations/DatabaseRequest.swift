@@ -18,6 +18,8 @@ package struct DatabaseRequest: Sendable {
     package var wantsSyncToken = false
     /// Scheme and host, as the client addresses the cluster: what URLs in answers begin with.
     package var origin = ""
+    /// The device that asks, as it names itself; nil where it does not.
+    package var clientID: String?
 
     package init(key: DatabaseKey, requester: Requester, deadline: Deadline, identity: RequestIdentity? = nil) {
         self.key = key

@@ -1,11 +1,11 @@
 package import Cluster
 import Directory
 package import KeyValueStore
-import RaftCore
+package import RaftCore
 package import RecordModel
 
 /// One user's preferences in a container's environment.
-package struct Preferences: Sendable {
+package struct Preferences: WatchedFeed {
     package let service: RecordService
     package let store: StoreKey
 
@@ -14,12 +14,14 @@ package struct Preferences: Sendable {
         self.store = store
     }
 
+    /// As limits, logs and events name what is watched.
+    package var name: String { "preferences" }
+    /// The name of a page in a stream of events.
+    package var event: String { "changes" }
+    /// As the audit log names the request.
+    package var action: String { "kv/watch" }
     /// The group that holds the store.
-    var group: GroupID {
-        let database = DatabaseKey(
-            container: store.container, environment: store.environment, scope: .private, owner: store.user)
-        return service.node.map.group(of: ZoneKey(database: database, name: "_keyValueStore"))
-    }
+    package var group: GroupID { service.home(of: store.home) }
 
     /// Reads the store.
     /// - Returns: the JSON object that the shard's leader rendered.

@@ -95,7 +95,7 @@ package struct RecordModification: Sendable {
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
-            command.idempotency = request.idempotencyKey()
+            (command.idempotency, command.client) = (request.idempotencyKey(), await service.client(request, group))
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             guard try await assets.hold(plan.changes) else { continue }

@@ -13,6 +13,8 @@ enum SealedPosition: String {
     case database = "database token"
     /// Sealed by the shard's leader, which renders the page that has it.
     case preferences = "preferences token"
+    /// The same.
+    case notifications = "notifications token"
 
     /// - Parameter text: as a client sent it, in base64.
     /// - Throws: `BAD_REQUEST` for what this cluster did not give, and, after `ClusterSecret.clearUntil`, for what it
@@ -54,7 +56,7 @@ enum SealedPosition: String {
     private var foreign: RequestFailure {
         switch self {
         case .marker: RequestFailure(.badRequest, "continuationMarker: it is not one that this server gave")
-        case .zone, .database, .preferences:
+        case .zone, .database, .preferences, .notifications:
             RequestFailure(
                 .badRequest,
                 "Unknown sync continuation type: syncToken is not one that this server gave for this, or is of an earlier "

@@ -55,13 +55,16 @@ package struct Zones: Sendable {
         try requireModifiable()
         let zone = try request.zone(operation.zoneID)
         let idempotency = request.idempotencyKey(position: number)
+        let group = service.node.map.group(of: zone)
+        let client = await service.client(request, group)
         let outcome = try await service.submitUnderSchema(
-            request.schemaKey, to: service.node.map.group(of: zone), by: request.deadline
+            request.schemaKey, to: group, by: request.deadline
         ) { schema in
-            .modifyZone(
-                ModifyZone(
-                    operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
-                    time: service.now, schemaVersion: schema.version, idempotency: idempotency))
+            var command = ModifyZone(
+                operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
+                time: service.now, schemaVersion: schema.version, idempotency: idempotency)
+            command.client = client
+            return .modifyZone(command)
         }
         switch outcome {
         case .zone(.exists(let state)): return state

@@ -1,17 +1,34 @@
 package import Admission
 import Authorization
-import Cluster
+package import Cluster
 import Directory
-import KeyValueStore
-import RaftCore
+package import KeyValueStore
+package import RaftCore
 import RecordModel
 
-/// One watch of a user's preferences: looks at the store's feed after a token, and waits for more.
+/// A feed of one user's, at the user's home: preferences or notifications.
+package protocol WatchedFeed: Sendable {
+    var service: RecordService { get }
+    /// The user, for which the watch hub rings.
+    var store: StoreKey { get }
+    var group: GroupID { get }
+    /// As limits, logs and events name what is watched.
+    var name: String { get }
+    /// The name of a page in a stream of events.
+    var event: String { get }
+    /// As the audit log names the request.
+    var action: String { get }
+    /// A page after a token.
+    func changes(since token: String?, limit: Int, by deadline: Deadline) async throws(RequestFailure) -> ShardAnswer
+}
+
+/// One watch of a user's preferences or notifications: looks at the feed after a token, and waits for more.
 ///
 /// Looks go to the store's leader and are linearizable, each from the token of the page before, so what is sent is the
 /// feed: in order, nothing left out, nothing twice.
 package struct PreferenceWatch: Sendable {
-    package let preferences: Preferences
+    /// What is watched.
+    package let feed: any WatchedFeed
     /// What the caller showed; it is looked at again before anything is sent.
     private let credentials: Credentials
     private let target: Target
@@ -20,9 +37,9 @@ package struct PreferenceWatch: Sendable {
     private let limit: Int
 
     package init(
-        _ preferences: Preferences, credentials: Credentials, target: Target, requester: Requester, limit: Int
+        _ feed: any WatchedFeed, credentials: Credentials, target: Target, requester: Requester, limit: Int
     ) {
-        self.preferences = preferences
+        self.feed = feed
         self.credentials = credentials
         self.target = target
         self.requester = requester
@@ -45,12 +62,13 @@ package struct PreferenceWatch: Sendable {
     /// How long one look waits for the store's leader. Short: it holds a place among the looks meanwhile.
     private static let lookMilliseconds: UInt64 = 1_000
 
-    package var service: RecordService { preferences.service }
-    private var store: StoreKey { preferences.store }
+    /// The node's service.
+    package var service: RecordService { feed.service }
+    private var store: StoreKey { feed.store }
 
     /// Takes a place among those who watch, which is given back when the ticket is let go.
     package func enter() throws(RequestFailure) -> WatchTicket {
-        try service.watches.enter(store, group: preferences.group)
+        try service.watches.enter(store, group: feed.group)
     }
 
     /// What lies after a token.
@@ -58,20 +76,20 @@ package struct PreferenceWatch: Sendable {
     ///   now.
     package func look(since token: String?) async throws(RequestFailure) -> Page {
         // One line for each shard, so that one without a leader makes only its own watches wait.
-        let line = "\(preferences.group)"
+        let line = "\(feed.group)"
         guard case .entered = await service.looks.enter(container: line, containerMax: WatchHub.looksMax / 4)
         else {
             throw RequestFailure(
                 ServiceError(
-                    .tryAgainLater, "nothing was done: this node has too many changes of preferences to tell of",
+                    .tryAgainLater, "nothing was done: this node has too many changes to tell of",
                     retryAfterSeconds: 1))
         }
         defer { service.looks.leave(container: line) }
         service.watches.looked()
-        let answer = try await preferences.changes(
+        let answer = try await feed.changes(
             since: token, limit: limit, by: service.node.deadline(milliseconds: Self.lookMilliseconds))
         guard let next = answer.cursor else {
-            throw RequestFailure(.internalError, "a page of preferences came without a token")
+            throw RequestFailure(.internalError, "a page came without a token")
         }
         if answer.changes > 0 { service.watches.foundPage() }
         return Page(
@@ -103,8 +121,8 @@ package struct PreferenceWatch: Sendable {
         default: return
         }
         service.audit.refused(
-            service.origin(of: requester), in: store.container, action: "kv/watch",
-            subject: "preferences of \(store.container) (\(store.environment.rawValue))")
+            service.origin(of: requester), in: store.container, action: feed.action,
+            subject: "\(feed.name) of \(store.container) (\(store.environment.rawValue))")
     }
 
     /// Waits for a page: at once where something lies after the token, or where there is no token; else once something

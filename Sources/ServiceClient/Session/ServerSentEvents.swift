@@ -16,15 +16,30 @@ extension ServiceSession {
     package func watchKeyValues(
         syncToken: String?, of user: String? = nil
     ) -> AsyncThrowingStream<ServerSentEvent, any Error> {
-        let source = WatchSource(session: self, syncToken: syncToken, user: user)
+        watch(ServiceRequest(.get, keyValuePath + "/watch"), syncToken: syncToken, of: user)
+    }
+
+    /// Follows the user's notifications, from a token on, without those of this process' own changes; else as
+    /// `watchKeyValues`.
+    package func watchNotifications(syncToken: String?) -> AsyncThrowingStream<ServerSentEvent, any Error> {
+        let request = ServiceRequest(
+            .get, pushPath + "/watch", parameters: [(name: "clientId", value: Self.clientID)])
+        return watch(request, syncToken: syncToken, of: nil)
+    }
+
+    private func watch(
+        _ request: ServiceRequest, syncToken: String?, of user: String?
+    ) -> AsyncThrowingStream<ServerSentEvent, any Error> {
+        var request = request
+        request.expectedUser = user
+        if let syncToken { request.parameters.append((name: "syncToken", value: syncToken)) }
+        let source = WatchSource(session: self, request: request)
         return AsyncThrowingStream { try await source.next() }
     }
 
     /// Opens the stream at the first node that serves it.
-    fileprivate func openWatch(syncToken: String?, of user: String?) async throws -> HTTPClientResponse.Body {
-        var request = ServiceRequest(.get, keyValuePath + "/watch")
-        request.expectedUser = user
-        if let syncToken { request.parameters.append((name: "syncToken", value: syncToken)) }
+    fileprivate func open(_ watch: ServiceRequest) async throws -> HTTPClientResponse.Body {
+        var request = watch
         request.credentials = try userCredentials()
         do {
             return try await openWatch(request)
@@ -80,23 +95,21 @@ extension ServiceSession {
 /// The events of one connection, pulled by their reader.
 private actor WatchSource {
     private let session: ServiceSession
-    private let syncToken: String?
-    private let user: String?
+    private let request: ServiceRequest
     private var bytes: HTTPClientResponse.Body.AsyncIterator?
     private var parser: ServerSentEventParser
     private var events: [ServerSentEvent] = []
 
-    init(session: ServiceSession, syncToken: String?, user: String?) {
+    init(session: ServiceSession, request: ServiceRequest) {
         self.session = session
-        self.user = user
-        self.syncToken = syncToken
+        self.request = request
         // A page of changes holds a megabyte of a user, escaped and as base64 at worst.
         parser = ServerSentEventParser(eventBytesMax: 16 << 20)
     }
 
     /// The next event; nil at the end. The stream has one reader, so calls do not overlap.
     func next() async throws -> ServerSentEvent? {
-        if bytes == nil { bytes = try await session.openWatch(syncToken: syncToken, of: user).makeAsyncIterator() }
+        if bytes == nil { bytes = try await session.open(request).makeAsyncIterator() }
         while events.isEmpty {
             guard var iterator = bytes else { return nil }
             let chunk = try await iterator.next(isolation: self)

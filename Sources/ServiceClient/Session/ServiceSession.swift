@@ -18,6 +18,7 @@ package final class ServiceSession: Sendable {
     /// The container's place under each of the server's roots.
     let databasePath: String
     let keyValuePath: String
+    let pushPath: String
     let state = Mutex(State())
 
     struct State {
@@ -29,6 +30,9 @@ package final class ServiceSession: Sendable {
         var generation: Int?
     }
 
+    /// This process, as the server knows it: it is not told of its own changes.
+    package static let clientID = IdempotencyKeys.make()
+
     /// How long a node may take for an answer, in seconds: a little longer than the nodes' own limit.
     private static let silenceSeconds: Int64 = 60
     /// How long a stream may be silent, in seconds. Nodes send something every 15.
@@ -38,7 +42,7 @@ package final class ServiceSession: Sendable {
         let configuration = try configuration.checked()
         self.configuration = configuration
         let place = "/1/\(PercentCoding.encode(configuration.container))/\(configuration.environment.rawValue)"
-        (databasePath, keyValuePath) = ("/database" + place, "/kv" + place)
+        (databasePath, keyValuePath, pushPath) = ("/database" + place, "/kv" + place, "/push" + place)
         let authority = configuration.certificateAuthorityPath
         client = ServiceClient(
             http: try HTTPClients.shared(authority: authority, silenceSeconds: Self.silenceSeconds),
@@ -85,6 +89,9 @@ package final class ServiceSession: Sendable {
         request.idempotencyKey = idempotencyKey
         request.limitSeconds = limit.map { $0 / .seconds(1) }
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()
+        if idempotencyKey != nil, request.userToken != nil {
+            request.parameters.append((name: "clientId", value: Self.clientID))
+        }
         return try await answer(to: request, patience)
     }
 

@@ -43,6 +43,9 @@ extension AdminRequest {
                         writer.member("commitIndex", integer: Int64(replica.commitIndex.rawValue))
                         writer.member("appliedIndex", integer: Int64(replica.appliedIndex.rawValue))
                         writer.member("featureLevel", integer: Int64(clamping: replica.level.rawValue))
+                        if replica.waitingEffects > 0 {
+                            writer.member("waitingEffects", integer: Int64(replica.waitingEffects))
+                        }
                         if let failure = replica.applyFailure { writer.member("failure", failure) }
                     }
                 }

@@ -67,6 +67,16 @@ struct WebCall: Sendable {
     /// The token of the last event that a browser had before it comes again; nil where there is none.
     var lastEventID: String? { request.headers[Self.lastEventIDHeader].flatMap { $0.isEmpty ? nil : $0 } }
 
+    /// The device that asks, as it names itself in the parameter `clientId`; nil where it does not.
+    /// - Throws: `BAD_REQUEST` for a name that is too long.
+    func clientID() throws(RequestFailure) -> String? {
+        guard let name = url["clientId"], !name.isEmpty else { return nil }
+        guard name.utf8.count <= Limits.nameLengthMax else {
+            throw RequestFailure(.badRequest, "clientId: at most \(Limits.nameLengthMax) bytes are expected")
+        }
+        return name
+    }
+
     /// Whether a copy of the request would do something again.
     var mayChangeData: Bool { url.segments.last == "modify" || url.segments.last == "set" }
 

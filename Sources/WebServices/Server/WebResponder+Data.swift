@@ -64,6 +64,33 @@ extension WebResponder {
         }
     }
 
+    func notifications(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
+        let url = call.url
+        guard url.segments.count == 5, url.segments[1] == "1" else {
+            throw RequestFailure(.notFound, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
+        }
+        let environment = try AdminRequest.environment(url.segments[3])
+        let container = try AdminRequest.containerName(url.segments[2])
+        let target = Target(container: container, environment: environment, needsUser: true)
+        let action = try NotificationAction(url.segments[4], method: call.request.method.rawValue)
+        let scope = RequestScope(target: target, rate: .requests, isWatch: action == .watch)
+        return try await enter(call, scope, action: "push/\(action.rawValue)", &headers) {
+            entry throws(RequestFailure) in
+            let store = StoreKey(
+                container: container, environment: environment, user: entry.requester.admitted.caller.user ?? "")
+            return try await NotificationRoutes(
+                service: context.service, store: store, accountID: entry.requester.admitted.accountID ?? "", call: call,
+                entry.body
+            ).respond(to: action, by: entry.deadline) { notifications, limit in
+                PreferenceStream(
+                    watch: PreferenceWatch(
+                        notifications, credentials: call.credentials, target: target, requester: entry.requester,
+                        limit: limit),
+                    bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
+            }
+        }
+    }
+
     func database(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let (target, databaseScope, action) = try Self.parse(call)
         let scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
@@ -80,6 +107,7 @@ extension WebResponder {
             }
             request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
             request.origin = call.origin
+            request.clientID = try call.clientID()
             context.service.usage.carried(entry.body.count, for: key)
             let asked = DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get)
             let clientDisconnect = action.isLongRead ? call.clientDisconnect : nil
@@ -141,8 +169,11 @@ extension WebResponder {
             }
             if error.error.code == .accessDenied {
                 let subject =
-                    scope.rate == .keyValues
-                    ? "preferences" : "\(call.url.segments.dropFirst(4).first ?? "") database"
+                    switch call.url.segments.first {
+                    case "kv": "preferences"
+                    case "push": "notifications"
+                    default: "\(call.url.segments.dropFirst(4).first ?? "") database"
+                    }
                 context.service.audit.refused(
                     context.service.origin(notes.admitted, requestID: call.uuid, address: call.address),
                     in: scope.target.container, action: action,

@@ -66,9 +66,10 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .contacts: try UserRoutes(service: service, call: call).contacts()
         case .uploadAssets: try await AssetRoutes(service: service, call: call).upload()
         case .rereferenceAssets: try await AssetRoutes(service: service, call: call).rereference()
-        case .resolveShares, .acceptShares, .prepareZip, .listSubscriptions, .lookUpSubscriptions,
-            .modifySubscriptions:
-            throw .notBuilt(rawValue)
+        case .listSubscriptions: try await SubscriptionRoutes(service: service, call: call).list()
+        case .lookUpSubscriptions: try await SubscriptionRoutes(service: service, call: call).lookUp()
+        case .modifySubscriptions: try await SubscriptionRoutes(service: service, call: call).modify()
+        case .resolveShares, .acceptShares, .prepareZip: throw .notBuilt(rawValue)
         }
     }
 }

@@ -74,6 +74,7 @@ struct WebResponder: HTTPResponder {
         case "database" where url.segments.count >= 7:
             known.contains(url.segments[5]) ? "\(url.segments[5])" : "database"
         case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
+        case "push": url.segments.last == "watch" ? "push-watch" : "push"
         case "admin": "admin"
         case "assets": "assets"
         case "health": "health"
@@ -95,6 +96,7 @@ struct WebResponder: HTTPResponder {
         case "health": return try await health(call.url)
         case "database": return try await database(call, &headers)
         case "kv": return try await keyValues(call, &headers)
+        case "push": return try await notifications(call, &headers)
         case "admin": return try await administration(call)
         case "assets": return try await assets(call, &headers)
         case "device": throw .notBuilt("tokens for push")

@@ -4,9 +4,11 @@ import NIOCore
 import RecordModel
 import Service
 
-/// A watch of preferences over HTTP: a long poll, or a stream of server-sent events: `changes` with a page of the feed
-/// and its token as `id`, `expired` where the token cannot be followed any more, `end` with why the stream ends where
-/// the node ends it, and comments while nothing happens.
+/// A watch of preferences or notifications over HTTP: a long poll, or a stream of server-sent events.
+///
+/// Events are pages of the feed, by the feed's name for them and with their token as `id`; `expired` where the token
+/// cannot be followed any more; `end` with why the stream ends where the node ends it; and comments while nothing
+/// happens.
 ///
 /// A page is read when the one before was taken by the connection, and counts among the bytes that the node holds until
 /// what came after it was taken, too; so a slow reader costs two pages, and none once the edge has dropped it.
@@ -138,7 +140,7 @@ struct PreferenceStream: Sendable {
         guard let held = HeldBytes(page.json.count, in: bodies) else {
             throw .later("this node holds as many bytes for clients as it may; watch on another one", seconds: 1)
         }
-        var buffer = ByteBuffer(string: "id: \(page.token)\nevent: changes\ndata: ")
+        var buffer = ByteBuffer(string: "id: \(page.token)\nevent: \(watch.feed.event)\ndata: ")
         buffer.writeBytes(page.json)
         buffer.writeString("\n\n")
         try await write(buffer, to: &writer)
@@ -206,7 +208,8 @@ struct PreferenceStream: Sendable {
         guard failure.error.code != .tryAgainLater else { return }
         service.peerExchange.report(
             RequestTrace(id: uuid),
-            WebCall.logged("stream of preferences ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
+            WebCall.logged(
+                "stream of \(watch.feed.name) ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
     }
 
     private func write(_ buffer: ByteBuffer, to writer: inout any ResponseBodyWriter) async throws(StreamEnd) {

@@ -106,7 +106,7 @@ struct Connection: Sendable {
         let path = "/database/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(database)/\(action)"
         let isRead = [
             "records/query", "records/lookup", "zones/list", "zones/lookup", "changes/zone", "changes/database",
-            "assets/upload",
+            "assets/upload", "subscriptions/list", "subscriptions/lookup",
         ].contains(action)
         var request = ServiceRequest(.post, path, body: json.serialized(), isRepeatable: isRead)
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()
@@ -121,6 +121,16 @@ struct Connection: Sendable {
             body: json.serialized(), isRepeatable: action != "set")
         request.credentials = try userCredentials()
         if action == "set" { request.idempotencyKey = IdempotencyKeys.make() }
+        return patient(request)
+    }
+
+    /// A request to the user's notifications.
+    /// - Parameter action: `changes` or `watch`.
+    func notificationsRequest(_ action: String, _ json: JSONValue) throws -> ServiceRequest {
+        var request = ServiceRequest(
+            .post, "/push/1/\(PercentCoding.encode(try container()))/\(settings.environment)/\(action)",
+            body: json.serialized(), isRepeatable: true)
+        request.credentials = try userCredentials()
         return patient(request)
     }
 

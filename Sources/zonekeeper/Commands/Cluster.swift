@@ -76,8 +76,10 @@ struct ClusterStatusCommand: AsyncParsableCommand {
     var config: String?
 
     @Flag(
-        help:
-            "Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads, assets}]}."
+        help: """
+            Print JSON: {nodes: [{id, pid, clientURL, peerAddress, state, version, featureLevel, obstacle, leads, \
+            assets, waitingEffects}]}.
+            """
     )
     var json = false
 
@@ -119,7 +121,8 @@ enum ClusterTable {
             ])
         }
         let sentences = statuses.flatMap { status in
-            ([status.obstacle].compactMap(\.self) + status.assets.sentences).map { "\nnode \(status.id): \($0)" }
+            ([status.obstacle, status.lag].compactMap(\.self) + status.assets.sentences)
+                .map { "\nnode \(status.id): \($0)" }
         }
         return table.text + sentences.joined()
     }
@@ -154,6 +157,7 @@ enum ClusterTable {
                     "missing": .integer(Int64(status.assets.missing)),
                     "missingFiles": .array(status.assets.missingFiles.map { .string($0) }),
                 ]),
+                "waitingEffects": .integer(status.waitingEffects),
             ])
         }
         return JSONValue.members(["nodes": .array(nodes)]).serialized()

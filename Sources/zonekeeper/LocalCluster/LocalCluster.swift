@@ -156,10 +156,17 @@ struct NodeStatus: Hashable, Sendable {
     var version = ""
     /// The lowest feature level of a group here.
     var featureLevel: Int?
+    /// Effects of the shards that it leads on other shards, which wait to be delivered.
+    var waitingEffects: Int64 = 0
     /// Why it is not ready, as it says.
     var obstacle: String?
     /// Files of assets that it shall have and has not: those on their way, and those that no node has.
     var assets = MissingAssets()
+
+    /// What to tell people of effects that wait; nil where none do.
+    var lag: String? {
+        waitingEffects > 0 ? "\(waitingEffects) effects on other shards wait to be delivered" : nil
+    }
 
     struct MissingAssets: Hashable, Sendable {
         var fetching = 0
@@ -249,6 +256,12 @@ struct NodeStatus: Hashable, Sendable {
         featureLevel = replicas.compactMap { replica in
             if case .integer(let level)? = replica["featureLevel"] { Int(level) } else { nil }
         }.min()
+        waitingEffects = replicas.reduce(0) { sum, replica in
+            guard replica["role"]?.string == "leader", case .integer(let count)? = replica["waitingEffects"] else {
+                return sum
+            }
+            return sum + count
+        }
         leads = replicas.compactMap { replica in
             // Group 0 is the directory; shard i is group i + 1.
             guard replica["role"]?.string == "leader", case .integer(let group)? = replica["group"], group > 0 else {

@@ -129,10 +129,6 @@ extension EndToEnd {
         @Test("What the server does not have yet fails with words")
         func notBuilt() async throws {
             let container = try await Cloud.container()
-            let subscription = CKDatabaseSubscription(subscriptionID: "s")
-            let error = await failure { try await container.privateCloudDatabase.save(subscription) }
-            #expect(
-                error?.code == .serverRejectedRequest && error?.localizedDescription.contains("subscriptions") == true)
             let shared = await failure { try await container.sharedCloudDatabase.allRecordZones() }
             #expect(shared?.code == .serverRejectedRequest && shared?.localizedDescription.contains("sharing") == true)
         }

@@ -60,7 +60,8 @@ extension Simulation {
             case .record(.modifyZone(let command)): return command.time
             case .record(.maintain(let command)): return command.time
             case .keyValue(let command): return command.time
-            case .record, .startIncarnation, .removeContainer, nil: return nil
+            case .subscriptions(let command): return command.time
+            case .record, .startIncarnation, .removeContainer, .deliver, .acknowledge, nil: return nil
             }
         case .hashState, .scrub, .raise: return nil
         }

@@ -1,0 +1,238 @@
+import RecordModel
+import ServiceClient
+
+/// The outcome of one subscription of a call that saves and deletes.
+enum ModifySubscriptionResult: Sendable {
+    case saved(CKSubscription.ID, Result<CKSubscription, any Error>)
+    case deleted(CKSubscription.ID, Result<Void, any Error>)
+}
+
+extension DatabaseService {
+    /// All of the user's subscriptions to the database.
+    func allSubscriptions() async throws(CKError) -> [CKSubscription] {
+        var subscriptions: [CKSubscription] = []
+        for json in try members("subscriptions", of: await read("subscriptions/list") { _ in }) {
+            subscriptions.append(try RecordReader.subscription(json))
+        }
+        return subscriptions
+    }
+
+    /// Subscriptions by their IDs, in the order asked for, as many in a request as it takes.
+    func subscriptions(
+        _ ids: [CKSubscription.ID]
+    ) async throws(CKError) -> [(CKSubscription.ID, Result<CKSubscription, any Error>)] {
+        var results: [(CKSubscription.ID, Result<CKSubscription, any Error>)] = []
+        for first in stride(from: 0, to: ids.count, by: Limits.operationsMax) {
+            try checkCancellation()
+            let part = Array(ids[first..<min(first + Limits.operationsMax, ids.count)])
+            let answer = try await read("subscriptions/lookup") { writer in
+                writer.key("subscriptions")
+                writer.array { writer in
+                    for id in part { writer.object { $0.member("subscriptionID", id) } }
+                }
+            }
+            let members = try members("subscriptions", of: answer)
+            guard members.count == part.count else { throw .unreadable("subscription for each ID") }
+            let mapping = mapping
+            results += zip(part, members).map { id, json in
+                if let error = mapping.item(json) { return (id, .failure(error)) }
+                return (id, Result { try RecordReader.subscription(json) })
+            }
+        }
+        return results
+    }
+
+    /// Saves and deletes subscriptions, as many in a request as it takes.
+    func modifySubscriptions(
+        saving subscriptions: [CKSubscription], deleting ids: [CKSubscription.ID]
+    ) async throws(CKError) -> [ModifySubscriptionResult] {
+        guard Set(subscriptions.map(\.subscriptionID) + ids).count == subscriptions.count + ids.count else {
+            throw CKError(.invalidArguments, reason: "a subscription is to be saved or deleted twice in one call")
+        }
+        var operations: [(id: CKSubscription.ID, saved: CKSubscription?, body: [UInt8])] = []
+        for subscription in subscriptions {
+            operations.append(
+                (subscription.subscriptionID, subscription, try SubscriptionWriter.save(subscription)))
+        }
+        operations += ids.map { ($0, nil, SubscriptionWriter.delete($0)) }
+        var results: [ModifySubscriptionResult] = []
+        for first in stride(from: 0, to: operations.count, by: Limits.operationsMax) {
+            try checkCancellation()
+            let part = operations[first..<min(first + Limits.operationsMax, operations.count)]
+            var writer = JSONWriter()
+            writer.object { writer in
+                writer.key("operations")
+                writer.array { writer in for operation in part { writer.raw(operation.body) } }
+            }
+            let members = try members("subscriptions", of: await write("subscriptions/modify", writer.bytes))
+            guard members.count == part.count else { throw .unreadable("subscription for each operation") }
+            let mapping = mapping
+            results += zip(part, members).map { operation, json in
+                let error = mapping.item(json)
+                guard let saved = operation.saved else {
+                    return .deleted(operation.id, error.map { .failure($0) } ?? .success(()))
+                }
+                return .saved(operation.id, error.map { .failure($0) } ?? .success(saved))
+            }
+        }
+        return results
+    }
+}
+
+/// Writes operations of subscriptions/modify.
+private enum SubscriptionWriter {
+    static func delete(_ id: CKSubscription.ID) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("operationType", "delete")
+            writer.key("subscription")
+            writer.object { $0.member("subscriptionID", id) }
+        }
+        return writer.bytes
+    }
+
+    static func save(_ subscription: CKSubscription) throws(CKError) -> [UInt8] {
+        let query = try (subscription as? CKQuerySubscription).map { subscription throws(CKError) in
+            try subscription.queryForm()
+        }
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("operationType", "update")
+            writer.key("subscription")
+            writer.object { writer in
+                writer.member("subscriptionID", subscription.subscriptionID)
+                write(subscription, query, to: &writer)
+                guard let info = subscription.notificationInfo else { return }
+                writer.member("notificationInfo", info.json)
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ subscription: CKSubscription, _ query: JSONValue?, to writer: inout JSONWriter) {
+        switch subscription {
+        case let subscription as CKQuerySubscription:
+            writer.member("subscriptionType", "query")
+            if let zone = subscription.zoneID {
+                writer.key("zoneID")
+                writer.zoneID(of: zone)
+            }
+            if let query { writer.member("query", query) }
+            let options = subscription.querySubscriptionOptions
+            writer.key("firesOn")
+            writer.array { writer in
+                if options.contains(.firesOnRecordCreation) { writer.string("create") }
+                if options.contains(.firesOnRecordUpdate) { writer.string("update") }
+                if options.contains(.firesOnRecordDeletion) { writer.string("delete") }
+            }
+            writer.member("firesOnce", options.contains(.firesOnce))
+        case let subscription as CKRecordZoneSubscription:
+            writer.member("subscriptionType", "zone")
+            writer.key("zoneID")
+            writer.zoneID(of: subscription.zoneID)
+            if let type = subscription.recordType { writer.member("recordType", type) }
+        default:
+            writer.member("subscriptionType", "database")
+            if let type = (subscription as? CKDatabaseSubscription)?.recordType { writer.member("recordType", type) }
+        }
+    }
+}
+
+extension RecordReader {
+    /// A subscription as the server describes it.
+    static func subscription(_ json: JSONValue) throws(CKError) -> CKSubscription {
+        guard let id = json["subscriptionID"]?.string else { throw .unreadable("subscriptionID") }
+        let zone = json["zoneID"].flatMap(zoneID)
+        let subscription: CKSubscription
+        switch json["subscriptionType"]?.string {
+        case "query":
+            guard let query = json["query"], let type = query["recordType"]?.string else { throw .unreadable("query") }
+            let found = CKQuerySubscription(
+                recordType: type, predicate: try CKQuerySubscription.predicate(of: query), subscriptionID: id,
+                options: options(json))
+            found.zoneID = zone
+            subscription = found
+        case "zone":
+            guard let zone else { throw .unreadable("zoneID") }
+            let found = CKRecordZoneSubscription(zoneID: zone, subscriptionID: id)
+            found.recordType = json["recordType"]?.string
+            subscription = found
+        case "database":
+            let found = CKDatabaseSubscription(subscriptionID: id)
+            found.recordType = json["recordType"]?.string
+            subscription = found
+        default: throw .unreadable("subscriptionType")
+        }
+        subscription.notificationInfo = json["notificationInfo"].map { CKNotificationInfo($0) }
+        return subscription
+    }
+
+    private static func options(_ json: JSONValue) -> CKQuerySubscription.Options {
+        var options: CKQuerySubscription.Options = json["firesOnce"] == .bool(true) ? .firesOnce : []
+        for name in json["firesOn"]?.array ?? [] {
+            switch name.string {
+            case "create": options.insert(.firesOnRecordCreation)
+            case "update": options.insert(.firesOnRecordUpdate)
+            case "delete": options.insert(.firesOnRecordDeletion)
+            default: break
+            }
+        }
+        return options
+    }
+}
+
+extension CKNotificationInfo {
+    /// As the server takes it.
+    var json: JSONValue {
+        var members: [JSONValue.Member] = []
+        func add(_ key: String, _ text: String?) { if let text { members.append(.init(key, .string(text))) } }
+        func add(_ key: String, _ names: [String]?) {
+            if let names, !names.isEmpty { members.append(.init(key, .array(names.map { .string($0) }))) }
+        }
+        func add(_ key: String, _ flag: Bool) { if flag { members.append(.init(key, .bool(true))) } }
+        add("alertBody", alertBody)
+        add("alertLocalizationKey", alertLocalizationKey)
+        add("alertLocalizationArgs", alertLocalizationArgs)
+        add("title", title)
+        add("titleLocalizationKey", titleLocalizationKey)
+        add("titleLocalizationArgs", titleLocalizationArgs)
+        add("subtitle", subtitle)
+        add("subtitleLocalizationKey", subtitleLocalizationKey)
+        add("subtitleLocalizationArgs", subtitleLocalizationArgs)
+        add("alertActionLocalizationKey", alertActionLocalizationKey)
+        add("alertLaunchImage", alertLaunchImage)
+        add("soundName", soundName)
+        add("additionalFields", desiredKeys)
+        add("shouldBadge", shouldBadge)
+        add("shouldSendContentAvailable", shouldSendContentAvailable)
+        add("shouldSendMutableContent", shouldSendMutableContent)
+        add("category", category)
+        add("collapseIDKey", collapseIDKey)
+        return .object(members)
+    }
+
+    /// As the server gives it.
+    convenience init(_ json: JSONValue) {
+        func names(_ key: String) -> [String]? { json[key]?.array?.compactMap(\.string) }
+        func flag(_ key: String) -> Bool { json[key] == .bool(true) }
+        self.init()
+        alertBody = json["alertBody"]?.string
+        alertLocalizationKey = json["alertLocalizationKey"]?.string
+        alertLocalizationArgs = names("alertLocalizationArgs")
+        title = json["title"]?.string
+        titleLocalizationKey = json["titleLocalizationKey"]?.string
+        titleLocalizationArgs = names("titleLocalizationArgs")
+        subtitle = json["subtitle"]?.string
+        subtitleLocalizationKey = json["subtitleLocalizationKey"]?.string
+        subtitleLocalizationArgs = names("subtitleLocalizationArgs")
+        alertActionLocalizationKey = json["alertActionLocalizationKey"]?.string
+        alertLaunchImage = json["alertLaunchImage"]?.string
+        soundName = json["soundName"]?.string
+        desiredKeys = names("additionalFields")
+        shouldBadge = flag("shouldBadge")
+        shouldSendContentAvailable = flag("shouldSendContentAvailable")
+        shouldSendMutableContent = flag("shouldSendMutableContent")
+        category = json["category"]?.string
+        collapseIDKey = json["collapseIDKey"]?.string
+    }
+}

@@ -1,0 +1,93 @@
+import Directory
+import GRDB
+package import KeyValueStore
+package import RecordModel
+import RecordStore
+package import Wire
+
+extension StoreKey {
+    /// What stands for a user in a container's environment, where watchers wait for preferences and notifications.
+    /// - Parameter home: the user's private database.
+    package init(home: DatabaseKey) {
+        self.init(container: home.container, environment: home.environment, user: home.owner)
+    }
+
+    /// The user's private database.
+    package var home: DatabaseKey {
+        DatabaseKey(container: container, environment: environment, scope: .private, owner: user)
+    }
+}
+
+extension ShardRead.NotificationsRead: WireMessage {
+    package static var blank: Self {
+        ShardRead.NotificationsRead(subscriber: .blank, token: nil, client: nil, limit: 0)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &subscriber)
+        try wire.field(2, &token)
+        try wire.field(3, &client)
+        try wire.field(4, &limit)
+        try wire.field(5, &hidden.types)
+        try wire.field(6, &hidden.typesOfOthers)
+    }
+}
+
+extension ShardRead.SubscriptionsRead: WireMessage {
+    package static var blank: Self { ShardRead.SubscriptionsRead(of: .blank, .private, ids: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &subscriber)
+        try wire.required(2, &scope)
+        try wire.field(3, &ids, members: 4)
+    }
+}
+
+/// Reads of a user's notifications, as the JSON that the edge passes on.
+enum NotificationReader {
+    /// What tokens are sealed for; the edge opens them.
+    private static let tokenPurpose = "notifications token"
+
+    /// - Parameter secret: seals tokens; nil while the cluster has none.
+    static func answer(
+        _ read: ShardRead.NotificationsRead, _ secret: ClusterSecret?, in db: Database
+    ) throws -> ReadAnswer {
+        var token: NotificationToken?
+        if let bytes = read.token {
+            guard let known = try? NotificationToken(decoding: bytes) else {
+                return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
+            }
+            token = known
+        }
+        let page = try RecordTables.notifications(
+            of: read.subscriber, since: token, client: read.client, hidden: read.hidden, limit: read.limit, in: db)
+        switch page {
+        case .expired(let reason):
+            var answer = ShardAnswer([])
+            answer.expiry = reason == .lost ? .restored : .tooOld
+            return .found(answer)
+        case .entries(let entries, let token, let hasMore):
+            let bytes = token.encoded()
+            let text = Base64.encode(secret?.seal(bytes, purpose: tokenPurpose) ?? bytes)
+            var writer = JSONWriter()
+            writer.object { writer in
+                writer.key("notifications")
+                writer.array { writer in for entry in entries { write(entry, to: &writer) } }
+                writer.member("syncToken", text)
+                writer.member("moreComing", hasMore)
+            }
+            var answer = ShardAnswer(writer.bytes, cursor: Array(text.utf8), hasMore: hasMore)
+            answer.changes = entries.count
+            return .found(answer)
+        }
+    }
+
+    private static func write(_ entry: NotificationLog.Entry, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("seq", integer: entry.sequence)
+            writer.member("time", integer: entry.time)
+            writer.key("payload")
+            writer.raw(entry.payload)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import RecordModel
+import Wire
+
+// Effects on other shards and of them.
+extension RecordTransaction {
+    /// Saves and deletes subscriptions at their home.
+    package func modify(_ command: ModifySubscriptions) throws -> SubscriptionsOutcome {
+        commandNumber += 1
+        observe(command.time)
+        guard level >= .notifications else {
+            let error = ServiceError(
+                .tryAgainLater, "subscriptions need feature level \(FeatureLevel.notifications)", retryAfterSeconds: 1)
+            return SubscriptionsOutcome(failures: command.changes.map { _ in error }, marks: [])
+        }
+        return try SubscriptionHome(db: db).modify(command, life: incarnationFloor)
+    }
+
+    /// Applies the effects of another group, each once and in order.
+    package func deliver(_ delivery: OutboxDelivery) throws -> OutboxReceipt {
+        commandNumber += 1
+        return try Outbox(db: db).receive(delivery) { effect in
+            switch effect {
+            case .watch(let watcher): try matcher.install(watcher)
+            case .unwatch(let subscriber, let scope, let id):
+                try matcher.remove(watcherOf: subscriber, scope: scope, id: id)
+            case .notify(let match):
+                if try SubscriptionHome(db: db).notify(match, at: time) { notified.append(match.subscriber) }
+            case .lost: break
+            }
+        }
+    }
+
+    /// Removes the effects that a destination has applied.
+    package func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws {
+        commandNumber += 1
+        try Outbox(db: db).acknowledge(acknowledgement)
+    }
+
+    /// Tells those who watch what the command at hand has changed.
+    func tellWatchers(client: String?) throws {
+        for leftover in try matcher.tell(client: client, time: stamp) {
+            _ = try addJob(
+                .match, subject: 0, body: leftover.matching.encoded(), position: leftover.position,
+                last: leftover.last)
+        }
+    }
+
+    /// Goes on with telling those whose queries match a record.
+    func matchMore(_ job: Job, budget: Int) throws -> Int {
+        var left = budget
+        let matching = try QueryMatching(decoding: job.body)
+        let database = try openDatabase(matching.change.zone.database)
+        if let position = try matcher.match(matching, in: database, after: job.position, through: job.last, &left) {
+            try advance(job, to: position)
+        } else {
+            try end(job)
+        }
+        return max(budget - left, 1)
+    }
+
+    /// Removes a part of what a container's users and their subscriptions have here; uses up the budget where more is
+    /// left.
+    func removeSubscriptions(of container: String, budget: inout Int) throws {
+        guard level >= .notifications else { return }
+        let home = SubscriptionHome(db: db)
+        // Tokens of the old lives shall fit no new one.
+        let life = try home.lastLife(of: container)
+        if life >= incarnationFloor {
+            incarnationFloor = life + 1
+            try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db)
+                .run(.integer(incarnationFloor))
+        }
+        try home.remove(container: container, budget: &budget)
+        if budget > 0 { try matcher.remove(container: container, budget: &budget) }
+    }
+}

@@ -1,0 +1,213 @@
+package import GRDB
+import RecordModel
+import Wire
+
+/// The rows of effects on other groups, and of how far those of others were applied here.
+///
+/// The last sequence given for a destination is never given again within an incarnation, so a receiver that skips what
+/// is not above its watermark applies each effect once, however often it is sent.
+struct Outbox {
+    /// Effects that may wait for one destination, and their bytes; those that come when there are more are dropped.
+    struct Bounds: Hashable, Sendable {
+        var rowsMax: Int64 = 100_000
+        var bytesMax: Int64 = 64 << 20
+    }
+
+    static let tables = """
+        CREATE TABLE IF NOT EXISTS outbox_self (
+            id INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL, losses INTEGER NOT NULL,
+            watchers INTEGER NOT NULL);
+        INSERT OR IGNORE INTO outbox_self VALUES (1, 1, 0, 0);
+        CREATE TABLE IF NOT EXISTS outbox_stream (
+            destination INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
+            is_full INTEGER NOT NULL);
+        CREATE TABLE IF NOT EXISTS outbox (
+            destination INTEGER NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
+            PRIMARY KEY (destination, sequence)) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS inbox (
+            source INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL);
+        """
+
+    let db: Database
+    var bounds = Bounds()
+
+    /// How much waits for one destination.
+    private struct Stream {
+        var sequence: Int64 = 0
+        var rows: Int64 = 0
+        var bytes: Int64 = 0
+        var isFull = false
+    }
+
+    private func stream(_ destination: UInt64) throws -> Stream {
+        try SQLStatement(
+            cached: "SELECT sequence, rows, bytes, is_full FROM outbox_stream WHERE destination = ?", in: db
+        ).first(.integer(Int64(bitPattern: destination))) { row in
+            Stream(
+                sequence: row.integer(0), rows: row.integer(1), bytes: row.integer(2), isFull: row.integer(3) != 0)
+        } ?? Stream()
+    }
+
+    private func write(_ stream: Stream, _ destination: UInt64) throws {
+        try SQLStatement(cached: "INSERT OR REPLACE INTO outbox_stream VALUES (?, ?, ?, ?, ?)", in: db).run(
+            .integer(Int64(bitPattern: destination)), .integer(stream.sequence), .integer(stream.rows),
+            .integer(stream.bytes), .integer(stream.isFull ? 1 : 0))
+    }
+
+    /// Whether effects on a destination are being dropped, or would soon be.
+    func isFull(for destination: UInt64) throws -> Bool {
+        let stream = try stream(destination)
+        return stream.isFull || stream.rows >= bounds.rowsMax / 10 * 9 || stream.bytes >= bounds.bytesMax / 10 * 9
+    }
+
+    /// Has a destination do something. Where too much waits for it, it will be told of a loss instead.
+    func send(_ effect: Effect, to destination: UInt64) throws {
+        var stream = try stream(destination)
+        let body = effect.encoded()
+        if stream.isFull || stream.rows >= bounds.rowsMax || stream.bytes + Int64(body.count) > bounds.bytesMax {
+            stream.isFull = true
+        } else {
+            stream.sequence += 1
+            stream.rows += 1
+            stream.bytes += Int64(body.count)
+            try SQLStatement(cached: "INSERT INTO outbox VALUES (?, ?, ?)", in: db).run(
+                .integer(Int64(bitPattern: destination)), .integer(stream.sequence), .blob(body))
+        }
+        try write(stream, destination)
+    }
+
+    /// The sequence of the last effect on a destination.
+    func mark(of destination: UInt64) throws -> OutboxMark {
+        OutboxMark(destination: destination, sequence: UInt64(bitPattern: try stream(destination).sequence))
+    }
+
+    /// Removes what was delivered; once nothing waits, a destination that lost something is told.
+    func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws {
+        guard try incarnation() == acknowledgement.incarnation else { return }
+        let key = SQLValue.integer(Int64(bitPattern: acknowledgement.destination))
+        let through = SQLValue.integer(Int64(clamping: acknowledgement.through))
+        let delivered = try SQLStatement(
+            cached: """
+                SELECT count(*), coalesce(sum(length(body)), 0) FROM outbox WHERE destination = ? AND sequence <= ?
+                """, in: db
+        ).first(key, through) { (rows: $0.integer(0), bytes: $0.integer(1)) }
+        guard let delivered, delivered.rows > 0 else { return }
+        try SQLStatement(cached: "DELETE FROM outbox WHERE destination = ? AND sequence <= ?", in: db)
+            .run(key, through)
+        var stream = try stream(acknowledgement.destination)
+        stream.rows -= delivered.rows
+        stream.bytes -= delivered.bytes
+        let isToTell = stream.isFull && stream.rows == 0
+        if isToTell { stream.isFull = false }
+        try write(stream, acknowledgement.destination)
+        if isToTell { try send(.lost, to: acknowledgement.destination) }
+    }
+
+    /// Applies the effects of another group, each once and in order.
+    func receive(_ delivery: OutboxDelivery, perform: (Effect) throws -> Void) throws -> OutboxReceipt {
+        // After a restore, the streams from before are over, and their sources will know.
+        guard try incarnation() <= delivery.incarnation, !delivery.effects.isEmpty else {
+            return OutboxReceipt(isTaken: false)
+        }
+        let watermark = try watermark(of: delivery.source, in: delivery.incarnation)
+        if delivery.last <= watermark { return OutboxReceipt(isTaken: true) }
+        // What the source has removed and this group never saw cannot come any more.
+        var receipt = OutboxReceipt(isTaken: true)
+        receipt.hasLost = delivery.first > watermark + 1
+        if receipt.hasLost { try countLoss() }
+        for (offset, effect) in delivery.effects.enumerated() where delivery.first + UInt64(offset) > watermark {
+            if effect == .lost {
+                receipt.hasLost = true
+                try countLoss()
+            } else {
+                try perform(effect)
+            }
+        }
+        try setWatermark(of: delivery.source, in: delivery.incarnation, to: delivery.last)
+        return receipt
+    }
+
+    func incarnation() throws -> UInt64 {
+        try SQLStatement(cached: "SELECT incarnation FROM outbox_self", in: db)
+            .first { UInt64(bitPattern: $0.integer(0)) } ?? 1
+    }
+
+    /// The watermark of a source, in an incarnation of its streams.
+    private func watermark(of source: UInt64, in incarnation: UInt64) throws -> UInt64 {
+        let row = try SQLStatement(cached: "SELECT incarnation, sequence FROM inbox WHERE source = ?", in: db)
+            .first(.integer(Int64(bitPattern: source))) {
+                (UInt64(bitPattern: $0.integer(0)), UInt64(bitPattern: $0.integer(1)))
+            }
+        guard let row, row.0 == incarnation else { return 0 }
+        return row.1
+    }
+
+    private func setWatermark(of source: UInt64, in incarnation: UInt64, to sequence: UInt64) throws {
+        try SQLStatement(cached: "INSERT OR REPLACE INTO inbox VALUES (?, ?, ?)", in: db).run(
+            .integer(Int64(bitPattern: source)), .integer(Int64(bitPattern: incarnation)),
+            .integer(Int64(bitPattern: sequence)))
+    }
+
+    /// Ends the tokens of everybody whose notifications are here.
+    private func countLoss() throws {
+        try SQLStatement(cached: "UPDATE outbox_self SET losses = losses + 1", in: db).run()
+    }
+
+    /// After a restore: nothing of the streams from before counts, and copies of subscriptions come again from their
+    /// homes.
+    func begin(incarnation: Int64) throws {
+        guard try self.incarnation() < UInt64(bitPattern: incarnation) else { return }
+        try SQLStatement(cached: "UPDATE outbox_self SET incarnation = ?, watchers = watchers + 1", in: db)
+            .run(.integer(incarnation))
+        for table in ["outbox", "outbox_stream", "inbox", "watcher"] {
+            try SQLStatement(cached: "DELETE FROM \(table)", in: db).run()
+        }
+        try SQLStatement(cached: "UPDATE subscription SET is_sent = 0", in: db).run()
+    }
+}
+
+// What those who deliver read.
+extension RecordTables {
+    /// How many effects wait, for all destinations together.
+    package static func waitingEffects(in db: Database) throws -> Int {
+        try SQLStatement(cached: "SELECT coalesce(sum(rows), 0) FROM outbox_stream", in: db)
+            .first { Int($0.integer(0)) } ?? 0
+    }
+
+    /// The groups for which effects wait, ascending.
+    package static func waitingDestinations(in db: Database) throws -> [UInt64] {
+        try SQLStatement(cached: "SELECT destination FROM outbox_stream WHERE rows > 0 ORDER BY destination", in: db)
+            .all { UInt64(bitPattern: $0.integer(0)) }
+    }
+
+    /// The effects that a destination is to be given next; nil if none waits.
+    package static func nextDelivery(
+        from source: UInt64, to destination: UInt64, in db: Database
+    ) throws -> OutboxDelivery? {
+        var delivery = OutboxDelivery(
+            source: source, incarnation: try Outbox(db: db).incarnation(), first: 0, effects: [])
+        var bytes = 0
+        try SQLStatement(
+            cached: "SELECT sequence, body FROM outbox WHERE destination = ? ORDER BY sequence LIMIT ?", in: db
+        ).forEach([.integer(Int64(bitPattern: destination)), .integer(Int64(OutboxDelivery.effectsMax))]) { row in
+            let body = row.bytes(1)
+            bytes += body.count
+            if !delivery.effects.isEmpty && bytes > OutboxDelivery.bytesMax { return false }
+            if delivery.effects.isEmpty { delivery.first = UInt64(bitPattern: row.integer(0)) }
+            delivery.effects.append(try Effect(decoding: body))
+            return true
+        }
+        return delivery.effects.isEmpty ? nil : delivery
+    }
+
+    /// Whether every effect up to the marks was delivered.
+    package static func isDelivered(_ marks: [OutboxMark], in db: Database) throws -> Bool {
+        try marks.allSatisfy { mark in
+            try SQLStatement(
+                cached: "SELECT EXISTS (SELECT 1 FROM outbox WHERE destination = ? AND sequence <= ?)", in: db
+            ).first(.integer(Int64(bitPattern: mark.destination)), .integer(Int64(bitPattern: mark.sequence))) {
+                $0.integer(0) == 0
+            } ?? true
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import RecordModel
+
+/// What a device gets of a match, as Apple's servers send it.
+struct NotificationPayload {
+    /// The size of Apple's pushes.
+    static let bytesMax = 4_096
+
+    /// What is left out, in this order, where the payload is too large.
+    private enum Part: Int, CaseIterable, Comparable {
+        case container, fields, sound, launchImage, actionKey, body, arguments, key, id
+
+        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    private let match: Match
+    private let subscription: Subscription
+    private let info: JSONValue
+    /// This part and those before it are left out.
+    private var pruned: Part?
+
+    /// A JSON object; nil where the match is of another kind than the subscription.
+    static func json(of match: Match, for subscription: Subscription) -> [UInt8]? {
+        guard (subscription.kind == .query) == (match.record != nil) else { return nil }
+        let info = (try? JSONParser.parse(subscription.info)) ?? .object([])
+        var payload = NotificationPayload(match: match, subscription: subscription, info: info)
+        var json = payload.rendered()
+        for part in Part.allCases where json.count > bytesMax {
+            payload.pruned = part
+            json = payload.rendered()
+        }
+        return json
+    }
+
+    private init(match: Match, subscription: Subscription, info: JSONValue) {
+        self.match = match
+        self.subscription = subscription
+        self.info = info
+    }
+
+    private func has(_ part: Part) -> Bool { pruned.map { part > $0 } ?? true }
+
+    private func text(_ key: String) -> String? { info[key]?.string }
+
+    private func rendered() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.key("aps")
+            writer.object { aps(to: &$0) }
+            writer.key("ck")
+            writer.object { ck(to: &$0) }
+        }
+        return writer.bytes
+    }
+
+    // MARK: What is shown
+
+    private func aps(to writer: inout JSONWriter) {
+        var alert: [JSONValue.Member] = []
+        func add(_ key: String, _ value: String?, _ part: Part) {
+            if let value, has(part) { alert.append(.init(key, .string(value))) }
+        }
+        func addArguments(_ key: String, _ names: String) {
+            guard let names = info[names]?.array, has(.arguments) else { return }
+            alert.append(.init(key, .array(names.map { .string(argument($0.string ?? "")) })))
+        }
+        add("body", text("alertBody"), .body)
+        add("loc-key", text("alertLocalizationKey"), .key)
+        addArguments("loc-args", "alertLocalizationArgs")
+        add("title", text("title"), .body)
+        add("title-loc-key", text("titleLocalizationKey"), .key)
+        addArguments("title-loc-args", "titleLocalizationArgs")
+        add("subtitle", text("subtitle"), .body)
+        add("subtitle-loc-key", text("subtitleLocalizationKey"), .key)
+        addArguments("subtitle-loc-args", "subtitleLocalizationArgs")
+        add("action-loc-key", text("alertActionLocalizationKey"), .actionKey)
+        add("launch-image", text("alertLaunchImage"), .launchImage)
+        if alert.count == 1, alert[0].key == "body" {
+            writer.member("alert", alert[0].value)
+        } else if !alert.isEmpty {
+            writer.member("alert", .object(alert))
+        }
+        if let sound = text("soundName"), has(.sound) { writer.member("sound", sound) }
+        if let category = text("category") { writer.member("category", category) }
+        if info["shouldSendContentAvailable"] == .bool(true) { writer.member("content-available", integer: 1) }
+        if info["shouldSendMutableContent"] == .bool(true) { writer.member("mutable-content", integer: 1) }
+    }
+
+    /// A field as the argument of a text; empty where the record has none.
+    private func argument(_ field: String) -> String {
+        switch match.record?.fields[field] {
+        case .string(let text)?: String(text.prefix(100))
+        case .int64(let number)?, .timestamp(let number)?: "\(number)"
+        case .double(let number)?: "\(number)"
+        default: ""
+        }
+    }
+
+    // MARK: What has changed
+
+    private func ck(to writer: inout JSONWriter) {
+        writer.member("ce", integer: 2)
+        if has(.container) { writer.member("cid", match.subscriber.container) }
+        writer.member("ckuserid", match.subscriber.owner)
+        if has(.id) { writer.member("nid", UUIDv7(match.id).text) }
+        writer.key("aux")
+        writer.object { _ in }
+        if pruned != nil { writer.member("p", integer: 1) }
+        writer.key(subscription.kind.key)
+        writer.object { writer in
+            writer.member("sid", subscription.id)
+            writer.member("dbs", integer: match.zone.database.scope == .public ? 2 : 1)
+            writer.member("zid", match.zone.name)
+            writer.member(
+                "zoid",
+                match.zone.database.scope == .public ? match.subscriber.owner : match.zone.database.owner)
+            if let record = match.record { members(of: record, to: &writer) }
+        }
+    }
+
+    private func members(of record: Match.Record, to writer: inout JSONWriter) {
+        writer.member("rid", record.name)
+        writer.member("fo", integer: Int64(record.event.rawValue))
+        guard has(.fields), record.event != .deleted, let wanted = info["additionalFields"]?.array else { return }
+        writer.key("af")
+        writer.object { writer in
+            for name in wanted.compactMap(\.string) {
+                if let value = record.fields[name].flatMap(Self.plain) { writer.member(name, value) }
+            }
+        }
+    }
+
+    /// A value without its type.
+    private static func plain(_ value: FieldValue) -> JSONValue? {
+        switch value {
+        case .string(let text): .string(text)
+        case .int64(let number), .timestamp(let number): .integer(number)
+        case .double(let number): .number(number)
+        case .location(let place):
+            .object([.init("latitude", .number(place.latitude)), .init("longitude", .number(place.longitude))])
+        case .reference(let reference): .string(reference.recordName)
+        case .bytes, .asset, .list, .encrypted, .sealed: nil
+        }
+    }
+}
+
+extension Subscription.Kind {
+    /// The member of a payload that says what changed.
+    fileprivate var key: String {
+        switch self {
+        case .query: "qry"
+        case .zone: "fet"
+        case .database: "met"
+        }
+    }
+}
+
+extension Subscription {
+    /// The fields of records that notifications show.
+    var shownFields: [String] {
+        let info = (try? JSONParser.parse(info)) ?? .object([])
+        return ["additionalFields", "alertLocalizationArgs", "titleLocalizationArgs", "subtitleLocalizationArgs"]
+            .flatMap { info[$0]?.array?.compactMap(\.string) ?? [] }
+    }
+}

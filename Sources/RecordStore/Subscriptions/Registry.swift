@@ -1,0 +1,103 @@
+package import GRDB
+package import RecordModel
+import Wire
+
+/// A user's row at home, in a container's environment.
+struct RegistryRow {
+    var id: Int64
+    /// Tells it from an earlier one of the same user, whose container was deleted.
+    var life: Int64
+    /// That of the last notification.
+    var sequence: Int64
+    /// Notifications up to here are not kept any more.
+    var floor: Int64
+
+    static let tables = """
+        CREATE TABLE IF NOT EXISTS registry (
+            id INTEGER PRIMARY KEY, container TEXT NOT NULL, environment INTEGER NOT NULL, user TEXT NOT NULL,
+            home INTEGER NOT NULL, life INTEGER NOT NULL, sequence INTEGER NOT NULL, floor INTEGER NOT NULL,
+            UNIQUE (container, environment, user));
+        CREATE TABLE IF NOT EXISTS subscription (
+            id INTEGER PRIMARY KEY, registry INTEGER NOT NULL, scope INTEGER NOT NULL, name TEXT NOT NULL,
+            targets BLOB NOT NULL, body BLOB NOT NULL, is_sent INTEGER NOT NULL, UNIQUE (registry, scope, name));
+        CREATE INDEX IF NOT EXISTS subscription_unsent ON subscription (id) WHERE is_sent = 0;
+        CREATE TABLE IF NOT EXISTS notification (
+            registry INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL, client TEXT,
+            type TEXT, is_creator INTEGER NOT NULL, payload BLOB NOT NULL,
+            PRIMARY KEY (registry, sequence)) WITHOUT ROWID;
+        CREATE INDEX IF NOT EXISTS notification_age ON notification (time);
+        CREATE TABLE IF NOT EXISTS watcher (
+            id INTEGER PRIMARY KEY, container TEXT NOT NULL, environment INTEGER NOT NULL, scope INTEGER NOT NULL,
+            owner TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL,
+            UNIQUE (container, environment, scope, owner, user, name));
+        """
+
+    /// - Parameter subscriber: the user's private database.
+    static func find(_ subscriber: DatabaseKey, in db: Database) throws -> RegistryRow? {
+        try SQLStatement(
+            cached: """
+                SELECT id, life, sequence, floor FROM registry WHERE container = ? AND environment = ? AND user = ?
+                """, in: db
+        ).first(.text(subscriber.container), .integer(subscriber.environment.column), .text(subscriber.owner)) { row in
+            RegistryRow(
+                id: row.integer(0), life: row.integer(1), sequence: row.integer(2), floor: row.integer(3))
+        }
+    }
+}
+
+/// A subscription at home, with the groups that have copies.
+struct SubscriptionRow {
+    var id: Int64
+    var targets: [UInt64]
+    var subscription: Subscription
+
+    static func find(
+        _ registry: Int64, scope: Scope, id: String, in db: Database
+    ) throws -> SubscriptionRow? {
+        try SQLStatement(
+            cached: "SELECT id, targets, body FROM subscription WHERE registry = ? AND scope = ? AND name = ?", in: db
+        ).first(.integer(registry), .integer(scope.column), .text(id)) {
+            try SubscriptionRow($0, scope: scope, name: id)
+        }
+    }
+
+    /// A row of `id, targets, body`.
+    init(_ row: SQLRow, scope: Scope, name: String) throws {
+        id = row.integer(0)
+        targets = []
+        var reader = WireReader(row.bytes(1))
+        while try reader.nextField() != nil { targets.append(try reader.unsigned()) }
+        subscription = try Subscription(decoding: row.bytes(2))
+        subscription.scope = scope
+        subscription.id = name
+    }
+
+    static func encoded(_ targets: [UInt64]) -> [UInt8] {
+        var writer = WireWriter()
+        writer.fields(1, targets)
+        return writer.bytes
+    }
+}
+
+extension RecordTables {
+    /// A user's subscriptions to databases of a scope, by name.
+    /// - Parameters:
+    ///   - subscriber: the user's private database.
+    ///   - ids: those that are asked for; nil is all.
+    package static func subscriptions(
+        of subscriber: DatabaseKey, scope: Scope, ids: [String]? = nil, in db: Database
+    ) throws -> [Subscription] {
+        guard let registry = try RegistryRow.find(subscriber, in: db) else { return [] }
+        if let ids {
+            return try ids.compactMap { id in
+                try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)?.subscription
+            }
+        }
+        return try SQLStatement(
+            cached: "SELECT id, targets, body, name FROM subscription WHERE registry = ? AND scope = ? ORDER BY name",
+            in: db
+        ).all(.integer(registry.id), .integer(scope.column)) { row in
+            try SubscriptionRow(row, scope: scope, name: row.text(3)).subscription
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Admission
+import Authorization
+package import Cluster
+import Directory
+package import KeyValueStore
+package import RaftCore
+import RecordModel
+import RecordStore
+
+/// The log of one user's notifications in a container's environment.
+package struct Notifications: WatchedFeed {
+    /// The node's service.
+    package let service: RecordService
+    /// Whose they are.
+    package let store: StoreKey
+    /// Whose they are.
+    private let accountID: String
+    /// The device that reads: it is not told of its own changes.
+    private let client: String?
+
+    /// For one request.
+    package init(_ service: RecordService, _ store: StoreKey, accountID: String, client: String?) {
+        self.service = service
+        self.store = store
+        self.accountID = accountID
+        self.client = client
+    }
+
+    /// As limits, logs and events name what is watched.
+    package var name: String { "notifications" }
+    /// The name of a page in a stream of events.
+    package var event: String { "notifications" }
+    /// As the audit log names the request.
+    package var action: String { "push/watch" }
+    /// The user's home.
+    package var group: GroupID { service.home(of: store.home) }
+
+    /// What of the public database the caller may not read any more.
+    private var hidden: NotificationLog.Hidden {
+        let key = SchemaKey(container: store.container, environment: store.environment)
+        let database = DatabaseKey(
+            container: store.container, environment: store.environment, scope: .public, owner: DatabaseKey.publicOwner)
+        let target = Target(container: store.container, environment: store.environment, needsUser: true)
+        let caller = Admission.caller(accountID, for: target, in: service.node.directory.snapshot)
+        var hidden = NotificationLog.Hidden()
+        for type in service.schema(key).schema.types {
+            func mayRead(isCreator: Bool) -> Bool {
+                Permissions(of: caller, in: type, of: database, isCreator: isCreator).contains(.read)
+            }
+            if !mayRead(isCreator: true) { hidden.types.append(type.name) }
+            if !mayRead(isCreator: false) { hidden.typesOfOthers.append(type.name) }
+        }
+        return hidden
+    }
+
+    /// A page of the log.
+    /// - Throws: `BAD_REQUEST` for a token that cannot be followed, with why.
+    package func changes(
+        since token: String?, limit: Int, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        let token = try await SealedPosition.notifications.open(token, in: service)
+        guard await service.node.has(.notifications, in: group) else {
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater, "notifications need feature level \(FeatureLevel.notifications)",
+                    retryAfterSeconds: 1))
+        }
+        var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
+        read.hidden = hidden
+        switch try await service.read(.notifications(read), from: group, by: deadline) {
+        case .found(let answer):
+            guard let expiry = answer.expiry else { return answer }
+            throw RequestFailure(
+                .badRequest,
+                "the syncToken has expired: "
+                    + (expiry == .tooOld
+                        ? "notifications since it was given are not kept any more"
+                        : "notifications were lost since it was given, in a restore or because too many waited")
+                    + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
+        case .refused(let error): throw RequestFailure(error)
+        case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
+        }
+    }
+}

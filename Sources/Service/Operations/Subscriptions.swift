@@ -1,0 +1,222 @@
+import Authorization
+import Cluster
+import Directory
+import RaftCore
+package import RecordModel
+import RecordStore
+
+/// The subscriptions of one user to databases of one scope, in a container's environment.
+package struct Subscriptions: Sendable {
+    private let service: RecordService
+    private let request: DatabaseRequest
+
+    /// How often it is looked whether copies have arrived.
+    private static let pauseMilliseconds: UInt64 = 5
+
+    /// For one request.
+    package init(_ service: RecordService, _ request: DatabaseRequest) {
+        self.service = service
+        self.request = request
+    }
+
+    /// The user, as a private database.
+    /// - Throws: `AUTHENTICATION_REQUIRED` where nobody is signed in.
+    private func subscriber() throws(RequestFailure) -> DatabaseKey {
+        guard let user = request.caller.user, !request.caller.isAdministrator else {
+            throw RequestFailure(
+                .authenticationRequired, "request needs authorization: subscriptions belong to a signed-in user")
+        }
+        return DatabaseKey(
+            container: request.key.container, environment: request.key.environment, scope: .private, owner: user)
+    }
+
+    /// All of them, by name.
+    package func list() async throws(RequestFailure) -> [Subscription] { try await read(ids: nil) }
+
+    /// Those that there are of some.
+    package func lookUp(_ ids: [String]) async throws(RequestFailure) -> [Subscription] { try await read(ids: ids) }
+
+    private func read(ids: [String]?) async throws(RequestFailure) -> [Subscription] {
+        let subscriber = try subscriber()
+        let answer = try await service.read(
+            .subscriptions(.init(of: subscriber, request.key.scope, ids: ids)), from: service.home(of: subscriber),
+            by: request.deadline)
+        guard case .found(let found) = answer else {
+            throw RequestFailure(.internalError, "a shard gave an answer to another question")
+        }
+        return try unpacked(found.bytes, as: ShardList<Subscription>.self).elements
+    }
+
+    /// What became of an operation.
+    package enum Outcome: Sendable {
+        case saved(Subscription)
+        case deleted
+        case failed(ServiceError)
+    }
+
+    /// Saves and deletes, each on its own. What is committed after this returns is matched.
+    package func modify(
+        _ operations: [SubscriptionsModifyRequest.Operation]
+    ) async throws(RequestFailure) -> [Outcome] {
+        let subscriber = try subscriber()
+        let home = service.home(of: subscriber)
+        try await requireLevel(in: home)
+        var outcomes: [Outcome] = []
+        var command = ModifySubscriptions(
+            subscriber: subscriber, home: home.rawValue, time: try service.trustedNow(), changes: [])
+        var places: [Int] = []
+        for operation in operations {
+            do throws(RequestFailure) {
+                let change = try await change(operation)
+                command.changes.append(change)
+                places.append(outcomes.count)
+                if case .save(let subscription, _) = change {
+                    outcomes.append(.saved(subscription))
+                } else {
+                    outcomes.append(.deleted)
+                }
+            } catch {
+                if error.error.code == .tryAgainLater { throw error }
+                outcomes.append(.failed(error.error))
+            }
+        }
+        if command.changes.isEmpty { return outcomes }
+        let bytes = try await service.submit(.subscriptions(command), to: home, by: request.deadline)
+        let outcome = try unpacked(bytes, as: SubscriptionsOutcome.self)
+        for (place, failure) in zip(places, outcome.failures) {
+            if let failure { outcomes[place] = .failed(failure) }
+        }
+        try await awaitDelivery(of: outcome.marks, from: home)
+        return outcomes
+    }
+
+    private func requireLevel(in group: GroupID) async throws(RequestFailure) {
+        guard await !service.node.has(.notifications, in: group) else { return }
+        throw RequestFailure(
+            ServiceError(
+                .tryAgainLater,
+                "nothing was done: subscriptions need feature level \(FeatureLevel.notifications), which comes into "
+                    + "force once every node runs this build; see `zonekeeper cluster status`", retryAfterSeconds: 1))
+    }
+
+    /// Waits until every group matches what it is to match.
+    private func awaitDelivery(of marks: [OutboxMark], from home: GroupID) async throws(RequestFailure) {
+        if marks.isEmpty { return }
+        while true {
+            let answer = try await service.read(.isDelivered(marks), from: home, by: request.deadline)
+            if case .found(let found) = answer, found.bytes == [1] { return }
+            do {
+                try await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
+            } catch {
+                throw RequestFailure(ServiceError(.tryAgainLater, "given up", retryAfterSeconds: 1))
+            }
+            guard !request.deadline.isOver(at: service.node.platform.clock.now) else {
+                throw RequestFailure(
+                    ServiceError(
+                        .tryAgainLater,
+                        "the subscriptions are kept, and not every shard knows of them yet: send the request again",
+                        retryAfterSeconds: 1), details: .outcomeUnknown)
+            }
+        }
+    }
+
+    // MARK: One operation
+
+    private func change(
+        _ operation: SubscriptionsModifyRequest.Operation
+    ) async throws(RequestFailure) -> ModifySubscriptions.Change {
+        switch operation {
+        case .delete(let id): return .delete(request.key.scope, id: id)
+        case .save(let input):
+            let subscription = try await subscription(input)
+            let groups = try await targets(of: subscription, input)
+            for group in groups { try await requireLevel(in: group) }
+            return .save(subscription, targets: groups.map(\.rawValue))
+        }
+    }
+
+    private func subscription(_ input: SubscriptionInput) async throws(RequestFailure) -> Subscription {
+        var subscription = Subscription(
+            id: input.id.isEmpty ? service.newName() : input.id, scope: request.key.scope, kind: input.kind)
+        subscription.recordType = input.recordType
+        subscription.info = input.info
+        if let zoneID = input.zoneID { subscription.zone = try request.zone(zoneID).name }
+        switch input.kind {
+        case .query:
+            subscription.query = try await query(input, subscription)
+            subscription.queryJSON = input.queryJSON
+            subscription.firing = input.firing
+            subscription.firesOnce = input.firesOnce
+        case .zone, .database:
+            guard request.key.scope == .private else {
+                throw RequestFailure(
+                    .badRequest,
+                    "subscriptionType: the public database has subscriptions to queries only")
+            }
+            if subscription.zone == ZoneKey.defaultZoneName {
+                throw RequestFailure(
+                    .badRequest, "zoneID.zoneName: the default zone has no change feed; subscribe to a query")
+            }
+        }
+        return subscription
+    }
+
+    /// The query, held against the schema and the caller's rights.
+    private func query(
+        _ input: SubscriptionInput, _ subscription: Subscription
+    ) async throws(RequestFailure) -> Query? {
+        guard let query = input.query else { return nil }
+        for _ in 0..<8 {
+            let schema = service.schema(request.schemaKey)
+            do throws(RequestFailure) {
+                guard let type = schema.schema.type(named: query.recordType) else {
+                    throw RequestFailure(
+                        .badRequest, "query.recordType: the schema has no record type '\(query.recordType)'")
+                }
+                let isCreator = request.caller.user != nil
+                guard
+                    Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
+                else {
+                    throw RequestFailure(.accessDenied, "the caller may not read records of type '\(type.name)'")
+                }
+                do throws(ServiceError) {
+                    return try query.resolve(
+                        schema: type, zone: subscription.zone.map { request.zoneID(named: $0) },
+                        container: request.key.container)
+                } catch {
+                    throw RequestFailure(error)
+                }
+            } catch {
+                guard try await service.isOutdated(schema, request.schemaKey) else { throw error }
+            }
+        }
+        throw RequestFailure(
+            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
+    }
+
+    /// The groups whose changes a subscription may match, ascending.
+    private func targets(
+        of subscription: Subscription, _ input: SubscriptionInput
+    ) async throws(RequestFailure) -> [GroupID] {
+        guard let name = subscription.zone else { return service.groups(of: request.key).sorted() }
+        let zone = ZoneKey(database: request.key, name: name)
+        if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
+            throw RequestFailure(.zoneNotFound, "no zone '\(name)' in this database")
+        }
+        return [service.node.map.group(of: zone)]
+    }
+}
+
+extension RecordService {
+    /// The group that has a user's preferences, subscriptions and notifications in a container's environment.
+    /// - Parameter subscriber: the user's private database.
+    func home(of subscriber: DatabaseKey) -> GroupID {
+        node.map.group(of: ZoneKey(database: subscriber, name: "_keyValueStore"))
+    }
+
+    /// What a command says of the device that asks; nil where the group cannot know of such things yet.
+    func client(_ request: DatabaseRequest, _ group: GroupID) async -> String? {
+        guard let client = request.clientID, await node.has(.notifications, in: group) else { return nil }
+        return client
+    }
+}

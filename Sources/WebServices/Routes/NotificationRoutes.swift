@@ -1,0 +1,81 @@
+import Cluster
+import HTTPTypes
+import HummingbirdCore
+import KeyValueStore
+import RecordModel
+import Service
+
+/// What is under `/push/1/{container}/{environment}/`.
+enum NotificationAction: String, CaseIterable, Sendable {
+    case changes, watch
+
+    /// `watch` is a long poll with POST and a stream with GET.
+    var methods: [String] { self == .watch ? ["GET", "POST"] : ["POST"] }
+
+    /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
+    init(_ name: String, method: String) throws(RequestFailure) {
+        guard let action = NotificationAction(rawValue: name) else {
+            throw RequestFailure(.notFound, "no action '\(name)': there are changes and watch")
+        }
+        guard action.methods.contains(method) else {
+            throw RequestFailure(
+                .badRequest, "\(name) is called with \(action.methods.joined(separator: " or ")), not with \(method)",
+                details: .methods(action.methods))
+        }
+        self = action
+    }
+}
+
+/// `/push/1/{container}/{environment}/changes|watch`: the log of a user's notifications.
+struct NotificationRoutes {
+    private let service: RecordService
+    private let store: StoreKey
+    private let accountID: String
+    private let call: WebCall
+    private let body: [UInt8]
+
+    init(service: RecordService, store: StoreKey, accountID: String, call: WebCall, _ body: [UInt8]) {
+        self.accountID = accountID
+        self.service = service
+        self.store = store
+        self.call = call
+        self.body = body
+    }
+
+    func respond(
+        to action: NotificationAction, by deadline: Deadline,
+        watch: (_ notifications: Notifications, _ limit: Int) -> PreferenceStream
+    ) async throws(RequestFailure) -> Reply {
+        let isStream = action == .watch && call.request.method == .get
+        let form = isStream ? try NotificationsRequest(query: call) : try form(NotificationsRequest.self)
+        let ofURL = try call.clientID()
+        let notifications = Notifications(
+            service, store, accountID: accountID, client: form.clientID ?? ofURL)
+        switch action {
+        case .changes:
+            let page = try await notifications.changes(since: form.syncToken, limit: form.limit, by: deadline)
+            return Reply(body: page.bytes)
+        case .watch where isStream:
+            return try await watch(notifications, form.limit).events(since: call.lastEventID ?? form.syncToken)
+        case .watch:
+            return try await watch(notifications, form.limit).longPoll(since: form.syncToken, seconds: form.seconds)
+        }
+    }
+
+    private func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form {
+        do throws(ServiceError) { return try Form(body: body) } catch { throw RequestFailure(error) }
+    }
+}
+
+extension NotificationsRequest {
+    /// The parameters of a stream's URL.
+    fileprivate init(query call: WebCall) throws(RequestFailure) {
+        self.init()
+        syncToken = call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
+        guard let text = call.url["resultsLimit"] else { return }
+        guard let number = Int(text), number > 0 else {
+            throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        }
+        limit = min(number, limit)
+    }
+}

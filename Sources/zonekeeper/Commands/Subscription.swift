@@ -1,0 +1,235 @@
+import ArgumentParser
+import RecordModel
+import ServiceClient
+
+/// `zonekeeper subscription`
+struct SubscriptionCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "subscription",
+        abstract: "Say what a user is to be told of: list, create and delete subscriptions.",
+        subcommands: [
+            SubscriptionListCommand.self, SubscriptionCreateCommand.self, SubscriptionDeleteCommand.self,
+        ])
+}
+
+/// The database that a subscription is for.
+struct SubscriptionDatabase: ParsableArguments {
+    @Flag(name: .customLong("public"), help: "In the public database; without it, in the user's private one.")
+    var isPublic = false
+
+    var name: String { isPublic ? "public" : "private" }
+
+    /// Sends one operation.
+    /// - Throws: `CommandFailure` where it failed.
+    func modify(
+        _ operation: String, _ subscription: JSONValue, on connection: Connection
+    ) async throws -> (response: ServiceResponse, subscription: JSONValue) {
+        let json = JSONValue.members([
+            "operations": .array([
+                .members(["operationType": .string(operation), "subscription": subscription])
+            ])
+        ])
+        var request = try connection.request(name, "subscriptions/modify", json)
+        request.isRepeatable = operation != "delete"
+        let response = try await connection.send(request).checked()
+        guard let item = try response.entries("subscriptions").first else {
+            throw CommandFailure("the answer has no subscription in it. Is this a Zonekeeper node?")
+        }
+        if let code = item["serverErrorCode"]?.string { throw CommandFailure("\(code): \(item.text("reason"))") }
+        return (response, item)
+    }
+}
+
+/// `zonekeeper subscription list`
+struct SubscriptionListCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the user's subscriptions to a database.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var database: SubscriptionDatabase
+
+    func run(on connection: Connection) async throws {
+        let request = try connection.request(database.name, "subscriptions/list", .object([]))
+        let response = try await connection.send(request).checked()
+        let table = Table(
+            try response.entries("subscriptions"),
+            [
+                ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
+                ("ZONE", { $0["zoneID"]?.text("zoneName") ?? "all" }),
+                ("RECORD TYPE", { $0["query"]?["recordType"]?.string ?? $0["recordType"]?.string ?? "all" }),
+                ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+            ])
+        try show(response, table.text)
+    }
+}
+
+/// `zonekeeper subscription create`
+struct SubscriptionCreateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Create a subscription, or replace the one of the same ID.",
+        discussion: """
+            With --type-of-record and --fires-on it is one to the records of a type; with --zone to a zone; else to all \
+            zones of the private database. A query with filters is given as JSON with --query.
+            """)
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var database: SubscriptionDatabase
+
+    @Argument(help: "Its ID.")
+    var id: String
+
+    @Option(help: "The zone; without it, all of them.")
+    var zone: String?
+
+    @Option(name: .customLong("type-of-record"), help: "Tell only of records of this type.")
+    var recordType: String?
+
+    @Option(help: ArgumentHelp("A query such as records/query takes it.", valueName: "json"))
+    var query: String?
+
+    @Option(
+        name: .customLong("fires-on"), parsing: .upToNextOption,
+        help: "create, update or delete, one or more of them: makes it a subscription to a query.")
+    var firesOn: [String] = []
+
+    @Flag(name: .customLong("once"), help: "Tell once; then the subscription is gone.")
+    var firesOnce = false
+
+    func run(on connection: Connection) async throws {
+        let isQuery = query != nil || !firesOn.isEmpty
+        if firesOnce, !isQuery { throw ValidationError("--once: only a subscription to a query tells once") }
+        var form: JSONValue?
+        if isQuery { form = try queryForm() }
+        let zoneID = zone.map { ZoneRequests.id($0) }
+        let (response, saved) = try await database.modify(
+            "create",
+            .members([
+                "subscriptionID": .string(id),
+                "subscriptionType": .string(isQuery ? "query" : zone == nil ? "database" : "zone"), "zoneID": zoneID,
+                "recordType": isQuery ? nil : recordType.map { .string($0) }, "query": form,
+                "firesOn": isQuery ? .array(events.map { .string($0) }) : nil,
+                "firesOnce": isQuery ? .bool(firesOnce) : nil,
+            ]), on: connection)
+        try show(response, "saved subscription \(saved.text("subscriptionID"))")
+    }
+
+    private var events: [String] { firesOn.isEmpty ? ["create", "update", "delete"] : firesOn }
+
+    private func queryForm() throws -> JSONValue {
+        guard let query else {
+            guard let recordType else { throw ValidationError("--fires-on: --type-of-record or --query is needed") }
+            return .members(["recordType": .string(recordType)])
+        }
+        do {
+            return try JSONParser.parse(Array(query.utf8))
+        } catch {
+            throw ValidationError("--query: \(error)")
+        }
+    }
+}
+
+/// `zonekeeper subscription delete`
+struct SubscriptionDeleteCommand: ClientCommand {
+    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete a subscription.")
+
+    @OptionGroup var options: ClientOptions
+    @OptionGroup var database: SubscriptionDatabase
+
+    @Argument(help: "Its ID.")
+    var id: String
+
+    func run(on connection: Connection) async throws {
+        let (response, _) = try await database.modify(
+            "delete", .members(["subscriptionID": .string(id)]), on: connection)
+        try show(response, "deleted subscription \(id)")
+    }
+}
+
+/// `zonekeeper notifications`
+struct NotificationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notifications", abstract: "Follow what a user is told of.",
+        subcommands: [NotificationsWatchCommand.self])
+}
+
+/// `zonekeeper notifications watch`
+struct NotificationsWatchCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Print notifications as they come, until it is stopped.",
+        discussion: """
+            Goes on by itself, on another node where one is lost. With --json each page is a line, with the syncToken \
+            to go on from. --timeout ends it after so long, --count after so many notifications.
+            """)
+
+    @OptionGroup var options: ClientOptions
+
+    @Option(
+        help: ArgumentHelp("The token to go on from; without one, what is told from now on.", valueName: "token"))
+    var since: String?
+
+    @Option(help: "End after so many notifications.")
+    var count: Int?
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count: 1 or more is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let end = (options.timeout?.seconds).map { ContinuousClock.now + .seconds($0) }
+        var left = count ?? .max
+        var token = since
+        if token == nil { token = try await present(on: connection) }
+        while left > 0 {
+            let seconds = end.map { ($0 - .now) / .seconds(1) } ?? .infinity
+            if seconds <= 0 { break }
+            let wait = Int64(min(seconds, 30).rounded(.up))
+            var request = try connection.notificationsRequest(
+                "watch",
+                .members([
+                    "syncToken": token.map { .string($0) }, "timeout": .integer(wait),
+                    "resultsLimit": .integer(Int64(min(left, 200))),
+                ]))
+            request.timeoutSeconds = wait + 15
+            request.waitsForConnection = true
+            request.patienceSeconds = seconds
+            let page = try await connection.send(request).checked().json()
+            token = page["syncToken"]?.string ?? token
+            let found = page["notifications"]?.array ?? []
+            left -= found.count
+            if found.isEmpty { continue }
+            Console.printPart(
+                options.json ? page.plainText + "\n" : found.map { Self.line($0) + "\n" }.joined())
+        }
+        if !options.json { print("token \(token ?? "")") }
+    }
+
+    /// The token after everything that was told.
+    private func present(on connection: Connection) async throws -> String? {
+        var token: String?
+        while true {
+            let request = try connection.notificationsRequest(
+                "changes", .members(["syncToken": token.map { .string($0) }]))
+            let page = try await connection.send(request).checked().json()
+            token = page["syncToken"]?.string
+            if page["moreComing"] != .bool(true) { return token }
+        }
+    }
+
+    /// A notification as people read it, on one line.
+    static func line(_ entry: JSONValue) -> String {
+        let ck = entry["payload"]?["ck"] ?? .null
+        let events: [Int64: String] = [1: "created", 2: "updated", 3: "deleted"]
+        var what = "changed"
+        var change = ck["fet"] ?? ck["met"] ?? .null
+        if let query = ck["qry"] {
+            change = query
+            if case .integer(let event)? = query["fo"] { what = events[event] ?? what }
+            what = "\(what) \(query.text("rid"))"
+        }
+        let text = "\(entry.time("time"))  \(change.text("sid"))  zone \(change.text("zid"))  \(what)"
+        let scalars = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+        return String(String.UnicodeScalarView(scalars))
+    }
+}
