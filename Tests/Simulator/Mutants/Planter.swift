@@ -37,7 +37,8 @@ struct Planter {
 
     /// What becomes of `PLANTED`, # being the fault's number; a form that is part of another comes later.
     private static let forms = [
-        ("!PLANTED && ", "!PlantedFault(#) && "), ("PLANTED || ", "PlantedFault(#) || "),
+        ("!PLANTED || ", "!planted(#) || "), ("!PLANTED && ", "!PlantedFault(#) && "),
+        ("PLANTED || ", "PlantedFault(#) || "),
         ("PLANTED(", "planted(#, "), ("PLANTED", "planted(#)"),
     ]
 
