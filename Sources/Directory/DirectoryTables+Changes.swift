@@ -51,7 +51,7 @@ extension DirectoryTables {
     }
 
     static func setSchema(
-        _ key: SchemaKey, expectedVersion: UInt64, _ schema: Schema, in db: Database
+        _ key: SchemaKey, expectedVersion: UInt64, _ schema: Schema, at level: FeatureLevel, in db: Database
     ) throws -> (version: UInt64, change: DirectoryChange) {
         let (version, generation) = try installed(key, in: db)
         guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
@@ -60,22 +60,25 @@ extension DirectoryTables {
                 .badRequest, "the schema of '\(key.container)' (\(key.environment.rawValue)) is not changed: \(problem)"
             )
         }
-        let new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
+        var new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
+        if level >= .datedFields {
+            new.schema = schema.dated(new.version, after: try body(of: key, in: db) ?? Schema())
+        }
         try write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
 
     static func resetDevelopment(
-        _ container: String, expectedVersion: UInt64, in db: Database
+        _ container: String, expectedVersion: UInt64, at level: FeatureLevel, in db: Database
     ) throws -> (version: UInt64, change: DirectoryChange) {
         let key = SchemaKey(container: container, environment: .development)
         let (version, generation) = try installed(key, in: db)
         guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
-        let body = try Data.fetchOne(
-            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
-            arguments: [container, Environment.production.rawValue])
-        let production = try body.map { try Schema(decoding: [UInt8]($0)) } ?? Schema.initial
-        let new = VersionedSchema(version: version + 1, schema: production, generation: generation + 1)
+        let production = try body(of: SchemaKey(container: container, environment: .production), in: db)
+        var new = VersionedSchema(
+            version: version + 1, schema: production ?? Schema.initial, generation: generation + 1)
+        // Production's versions are others.
+        if level >= .datedFields { new.schema = new.schema.dated(new.version, after: Schema()) }
         try write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
@@ -96,6 +99,13 @@ extension DirectoryTables {
             sql: "INSERT INTO container_key (container, number, body) VALUES (?, ?, ?)",
             arguments: [container, Int64(key.number), Data(key.encoded())])
         return [.containerKey(container: container, key)]
+    }
+
+    private static func body(of key: SchemaKey, in db: Database) throws -> Schema? {
+        try Data.fetchOne(
+            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
+            arguments: [key.container, key.environment.rawValue]
+        ).map { try Schema(decoding: [UInt8]($0)) }
     }
 
     /// The version and generation of a schema; 0 where none was ever set.

@@ -1,6 +1,6 @@
 import Foundation
 package import GRDB
-import RecordModel
+package import RecordModel
 import Wire
 
 /// The directory's state machine: rows in group 0's database, each with the value's binary form as its body. Apply is a
@@ -62,11 +62,12 @@ package enum DirectoryTables {
 
     /// Applies one entry, writes what the audit log shall tell of it, and says what changed for the snapshots in
     /// memory. A refused command changes nothing but the audit log.
+    /// - Parameter level: the feature level in force.
     package static func apply(
-        _ entry: DirectoryEntry, in db: Database
+        _ entry: DirectoryEntry, at level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
         var result: (outcome: DirectoryOutcome, changes: [DirectoryChange]) = (.done(version: 0), [])
-        if let command = entry.command { result = try apply(command, in: db) }
+        if let command = entry.command { result = try apply(command, at: level, in: db) }
         let events = AuditedEvents(entry, result.outcome)
         result.changes += try appendAudit(events.changes, to: .changes, in: db)
         result.changes += try appendAudit(events.requestsWithinBudget(in: db), to: .requests, in: db)
@@ -75,10 +76,10 @@ package enum DirectoryTables {
 
     /// Applies one command without a word in the audit log.
     package static func apply(
-        _ command: DirectoryCommand, in db: Database
+        _ command: DirectoryCommand, at level: FeatureLevel = FeatureLevel.supported.upperBound, in db: Database
     ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
         do {
-            let (version, changes) = try judged(command, in: db)
+            let (version, changes) = try judged(command, at: level, in: db)
             return (.done(version: version), changes)
         } catch let error as ServiceError {
             return (.refused(error), [])
@@ -88,14 +89,14 @@ package enum DirectoryTables {
     /// What a command changes. Throws `ServiceError` where it is refused, which every replica does alike, and whatever
     /// this replica's disk does wrong.
     private static func judged(
-        _ command: DirectoryCommand, in db: Database
+        _ command: DirectoryCommand, at level: FeatureLevel, in db: Database
     ) throws -> (version: UInt64, changes: [DirectoryChange]) {
         switch command {
         case .setSchema(let key, let expectedVersion, let schema, _):
-            let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, in: db)
+            let (version, change) = try setSchema(key, expectedVersion: expectedVersion, schema, at: level, in: db)
             return (version, [change])
         case .resetDevelopment(let container, let expectedVersion):
-            let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, in: db)
+            let (version, change) = try resetDevelopment(container, expectedVersion: expectedVersion, at: level, in: db)
             return (version, [change])
         default: return (0, try changes(of: command, in: db))
         }

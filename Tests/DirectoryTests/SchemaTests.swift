@@ -35,7 +35,9 @@ struct SchemaTests {
                 == .done(version: 2))
         #expect(try directory.refusal(of: .setSchema(Self.development, expectedVersion: 1, Schema())) == "CONFLICT")
         let snapshot = try directory.snapshot()
-        #expect(snapshot.schemas[Self.development] == VersionedSchema(version: 2, schema: Self.note))
+        #expect(
+            snapshot.schemas[Self.development]
+                == VersionedSchema(version: 2, schema: Self.note.dated(2, after: Schema())))
         #expect(snapshot.schemas[Self.production]?.version == 1)
     }
 
@@ -50,12 +52,46 @@ struct SchemaTests {
         #expect(try directory.refusal(of: reset) == "CONFLICT")
         #expect(
             try directory.snapshot().schemas[Self.development]
-                == VersionedSchema(version: 3, schema: Self.note, generation: 1))
+                == VersionedSchema(version: 3, schema: Self.note.dated(3, after: Schema()), generation: 1))
         try directory.apply(.setSchema(Self.development, expectedVersion: 3, Schema()))
         #expect(
             try directory.snapshot().schemas[Self.development]
                 == VersionedSchema(version: 4, schema: Schema(), generation: 1))
         #expect(try directory.snapshot().schemas[Self.production]?.generation == 0)
+    }
+
+    @Test("types and fields have the version that they came with, and another one if they come again")
+    func dates() throws {
+        func field(_ name: String, _ type: FieldType = FieldType(.string)) -> FieldDefinition {
+            FieldDefinition(name: name, type: type)
+        }
+        func set(_ types: [RecordType]) throws -> String {
+            let version = try #require(try directory.snapshot().schemas[Self.development]).version
+            try directory.apply(.setSchema(Self.development, expectedVersion: version, Schema(types: types)))
+            let schema = try #require(try directory.snapshot().schemas[Self.development]).schema
+            return schema.types.map { type in
+                "\(type.name)\(type.addedIn)" + type.fields.map { " \($0.name)\($0.addedIn)" }.joined()
+            }.joined(separator: ", ")
+        }
+        let number = FieldType(.number)
+        let settled = FieldType(.number, preferred: .int64)
+        #expect(try set([RecordType(name: "A", fields: [field("a"), field("n", number)])]) == "A2 a2 n2")
+        #expect(try set([RecordType(name: "A", fields: [field("b"), field("n", settled)])]) == "A2 b3 n2")
+        #expect(
+            try set([RecordType(name: "A", fields: [field("a"), field("b")]), RecordType(name: "B")]) == "A2 a4 b3, B4")
+        #expect(try set([RecordType(name: "A", fields: [field("a"), field("b", number)])]) == "A2 a4 b5")
+        // What a node says of it counts for nothing.
+        let told = RecordType(name: "B", fields: [FieldDefinition(name: "b", type: number, addedIn: 9)], addedIn: 8)
+        #expect(try set([told]) == "B6 b6")
+    }
+
+    @Test("before its feature level nothing has a date")
+    func datesBelowLevel() throws {
+        let set = DirectoryEntry(.setSchema(Self.development, expectedVersion: 1, Self.note))
+        let result = try directory.apply(set, at: FeatureLevel(FeatureLevel.datedFields.rawValue - 1))
+        #expect(result.outcome == .done(version: 2))
+        #expect(
+            try directory.snapshot().schemas[Self.development] == VersionedSchema(version: 2, schema: Self.note))
     }
 
     @Test("a schema of more than 1 MiB is refused, and the one before stays")

@@ -37,10 +37,12 @@ struct TestDirectory {
     }
 
     @discardableResult
-    func apply(_ entry: DirectoryEntry) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
+    func apply(
+        _ entry: DirectoryEntry, at level: FeatureLevel = FeatureLevel.supported.upperBound
+    ) throws -> (outcome: DirectoryOutcome, changes: [DirectoryChange]) {
         let decoded = try DirectoryEntry(decoding: entry.encoded())
         #expect(decoded == entry)
-        let result = try database.write { try DirectoryTables.apply(decoded, in: $0) }
+        let result = try database.write { try DirectoryTables.apply(decoded, at: level, in: $0) }
         #expect(try DirectoryOutcome(decoding: result.outcome.encoded()) == result.outcome)
         return result
     }

@@ -27,6 +27,17 @@ struct PlantedFaultTests {
         #expect(planter.files["A.swift"] == "if !planted(1) { if !planted(2) { a() } }")
     }
 
+    @Test(
+        "each form of a condition becomes one that notes where the fault makes a difference",
+        arguments: [
+            ("PLANTED || a", "PlantedFault(1) || a"), ("!PLANTED && a", "!PlantedFault(1) && a"),
+            ("PLANTED(a, b)", "planted(1, a, b)"), ("a || PLANTED", "a || planted(1)"), ("!PLANTED", "!planted(1)"),
+        ])
+    func forms(_ replacement: String, _ planted: String) throws {
+        let planter = try Planter([Mutant("one more", .init("A.swift", "a", replacement))]) { _ in "a" }
+        #expect(planter.files["A.swift"] == planted)
+    }
+
     @Test("names are unique")
     func names() {
         #expect(Set(Mutant.all.map(\.name)).count == Mutant.all.count)

@@ -146,11 +146,16 @@ struct Fixture {
     }
 
     /// The names of all records that a query finds, page by page.
-    func names(_ zone: ZoneKey, _ query: Query, by caller: Caller = ann, limit: Int = 200) throws -> [String] {
+    func names(
+        _ zone: ZoneKey, _ query: Query, by caller: Caller = ann, version: UInt64 = 1, limit: Int = 200
+    ) throws -> [String] {
         var names: [String] = []
         var cursor: [UInt8]?
         repeat {
-            guard case .found(let page) = try self.query(zone, query, by: caller, limit: limit, cursor: cursor) else {
+            guard
+                case .found(let page) = try self.query(
+                    zone, query, by: caller, version: version, limit: limit, cursor: cursor)
+            else {
                 return ["refused"]
             }
             names += page.records.map(\.name)

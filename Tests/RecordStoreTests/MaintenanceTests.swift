@@ -125,6 +125,42 @@ struct MaintenanceTests {
         #expect(try entries() == [.record(hidden)])
     }
 
+    @Test("what is dropped and comes again while the shard has an earlier schema comes without its values")
+    func skippedVersions() throws {
+        try shard.zone(.create, Fixture.work)
+        let first = Fixture.schema.dated(1, after: Schema())
+        try shard.apply(Fixture.install(2, first))
+        let values: [(String, FieldValue?)] = [
+            ("plain", .string("x")), ("rank", .int64(1)), ("score", .double(2)),
+            ("tags", .list(.string, [.string("t")])),
+            ("sealed", .sealed([1, 2, 3])),
+        ]
+        _ = try shard.modify(
+            Fixture.work, version: 2, .make(.create, "a", values), RecordChange(.create, "s", type: "Secret"))
+        var note = Fixture.note
+        note.fields.removeAll { ["plain", "rank", "tags", "sealed"].contains($0.name) }
+        let third = Schema(types: [note, Fixture.bare]).dated(3, after: first)
+        let fourth = Fixture.schema.dated(4, after: third)
+        // Version 3 never comes here, and version 4 has all again.
+        try shard.apply(Fixture.install(4, fourth))
+        #expect(try shard.lookup("a", in: Fixture.work)?.fields.all.map(\.name) == ["score"])
+        #expect(try shard.lookup("s", in: Fixture.work) == nil)
+        #expect(try shard.count("SELECT count(*) FROM stray") == 0)
+        let sorted = Query(recordType: "Note", sorts: [Sort(field: "rank")])
+        #expect(try shard.names(Fixture.work, sorted, version: 4) == ["a"])
+        let ranked = Query(
+            recordType: "Note", filters: [Filter(field: "rank", comparator: .equals, value: .int64(1))])
+        #expect(try shard.names(Fixture.work, ranked, version: 4) == [])
+        // What came with the version that is there stays.
+        _ = try shard.modify(Fixture.work, version: 4, .make(.create, "b", [("plain", .string("y"))]))
+        try shard.apply(Fixture.install(5, fourth.dated(5, after: fourth)))
+        #expect(try shard.lookup("b", in: Fixture.work)?.fields.all.map(\.name) == ["plain"])
+        try shard.maintain()
+        let stored = try shard.rowsOfIndexes()
+        try shard.remakeIndexes(rows: 7)
+        #expect(try shard.rowsOfIndexes() == stored)
+    }
+
     @Test("records of a removed type are gone at once and come to feeds as tombstones")
     func removedType() throws {
         try shard.zone(.create, Fixture.work)

@@ -8,6 +8,10 @@ extension RecordTwin {
         guard command.version >= version else { return .needsSchema(installed: version) }
         let isReset = command.generation > generation
         if command.version == version && !isReset { return .schemaInstalled }
+        if !isReset {
+            let between = schemaKept(until: command.schema)
+            if between != schema { replaceSchema(by: between, isReset: false) }
+        }
         if !isReset && stray.contains(where: { isBroughtBack($0.type, $0.field, by: command.schema) }) {
             var touched: [Int] = []
             for case .scrub(let id) in jobs { scrub(id, &touched) }
@@ -21,9 +25,29 @@ extension RecordTwin {
             remembered.removeAll()
             incarnations = incarnations.mapValues { $0 + 1 }
         }
+        replaceSchema(by: command.schema, isReset: isReset)
+        version = command.version
+        generation = max(generation, command.generation)
+        return .schemaInstalled
+    }
+
+    /// What of the schema is as old in a later one.
+    private func schemaKept(until later: Schema) -> Schema {
+        var kept = schema
+        kept.types.removeAll { later.type(named: $0.name).map { $0.addedIn > version } ?? false }
+        for place in kept.types.indices {
+            let next = later.type(named: kept.types[place].name)
+            kept.types[place].fields.removeAll { field in
+                !field.isSystem && (next?.field(named: field.name)).map { $0.addedIn > version } ?? false
+            }
+        }
+        return kept
+    }
+
+    private mutating func replaceSchema(by wanted: Schema, isReset: Bool) {
         var gone: [(String, String)] = []
         for type in schema.types {
-            guard let next = command.schema.type(named: type.name) else {
+            guard let next = wanted.type(named: type.name) else {
                 gone.append((type.name, ""))
                 continue
             }
@@ -39,11 +63,8 @@ extension RecordTwin {
             }
             jobs.append(.scrub(id: lastJob))
         }
-        dropIndexes(for: command.schema)
-        version = command.version
-        generation = max(generation, command.generation)
-        schema = command.schema
-        return .schemaInstalled
+        dropIndexes(for: wanted)
+        schema = wanted
     }
 
     private func isBroughtBack(_ type: String, _ field: String, by next: Schema) -> Bool {

@@ -62,9 +62,14 @@ struct TwinCommands {
     }
 
     private mutating func install(_ twin: RecordTwin) -> RecordCommand {
-        let version = chance(6) ? twin.version : twin.version + UInt64.random(in: 1...2, using: &random)
         let generation = chance(8) ? twin.generation + 1 : twin.generation
-        return Fixture.install(version, schema(), generation: generation)
+        if chance(6) { return Fixture.install(twin.version, schema(), generation: generation) }
+        var (version, next) = (twin.version, twin.schema)
+        for _ in 0..<Int.random(in: 1...2, using: &random) {
+            version += 1
+            next = schema().dated(version, after: next)
+        }
+        return Fixture.install(version, next, generation: generation)
     }
 
     /// The fixture's schema without some fields, with some of other types, with other indexes.

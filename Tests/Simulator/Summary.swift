@@ -44,6 +44,9 @@ struct Summary: CustomStringConvertible {
         seeds < Self.swarmMin ? [] : Situation.allCases.filter { situations[$0.rawValue] == nil }
     }
 
+    private var speed: String {
+        cpuSeconds > 0 ? ", \(number(seconds / cpuSeconds, 0)) simulated seconds a second" : ""
+    }
     private var faultCount: Int { faults.values.reduce(0, +) }
 
     var description: String {
@@ -52,8 +55,7 @@ struct Summary: CustomStringConvertible {
             "\(situation.rawValue) \(situations[situation.rawValue] ?? 0) in \(seedsBySituation[situation.rawValue] ?? 0)"
         }.joined(separator: ", ")
         return """
-            \(seeds) seeds, \(number(seconds / 86_400, 3)) simulated days, \(number(seconds / max(cpuSeconds, 0.001), 0)) \
-            simulated seconds a second
+            \(seeds) seeds, \(number(seconds / 86_400, 3)) simulated days\(speed)
             \(operations) operations checked (\(number(Double(operations) / max(seconds, 1), 2)) a second), \(unknown) of \
             unknown outcome
             \(faultCount) faults (\(number(Double(faultCount) * 60 / max(seconds, 1), 1)) a minute): \(kinds)

@@ -112,8 +112,8 @@ final class Batch {
         /// The seed that it was at when it ended by itself.
         var unfinished: UInt64?
         var lastWords: [String] = []
-        /// The planted faults whose places it came to, where it says so.
-        var reached: Set<Int> = []
+        /// The planted faults that would have made a difference, where it says so, with how many lines it said of each.
+        var reached: [Int: Int] = [:]
     }
 
     /// - Parameters:
@@ -147,7 +147,7 @@ final class Batch {
         for line in String(decoding: said, as: UTF8.self).split(separator: "\n") {
             if line.hasPrefix("begin "), let seed = UInt64(line.dropFirst(6)) { begun = seed }
             if line.hasPrefix(Planter.reached), let fault = Int(line.dropFirst(Planter.reached.count)) {
-                result.reached.insert(fault)
+                result.reached[fault, default: 0] += 1
             }
             if line.hasPrefix("report "),
                 let report = try? JSONDecoder().decode(SimulationReport.self, from: Data(line.dropFirst(7).utf8))

@@ -57,10 +57,10 @@ package final class DirectoryMachine: StateMachine {
     package func upgradeTables(in db: Database) throws { try DirectoryTables.upgrade(in: db) }
 
     package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
-        try commands.enumerated().map { try apply($1, offset: $0, in: db) }
+        try commands.enumerated().map { try apply($1, offset: $0, at: level, in: db) }
     }
 
-    private func apply(_ command: [UInt8], offset: Int, in db: Database) throws -> [UInt8] {
+    private func apply(_ command: [UInt8], offset: Int, at level: FeatureLevel, in db: Database) throws -> [UInt8] {
         let decoded: DirectoryEntry
         do throws(WireError) {
             decoded = try DirectoryEntry(decodingStrictly: command)
@@ -69,7 +69,7 @@ package final class DirectoryMachine: StateMachine {
             return DirectoryOutcome.refused(ServiceError(.internalError, "unreadable directory command: \(error)"))
                 .encoded()
         }
-        let (outcome, changes) = try StoredValues.read { try DirectoryTables.apply(decoded, in: db) }
+        let (outcome, changes) = try StoredValues.read { try DirectoryTables.apply(decoded, at: level, in: db) }
         if !changes.isEmpty { state.withLock { $0.pending += changes } }
         return outcome.encoded()
     }

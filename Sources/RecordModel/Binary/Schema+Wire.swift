@@ -18,9 +18,12 @@ extension RecordType: WireMessage {
         try wire.required(1, &name)
         try wire.field(2, &fields)
         try wire.field(3, &grants)
+        try wire.field(4, &addedIn, unless: 0)
     }
 
-    package mutating func check() { self = RecordType(name: name, fields: fields, grants: grants) }
+    package mutating func check() {
+        self = RecordType(name: name, fields: fields, grants: grants, addedIn: addedIn)
+    }
 }
 
 extension FieldDefinition: WireMessage {
@@ -30,6 +33,7 @@ extension FieldDefinition: WireMessage {
         try wire.required(1, &name)
         try wire.required(2, &type)
         try wire.field(3, &indexes, unless: [])
+        try wire.field(4, &addedIn, unless: 0)
     }
 }
 
@@ -64,7 +68,7 @@ extension Permissions: WireOptions {
 // How many bytes the forms above have, counted without writing them: a schema is measured whenever it grows.
 
 extension Schema {
-    /// The bytes of its encoding.
+    /// The bytes of its encoding; without the versions in which types and fields came, which only the directory knows.
     package var encodedSize: Int {
         roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + fieldSize($1.encodedSize) }
     }

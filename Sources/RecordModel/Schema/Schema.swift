@@ -13,6 +13,14 @@ package struct Schema: Hashable, Sendable {
     package func type(named name: String) -> RecordType? {
         types.first { $0.name == name }
     }
+
+    /// This schema as the version that follows an earlier one, each type and field with the version that it came with.
+    package func dated(_ version: UInt64, after earlier: Schema) -> Schema {
+        let known = Dictionary(earlier.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var dated = self
+        for place in types.indices { dated.types[place].date(version, after: known[types[place].name]) }
+        return dated
+    }
 }
 
 /// One record type of a schema.
@@ -21,15 +29,28 @@ package struct RecordType: Hashable, Sendable {
     /// Sorted by name in byte order, system fields among them where they carry an index.
     package var fields: [FieldDefinition]
     package var grants: [Grant]
+    /// The version of the schema in which the type came, or came again; see `FieldDefinition.addedIn`.
+    package var addedIn: UInt64
 
-    package init(name: String, fields: [FieldDefinition] = [], grants: [Grant] = []) {
+    package init(name: String, fields: [FieldDefinition] = [], grants: [Grant] = [], addedIn: UInt64 = 0) {
         self.name = name
         self.fields = fields.sorted { $0.name.precedes($1.name) }
         self.grants = grants
+        self.addedIn = addedIn
     }
 
     package func field(named name: String) -> FieldDefinition? {
         fields.first { $0.name == name }
+    }
+
+    fileprivate mutating func date(_ version: UInt64, after earlier: RecordType?) {
+        let known = Dictionary((earlier?.fields ?? []).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        addedIn = earlier?.addedIn ?? version
+        for place in fields.indices {
+            let field = known[fields[place].name]
+            fields[place].addedIn =
+                field?.type.unsettled == fields[place].type.unsettled ? field?.addedIn ?? 0 : version
+        }
     }
 }
 
@@ -38,11 +59,16 @@ package struct FieldDefinition: Hashable, Sendable {
     package var name: String
     package var type: FieldType
     package var indexes: IndexOptions
+    /// The version of the schema in which the field came, or came again after it was dropped: a shard that has an
+    /// earlier version holds values of another field of this name. The directory sets it, from
+    /// `FeatureLevel.datedFields` on; 0 where nobody did, and in schemas that were not installed.
+    package var addedIn: UInt64
 
-    package init(name: String, type: FieldType, indexes: IndexOptions = []) {
+    package init(name: String, type: FieldType, indexes: IndexOptions = [], addedIn: UInt64 = 0) {
         self.name = name
         self.type = type
         self.indexes = indexes
+        self.addedIn = addedIn
     }
 
     package var isSystem: Bool { name.hasPrefix("___") }

@@ -103,9 +103,7 @@ package struct SchemaPlan: Hashable, Sendable {
 
     private mutating func compareTypes(_ field: FieldDefinition, with wanted: FieldDefinition, in type: String) {
         if field.type == wanted.type { return }
-        var unsettled = wanted.type
-        unsettled.preferred = nil
-        if field.type == unsettled, let preferred = wanted.type.preferred {
+        if field.type == wanted.type.unsettled, let preferred = wanted.type.preferred {
             changes.append(.preferNumber(type: type, field: field.name, preferred))
             return
         }

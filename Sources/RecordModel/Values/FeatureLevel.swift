@@ -11,6 +11,7 @@
 /// | 3 | 0.1.0 | fields that hold assets, and the counts of what names them |
 /// | 3 | 0.1.0 | quotas count index rows, tombstones, remembered requests and what deleted zones hold |
 /// | 4 | 0.1.0 | outboxes, subscriptions and logs of notifications |
+/// | 4 | 0.1.0 | types and fields say with which version of the schema they came |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -34,6 +35,8 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let countedRows = FeatureLevel(3)
     /// Effects on other groups, subscriptions and logs of notifications.
     package static let notifications = FeatureLevel(4)
+    /// The directory says with which version of a schema each type and field came.
+    package static let datedFields = FeatureLevel(4)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(4)

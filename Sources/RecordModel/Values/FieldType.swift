@@ -27,6 +27,9 @@ package struct FieldType: Hashable, Sendable {
         self.preferred = preferred
     }
 
+    /// The type without a preferred kind of numbers.
+    package var unsettled: FieldType { FieldType(scalar, isList: isList, isEncrypted: isEncrypted) }
+
     /// The name that Web Services give it, such as `STRING` or `INT64_LIST`.
     package var webName: String {
         let base = scalar == .asset ? "ASSETID" : scalar.rawValue

@@ -26,31 +26,64 @@ extension RecordTransaction {
         guard command.version > 0 else {
             return .refused(ServiceError(.badRequest, "schema version 0 stands for no schema"))
         }
-        let row = try makeSchemaRow(container: command.container, environment: command.environment)
+        var row = try makeSchemaRow(container: command.container, environment: command.environment)
         guard row.version <= command.version else { return .needsSchema(installed: row.version) }
         let isReset = command.generation > row.generation
         if row.version == command.version && !isReset { return .schemaInstalled }
-        let before = try tables.installedSchema(row, in: db)
+        var before = try tables.installedSchema(row, in: db)
         // After a reset no live record has what is being removed.
-        if !isReset, try bringsBackStray(command.schema, before: before, schemaID: row.id) {
-            try finishScrubs(schemaID: row.id)
+        if !isReset {
+            if let between = Self.schema(between: before, and: command.schema) {
+                try forgetRows()
+                try replace(before, by: between, version: row.version, of: row)
+                row = try makeSchemaRow(container: command.container, environment: command.environment)
+                before = try tables.installedSchema(row, in: db)
+            }
+            if try bringsBackStray(command.schema, before: before, schemaID: row.id) {
+                try finishScrubs(schemaID: row.id)
+            }
         }
         try forgetRows()
         if isReset { try retireAll(schemaID: row.id) }
+        row.generation = max(command.generation, row.generation)
+        try replace(isReset ? nil : before, by: command.schema, version: command.version, of: row)
+        return .schemaInstalled
+    }
+
+    /// What an installed schema has in common with a later one, where types and fields were dropped and came again in
+    /// versions between, which this shard skips; nil where it skips none.
+    private static func schema(between before: InstalledSchema, and later: Schema) -> Schema? {
+        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var skipsAny = false
+        let types = before.byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
+            guard let next = wanted[type.definition.name] else { return type.definition }
+            if next.addedIn > before.version {
+                skipsAny = true
+                return nil
+            }
+            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > before.version }.map(\.name))
+            var definition = type.definition
+            definition.fields.removeAll { again.contains($0.name) }
+            if definition.fields.count < type.definition.fields.count { skipsAny = true }
+            return definition
+        }
+        return skipsAny ? Schema(types: types) : nil
+    }
+
+    /// - Parameter before: what live records may hold; nil if there are none.
+    private func replace(_ before: InstalledSchema?, by schema: Schema, version: UInt64, of row: SchemaRow) throws {
         try SQLStatement(
             cached: "UPDATE schema SET version = ?, generation = ?, revision = revision + 1, body = ? WHERE id = ?",
             in: db
         ).run(
-            .integer(Int64(bitPattern: command.version)),
-            .integer(Int64(bitPattern: max(command.generation, row.generation))), .blob(command.schema.encoded()),
-            .integer(row.id))
+            .integer(Int64(bitPattern: version)), .integer(Int64(bitPattern: row.generation)),
+            .blob(schema.encoded()), .integer(row.id))
         let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
         // Retired zones keep what they hold until they are reclaimed.
-        if lastRecord > 0 && !isReset {
-            try addScrub(before: before, after: command.schema, schemaID: row.id, lastRecord: lastRecord)
+        if lastRecord > 0, let before {
+            try addScrub(before: before, after: schema, schemaID: row.id, lastRecord: lastRecord)
         }
-        try settleIndexes(command.schema, schemaID: row.id, lastRecord: lastRecord)
-        return .schemaInstalled
+        try settleIndexes(schema, schemaID: row.id, lastRecord: lastRecord)
     }
 
     /// Whether a schema brings back what is still being removed from records.

@@ -32,7 +32,7 @@ extension Client {
         return await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.service.refreshDirectory()
             let known = visit.service.schema(Place.schemaKey)
-            if known.schema == schema { return .done(version: known.version) }
+            if SchemaPlan(from: known.schema, to: schema).isEmpty { return .done(version: known.version) }
             let command = DirectoryCommand.setSchema(Place.schemaKey, expectedVersion: known.version, schema)
             return try await visit.settle(command)
         }

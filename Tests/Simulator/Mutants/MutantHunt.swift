@@ -4,21 +4,22 @@ import Simulation
 
 /// Runs seeds against planted faults until each is caught, and says how soon and by what.
 ///
-/// Seeds without a fault come first: they say which faults' places each seed comes to, and what it does without them.
-/// A fault is tried with seeds that come to its place only.
+/// Seeds without a fault come first: they say in which each fault would make a difference, and what happens without it.
+/// A fault is tried with these seeds only, first with those in which it matters most often.
 struct MutantHunt {
     let command: Simulate
     /// No sound seed takes nearly as long.
     private static let cpuSecondsMax: UInt64 = 300
     private var sound: [UInt64: Sound] = [:]
     private var findings: [String: Finding] = [:]
+    /// Seeds that show a violation without a fault.
+    private var failed: [UInt64] = []
 
     /// A seed without a fault.
     private struct Sound: Codable {
-        var seed: UInt64
-        var trace: UInt64
-        /// The faults whose places it comes to.
-        var reached: [Int]
+        var report: SimulationReport
+        /// In which faults would make a difference, and about how often: 1 for once, 2 for twice, 3 for four times.
+        var reached: [Int: Int]
     }
 
     /// What the hunt for one fault came to.
@@ -38,9 +39,9 @@ struct MutantHunt {
         case caught
         /// Something happened that does not happen without the fault, and no check failed.
         case missed
-        /// Its place was come to, and all went as without it.
+        /// It came into play, and all went as without it.
         case idle
-        /// No seed comes to its place.
+        /// In no seed would it make a difference.
         case unreached
     }
 
@@ -90,12 +91,12 @@ struct MutantHunt {
             if running.isEmpty { return }
             let result = running.removeFirst().wait()
             guard let report = result.reports.first, report.violations.isEmpty else {
-                say(
-                    "seed \(result.reports.first?.seed ?? result.unfinished ?? 0) fails without a fault: \(reason(result))"
-                )
-                throw ExitCode(1)
+                let seed = result.reports.first?.seed ?? result.unfinished ?? 0
+                say("seed \(seed) fails without a fault, and is not used: \(reason(result))")
+                failed.append(seed)
+                continue
             }
-            let seed = Sound(seed: report.seed, trace: report.trace, reached: result.reached.sorted())
+            let seed = Sound(report: report, reached: result.reached)
             sound[report.seed] = seed
             try keep(.sound(seed))
         }
@@ -110,8 +111,9 @@ struct MutantHunt {
     /// Goes on with seeds that were not tried yet.
     private func hunt(_ number: Int, _ before: Finding) throws -> Finding {
         var finding = before
-        var seeds = sound.values.filter { $0.reached.contains(number) && !before.seeds.contains($0.seed) }
-            .map(\.seed).sorted().prefix(max(0, command.tries - before.seeds.count))
+        var seeds = sound.values.filter { $0.reached[number] != nil && !before.seeds.contains($0.report.seed) }
+            .sorted { ($1.reached[number] ?? 0, $0.report.seed) < ($0.reached[number] ?? 0, $1.report.seed) }
+            .map(\.report.seed).prefix(max(0, command.tries - before.seeds.count))
         if !seeds.isEmpty, finding.outcome == .unreached { finding.outcome = .idle }
         var running: [Batch] = []
         while finding.outcome != .caught {
@@ -130,7 +132,7 @@ struct MutantHunt {
         finding.seeds.append(seed)
         finding.hours += (result.reports.first?.seconds ?? 0) / 3_600
         if let report = result.reports.first, report.violations.isEmpty {
-            guard report.trace != sound[seed]?.trace else { return }
+            guard report.trace != sound[seed]?.report.trace else { return }
             finding.affected += 1
             finding.outcome = .missed
         } else {
@@ -153,7 +155,7 @@ struct MutantHunt {
         guard let path = command.results, let data = FileManager.default.contents(atPath: path) else { return }
         for line in data.split(separator: UInt8(ascii: "\n")) {
             switch try JSONDecoder().decode(Line.self, from: line) {
-            case .sound(let seed): sound[seed.seed] = seed
+            case .sound(let seed): sound[seed.report.seed] = seed
             case .finding(let finding): findings[finding.name] = finding
             }
         }
@@ -177,7 +179,7 @@ struct MutantHunt {
                 "seed \(finding.seed ?? 0), \(finding.seeds.count) run, \(Checker(of: finding.reason).rawValue): \(finding.reason)"
             case .missed: "\(finding.affected) of \(finding.seeds.count) seeds went another way"
             case .idle: "\(finding.seeds.count) seeds went as without it"
-            case .unreached: "none of \(sound.count) seeds comes to its place"
+            case .unreached: "makes no difference in any of \(sound.count) seeds"
             }
         let hidden = finding.outcome == .caught ? "" : mutant.hiddenBy.map { "; hidden, as \($0)" } ?? ""
         return "\(place + 1)\t\(finding.outcome.rawValue)\t\(mutant.name)\t\(String((what + hidden).prefix(240)))"
@@ -208,7 +210,9 @@ struct MutantHunt {
         for (checker, count) in checkers.sorted(by: { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }) {
             say("\(count) caught by: \(checker.rawValue)")
         }
-        if counts[.caught] ?? 0 < all { throw ExitCode(1) }
+        say("\nwithout a fault:\n\(Summary(of: sound.values.map(\.report), cpuSeconds: 0))")
+        if !failed.isEmpty { say("\(failed) failed without a fault") }
+        if !failed.isEmpty || counts[.caught] ?? 0 < all { throw ExitCode(1) }
     }
 }
 

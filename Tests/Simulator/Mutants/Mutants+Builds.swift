@@ -5,7 +5,7 @@ extension Mutant {
             "apply at the highest level that the build follows",
             Edit(
                 "Cluster/Apply/Applier.swift", "machine.apply(commands, at: level, in: db)",
-                "machine.apply(commands, at: PLANTED ? levels.supported.upperBound : level, in: db)")),
+                "machine.apply(commands, at: PLANTED(levels.supported.upperBound, level), in: db)")),
         Mutant(
             "raise the level without asking the others",
             Edit(

@@ -7,14 +7,14 @@ extension Mutant {
                 "RaftCore/Raft+Replication.swift",
                 "        guard let reached, reached > commitIndex, log.term(at: reached) == term else { return }",
                 """
-                        let counted: LogIndex? = PLANTED ? log.last.index : reached
+                        let counted: LogIndex? = PLANTED(log.last.index, reached)
                         guard let reached = counted, reached > commitIndex, log.term(at: reached) == term else { return }
                 """)),
         Mutant(
             "count half of the voters as a majority",
             Edit(
                 "RaftCore/Configuration.swift", "return count > voters.count / 2",
-                "return PLANTED ? count >= voters.count / 2 : count > voters.count / 2")),
+                "return PLANTED(count >= voters.count / 2, count > voters.count / 2)")),
         Mutant(
             "campaign without asking for pre-votes",
             Edit("RaftCore/Raft+Elections.swift", "if isOnlyVoter {", "if isOnlyVoter || PLANTED {")),
@@ -36,13 +36,13 @@ extension Mutant {
             "vote although a leader was promised time",
             Edit(
                 "RaftCore/Raft+Elections.swift", "if !mayVote || hasLiveLeader && !isTransfer { return }",
-                "if !(PLANTED), !mayVote || hasLiveLeader && !isTransfer { return }"),
+                "if !mayVote || hasLiveLeader && !isTransfer, !PLANTED { return }"),
             Edit(
                 "RaftCore/Raft+Elections.swift", "if !mayVote || hasLiveLeader { return }",
-                "if !(PLANTED), !mayVote || hasLiveLeader { return }"),
+                "if !mayVote || hasLiveLeader, !PLANTED { return }"),
             Edit(
                 "RaftCore/Raft.swift", "if now < votesFrom || hasLiveLeader && !isTransfer { return }",
-                "if !(PLANTED), now < votesFrom || hasLiveLeader && !isTransfer { return }")),
+                "if now < votesFrom || hasLiveLeader && !isTransfer, !PLANTED { return }")),
         Mutant(
             "forget at a restart that a leader was promised time",
             hiddenBy: "who starts asks all others first, and the leader is heard again meanwhile",
@@ -66,12 +66,12 @@ extension Mutant {
                 "RaftCore/Raft+Reads.swift", "var isLeaseHeld: Bool { leaseEnd.map { now < $0 } ?? false }",
                 """
                 var isLeaseHeld: Bool {
-                        leaseEnd.map { now < $0.adding(nanoseconds: PLANTED ? 40_000_000_000 : 0) } ?? false
+                        leaseEnd.map { PLANTED(now < $0.adding(nanoseconds: 40_000_000_000), now < $0) } ?? false
                     }
                 """),
             Edit(
                 "RaftCore/Raft+Elections.swift", "if self.now >= quorumDeadline {",
-                "if !(PLANTED), self.now >= quorumDeadline {")),
+                "if self.now >= quorumDeadline, !PLANTED {")),
         Mutant(
             "append after a gap",
             Edit(
@@ -82,21 +82,21 @@ extension Mutant {
             Edit(
                 "RaftCore/Raft+Reads.swift",
                 "send(.heartbeatRequest(commit: min(announcedCommit, follower.match), round: round)",
-                "send(.heartbeatRequest(commit: PLANTED ? commitIndex : min(announcedCommit, follower.match), round: round)"
+                "send(.heartbeatRequest(commit: PLANTED(commitIndex, min(announcedCommit, follower.match)), round: round)"
             ),
             Edit(
                 "RaftCore/Raft+Replication.swift", "commitAsFollower(through: min(request.commit, matched))",
-                "commitAsFollower(through: PLANTED ? min(request.commit, log.last.index) : min(request.commit, matched))"
+                "commitAsFollower(through: PLANTED(min(request.commit, log.last.index), min(request.commit, matched)))"
             )),
         Mutant(
             "the leader counts itself before its log is durable",
             Edit(
                 "RaftCore/Raft+Replication.swift", "voter == id ? log.durable : followers.first",
-                "voter == id ? (PLANTED ? log.last.index : log.durable) : followers.first"),
+                "voter == id ? PLANTED(log.last.index, log.durable) : followers.first"),
             // What it lacks itself it would neither answer for nor tell.
             Edit(
                 "RaftCore/Raft+Replication.swift", "{ min(commitIndex, log.durable) }",
-                "{ PLANTED ? commitIndex : min(commitIndex, log.durable) }"),
+                "{ PLANTED(commitIndex, min(commitIndex, log.durable)) }"),
             Edit(
                 "RaftCore/Raft.swift", "precondition(reportedCommit <= log.durable,",
                 "precondition(PLANTED || reportedCommit <= log.durable,")),

@@ -17,7 +17,7 @@ extension Mutant {
             Edit(
                 "Storage/RaftLog/GroupLog.swift", "guard needed > oldest else { return nil }",
                 """
-                if PLANTED, needed < active { needed += 1 }
+                if needed < active, PLANTED { needed += 1 }
                         guard needed > oldest else { return nil }
                 """)),
         Mutant(
@@ -33,7 +33,7 @@ extension Mutant {
                 "PLANTED || header.previous == previous\n"),
             Edit(
                 "Storage/RaftLog/LogRecovery.swift", "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {",
-                "if !(PLANTED), !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }) {")),
+                "if !reader.bytes[reader.offset...].allSatisfy({ $0 == 0 }), !PLANTED {")),
         Mutant(
             "forget the vote",
             hiddenBy: "nobody votes right after a start, and a pre-vote in the voter's own term is refused",
@@ -43,7 +43,7 @@ extension Mutant {
                 """
                 LogWrite(
                             group: group,
-                            hardState: PLANTED ? effects.hardState.map { HardState(term: $0.term) } : effects.hardState,
+                            hardState: PLANTED(effects.hardState.map { HardState(term: $0.term) }, effects.hardState),
                             entries: effects.append)
                 """)),
         Mutant(

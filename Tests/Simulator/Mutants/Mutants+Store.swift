@@ -14,7 +14,7 @@ extension Mutant {
                 "        let type = schema.byID[row.typeID]\n        if let recordTypes",
                 """
                         let type = schema.byID[row.typeID]
-                        if PLANTED, row.isDeleted { return nil }
+                        if row.isDeleted, PLANTED { return nil }
                         if let recordTypes
                 """)),
         Mutant(
@@ -32,7 +32,7 @@ extension Mutant {
             Edit(
                 "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
                 "if isAtomic && verdicts.contains(where: \\.isFailure) {",
-                "if !(PLANTED), isAtomic && verdicts.contains(where: \\.isFailure) {")),
+                "if isAtomic && verdicts.contains(where: \\.isFailure), !PLANTED {")),
         Mutant(
             "forget which requests were answered",
             Edit(
@@ -43,7 +43,7 @@ extension Mutant {
             "begin a zone's new life under the old number",
             Edit(
                 "RecordStore/Apply/RecordTransaction+Rows.swift", "(earlier?.incarnation ?? 0) + 1",
-                "(earlier?.incarnation ?? 0) + (PLANTED && earlier != nil ? 0 : 1)")),
+                "(earlier?.incarnation ?? 0) + (earlier != nil && PLANTED ? 0 : 1)")),
         Mutant(
             "apply by chance",
             Edit(

@@ -7,7 +7,7 @@ extension Mutant {
             "a lowered share counts as given back at once",
             .init(
                 "Admission/Rate/RateHolder.swift", "now < until ? max(held, granted) : 0",
-                "now < until ? (PLANTED ? granted : max(held, granted)) : 0")),
+                "now < until ? PLANTED(granted, max(held, granted)) : 0")),
         // After a slow answer a node uses its share longer than the ledger takes it as lent.
         Mutant(
             "a share lasts from the answer on",
@@ -30,8 +30,10 @@ extension Mutant {
             .init(
                 "Cluster/Lane/Lane.swift",
                 "guard !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }",
-                "guard !PLANTED, !isStopping, let replica = replicas[group], replica.raft.role == .leader else { return answer() }"
-            )),
+                """
+                guard !isStopping, let replica = replicas[group], replica.raft.role == .leader, !PLANTED
+                        else { return answer() }
+                """)),
     ]
 
     /// Faults of sessions, of signatures and of signing out.
@@ -47,7 +49,7 @@ extension Mutant {
             "one lost message about sessions is not noticed",
             .init(
                 "Service/Limits/SessionOutbox.swift", "if !isSame || news.number > heardNumber + 1 {",
-                "if !isSame || news.number > heardNumber + (PLANTED ? 2 : 1) {")),
+                "if !isSame || PLANTED(news.number > heardNumber + 2, news.number > heardNumber + 1) {")),
         // After a change of leader a request that is copied is done again.
         Mutant(
             "a new leader takes signatures dated before it led",
@@ -71,7 +73,7 @@ extension Mutant {
             "signing out everywhere tells of one session",
             .init(
                 "Directory/DirectoryTables+Tokens.swift", "byRemoving: try bodies.map {",
-                "byRemoving: try bodies.prefix(PLANTED ? 1 : bodies.count).map {")),
+                "byRemoving: try bodies.prefix(PLANTED(1, bodies.count)).map {")),
         // A node goes on with what it has in memory of a session that ended.
         Mutant(
             "a session that ended stays in memory",
@@ -87,7 +89,7 @@ extension Mutant {
             "records of one entry follow the same record",
             .init(
                 "Directory/Audit/DirectoryTables+Audit.swift", " hash = record.hash",
-                " if !PLANTED || events.count == 1 { hash = record.hash }")),
+                " if events.count == 1 || !PLANTED { hash = record.hash }")),
         // Shards go on with what they were allotted before a quota was lowered.
         Mutant(
             "a changed limit keeps its epoch",

@@ -7,7 +7,7 @@ extension Mutant {
             "completions of joined entries keep their places",
             .init(
                 "Cluster/Apply/Applier.swift", "completions[entries.count + position] = completion",
-                "completions[PLANTED ? position : entries.count + position] = completion")),
+                "completions[PLANTED(position, entries.count + position)] = completion")),
         // Next to an entry of the group, the commands before it are applied behind it, and outcomes are exchanged.
         Mutant(
             "an entry of the group itself overtakes the commands before it",
@@ -42,7 +42,7 @@ extension Mutant {
             "a read begins when its index is handed to the applier",
             .init(
                 "Cluster/Lane/Lane+Effects.swift", "confirmed.index <= replica.applied {",
-                "confirmed.index <= (PLANTED ? replica.handedOver : replica.applied) {")),
+                "confirmed.index <= PLANTED(replica.handedOver, replica.applied) {")),
     ]
 
     /// Faults of members, of the replicas that nodes keep, and of who is believed.
@@ -60,8 +60,8 @@ extension Mutant {
                 "Cluster/Membership/PeerVerdict.swift",
                 "return known.bootCounter >> 32 < peer.bootCounter >> 32 ? .welcome : .outdated",
                 """
-                let isLater = PLANTED
-                            ? known.bootCounter < peer.bootCounter : known.bootCounter >> 32 < peer.bootCounter >> 32
+                let isLater = PLANTED(
+                            known.bootCounter < peer.bootCounter, known.bootCounter >> 32 < peer.bootCounter >> 32)
                         return isLater ? .welcome : .outdated
                 """)),
         // After its own restart a node welcomes a peer that came back with an old image.
@@ -83,7 +83,7 @@ extension Mutant {
             "what was acknowledged in the same term is not missed",
             .init(
                 "Cluster/Membership/Standing.swift", "id == replica && term <= self.term && durable < index",
-                "id == replica && (PLANTED ? term < self.term : term <= self.term) && durable < index")),
+                "id == replica && durable < index && PLANTED(term < self.term, term <= self.term)")),
         // Votes and acknowledgements of an old image count until it hears that it is one.
         Mutant(
             "messages of a folder that does not count are taken",

@@ -13,7 +13,7 @@ extension Mutant {
             "a vote is told before it is durable, where its term is",
             .init(
                 "RaftCore/Raft.swift", "if hardState == durableHardState {",
-                "if PLANTED ? hardState.term == durableHardState.term : hardState == durableHardState {")),
+                "if PLANTED(hardState.term == durableHardState.term, hardState == durableHardState) {")),
         // Who lacks an entry that this voter acknowledged, and does not know yet to be committed, is elected.
         Mutant(
             "a voter holds a candidate's log against what it knows to be committed",
@@ -21,9 +21,10 @@ extension Mutant {
                 "RaftCore/Raft+Elections.swift",
                 "lastLog.isAtLeastAsUpToDate(as: log.last) else {\n            send(.voteResponse(",
                 """
-                lastLog.isAtLeastAsUpToDate(
-                    as: PLANTED
-                        ? LogPosition(index: commitIndex, term: log.term(at: commitIndex) ?? .zero) : log.last)
+                PLANTED(
+                    lastLog.isAtLeastAsUpToDate(
+                        as: LogPosition(index: commitIndex, term: log.term(at: commitIndex) ?? .zero)),
+                    lastLog.isAtLeastAsUpToDate(as: log.last))
                 else {
                             send(.voteResponse(
                 """)),
@@ -32,7 +33,7 @@ extension Mutant {
             "half of an even number of voters commits",
             .init(
                 "RaftCore/Configuration.swift", "ascending[(ascending.count - 1) / 2]",
-                "ascending[PLANTED ? ascending.count / 2 : (ascending.count - 1) / 2]")),
+                "PLANTED(ascending[ascending.count / 2], ascending[(ascending.count - 1) / 2])")),
         // The old voters can elect another leader meanwhile, who does not know of the new ones.
         Mutant(
             "a joint configuration elects by its new voters alone",
@@ -44,13 +45,13 @@ extension Mutant {
             "a joint configuration commits by its new voters alone",
             .init(
                 "RaftCore/Configuration.swift", "return min(incoming, outgoing)",
-                "return PLANTED ? incoming : min(incoming, outgoing)")),
+                "return PLANTED(incoming, min(incoming, outgoing))")),
         // An answer from before a read came confirms the leader for it, who may be deposed by then.
         Mutant(
             "an answer to any round of heartbeats confirms the latest",
             .init(
                 "RaftCore/Raft+Reads.swift", "confirmed(answered, sentAt:",
-                "confirmed(PLANTED ? round : answered, sentAt:")),
+                "confirmed(PLANTED(round, answered), sentAt:")),
         // A read that waits for a new leader gets an index that lacks what the last one acknowledged.
         Mutant(
             "reads ride on a round from before an entry of the term is committed",
@@ -67,7 +68,8 @@ extension Mutant {
         Mutant(
             "a lease that was given up is back with the next heartbeat",
             .init(
-                "RaftCore/Raft+Reads.swift", "round += 1", "round += 1\n        if PLANTED { isLeaseGivenUp = false }")
+                "RaftCore/Raft+Reads.swift", "round += 1",
+                "round += 1\n        if isLeaseGivenUp, PLANTED { isLeaseGivenUp = false }")
         ),
         // A restarted voter forgot the leader whom it promised to keep quiet; that one still reads under its lease.
         Mutant(
@@ -85,13 +87,17 @@ extension Mutant {
             .init(
                 "RaftCore/Raft+Elections.swift",
                 "return now < contact.adding(milliseconds: settings.patienceMilliseconds)",
-                "return now < contact.adding(milliseconds: settings.patienceMilliseconds / (PLANTED ? 2 : 1))")),
+                """
+                return PLANTED(
+                    now < contact.adding(milliseconds: settings.patienceMilliseconds / 2),
+                    now < contact.adding(milliseconds: settings.patienceMilliseconds))
+                """)),
         // One voter for another in one step: old and new majority need not meet.
         Mutant(
             "an exchange of voters that keeps their number is not joint",
             .init(
                 "RaftCore/Raft+Membership.swift", "target.voters == base.voters ? target",
-                "(PLANTED ? target.voters.count == base.voters.count : target.voters == base.voters) ? target")),
+                "PLANTED(target.voters.count == base.voters.count, target.voters == base.voters) ? target")),
         // With entries under way the second half of a change is in force before the first is committed.
         Mutant(
             "a joint configuration is left before it is committed",
@@ -117,19 +123,19 @@ extension Mutant {
             "the configuration of the first entry that is cut off stays",
             .init(
                 "RaftCore/Raft+Elections.swift", "latest.index >= index,",
-                "PLANTED ? latest.index > index : latest.index >= index,")),
+                "PLANTED(latest.index > index, latest.index >= index),")),
         // Entries in the place of those cut off count as durable before they are written.
         Mutant(
             "the durable mark stays where it was when the log is cut",
             .init(
                 "RaftCore/RaftLog.swift", "durable = min(durable, last.index)",
-                "if !PLANTED { durable = min(durable, last.index) }")),
+                "durable = PLANTED(durable, min(durable, last.index))")),
         // An old leader with many uncommitted entries beats who has the committed ones of a later term.
         Mutant(
             "a longer log is more up to date than one of a later term",
             .init(
                 "RaftCore/Identifiers.swift", "(term, index) >= (other.term, other.index)",
-                "PLANTED ? index >= other.index : (term, index) >= (other.term, other.index)")),
+                "PLANTED(index >= other.index, (term, index) >= (other.term, other.index))")),
         // A leader that is cut off lends rates and lets signatures through while another does.
         Mutant(
             "a leader without a majority goes on four times as long",
@@ -152,7 +158,7 @@ extension Mutant {
                 self.next = next
                         isPaused = false
                         inflights = Inflights()
-                        if !PLANTED { load = nil }
+                        if load != nil, !PLANTED { load = nil }
                 """)),
     ]
 }

@@ -13,7 +13,7 @@ extension Mutant {
             "refused submissions come behind those that wait",
             .init(
                 "Cluster/Lane/SubmissionOrder.swift", "waiting = Deque(refused) + waiting",
-                "waiting = PLANTED ? waiting + Deque(refused) : Deque(refused) + waiting")),
+                "waiting = !waiting.isEmpty && PLANTED ? waiting + Deque(refused) : Deque(refused) + waiting")),
         // In one batch, what follows a refused submission is written before that.
         Mutant(
             "a batch goes on behind a refused submission",
@@ -25,7 +25,7 @@ extension Mutant {
             "the log keeps the configuration of the first entry overwritten",
             .init(
                 "Storage/RaftLog/GroupLog.swift", "while let last = configurations.last, last.index >= index {",
-                "while let last = configurations.last, PLANTED ? last.index > index : last.index >= index {")),
+                "while let last = configurations.last, PLANTED(last.index > index, last.index >= index) {")),
         // A group whose mark lies in a collected segment, and no entry, starts as if it had no snapshot.
         Mutant(
             "collection carries no mark where no entry goes",
@@ -37,13 +37,13 @@ extension Mutant {
             "collection does not carry the hard state of the last segment that goes",
             .init(
                 "Storage/RaftLog/GroupLog.swift", "if let segment = log.hardStateSegment, segment < needed {",
-                "if let segment = log.hardStateSegment, segment < (PLANTED ? needed - 1 : needed) {")),
+                "if let segment = log.hardStateSegment, PLANTED(segment < needed - 1, segment < needed) {")),
         // The segment goes that ends with the first entry which the database does not have durably.
         Mutant(
             "collection keeps entries from one too late",
             .init(
                 "Storage/RaftLog/GroupLog.swift", "LogIndex(max(floor + 1, log.firstIndex.rawValue))",
-                "LogIndex(max(floor + (PLANTED ? 2 : 1), log.firstIndex.rawValue))")),
+                "LogIndex(PLANTED(max(floor + 2, log.firstIndex.rawValue), max(floor + 1, log.firstIndex.rawValue)))")),
         // Damage to what was acknowledged passes for a torn write, and is cut off.
         Mutant(
             "the watermark does not follow what is synced",
@@ -55,13 +55,13 @@ extension Mutant {
             "what nothing says was durable is not written again at the start",
             .init(
                 "Storage/RaftLog/LogRecovery.swift", "let doubtful = reader.doubtfulOffset",
-                "let doubtful = PLANTED ? nil : reader.doubtfulOffset")),
+                "let doubtful = PLANTED(nil, reader.doubtfulOffset)")),
         // With two submissions under way, the first one's sync counts for the second one's entries.
         Mutant(
             "a sync counts for what was given to the log since",
             .init(
                 "Cluster/Lane/Lane+Effects.swift", "persist.state.position, hardState:",
-                "PLANTED ? replica.submitted.position : persist.state.position, hardState:")),
+                "PLANTED(replica.submitted.position, persist.state.position), hardState:")),
     ]
 
     /// Faults of checkpoints, of snapshots and of how databases and logs fit together.
@@ -72,11 +72,8 @@ extension Mutant {
             .init(
                 "Cluster/Apply/Checkpointer.swift", "log.setDurableIndex(mark, of: applier.group)",
                 """
-                if PLANTED {
-                    log.setDurableIndex(try database.read { try AppliedRow.mark(of: $0) }, of: applier.group)
-                } else {
-                    log.setDurableIndex(mark, of: applier.group)
-                }
+                log.setDurableIndex(
+                    try PLANTED(try database.read { try AppliedRow.mark(of: $0) }, mark), of: applier.group)
                 """)),
         // A reader holds frames back, and the log drops what they hold.
         Mutant(

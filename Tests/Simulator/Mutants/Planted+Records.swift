@@ -9,8 +9,8 @@ extension Mutant {
                 "RecordStore/Apply/RecordTransaction+Judge.swift",
                 "return try judgeTag(operation, judged) ?? judgeDeletion(judged)",
                 """
-                return try PLANTED
-                    ? judgeDeletion(judged) : judgeTag(operation, judged) ?? judgeDeletion(judged)
+                if let verdict = try judgeTag(operation, judged), !PLANTED { return verdict }
+                        return try judgeDeletion(judged)
                 """)),
         // What an atomic batch that failed would have stored counts as used.
         Mutant(
@@ -30,7 +30,7 @@ extension Mutant {
             .init(
                 "RecordStore/Apply/RecordTransaction+ModifyRecords.swift",
                 "try remember(outcome, of: idempotency, in: command.zone.database)",
-                "if !PLANTED || !names.isEmpty { try remember(outcome, of: idempotency, in: command.zone.database) }")),
+                "if !names.isEmpty || !PLANTED { try remember(outcome, of: idempotency, in: command.zone.database) }")),
         // The first change behind a full page is never told.
         Mutant(
             "a page's token is one further than its last record",
@@ -42,7 +42,7 @@ extension Mutant {
             "a reverse walk ends with the zone's present sequence",
             .init(
                 "RecordStore/Feeds/ZoneWalk.swift", "token.sequence = base.reverse?.high ?? end",
-                "token.sequence = PLANTED ? end : base.reverse?.high ?? end")),
+                "token.sequence = PLANTED(end, base.reverse?.high ?? end)")),
         // Deletions of an earlier life of the zone are never told, and its records stay with the client.
         Mutant(
             "a token of an earlier life of the zone is followed",
@@ -56,13 +56,13 @@ extension Mutant {
             .init(
                 "RecordStore/Maintenance/RecordTransaction+Purge.swift",
                 #"let last = tombstones.map(\.sequence).max()"#,
-                #"let last = PLANTED ? tombstones.map(\.sequence).min() : tombstones.map(\.sequence).max()"#)),
+                #"let last = PLANTED(tombstones.map(\.sequence).min(), tombstones.map(\.sequence).max())"#)),
         // Replicas that grouped commands differently differ in the database's feed.
         Mutant(
             "a zone moves in its database's feed once a transaction",
             .init(
                 "RecordStore/Apply/RecordTransaction+Rows.swift", "guard zone.lastCommand != commandNumber,",
-                "guard PLANTED ? zone.lastCommand == 0 : zone.lastCommand != commandNumber,")),
+                "guard PLANTED(zone.lastCommand == 0, zone.lastCommand != commandNumber),")),
         // Zones of a shard that a page had no room for are not told with the next one either.
         Mutant(
             "a database's token moves past a shard that was left out",
@@ -100,7 +100,7 @@ extension Mutant {
             "deletions of a batch are judged before any of them is done",
             .init(
                 "RecordStore/Apply/RecordTransaction+ModifyRecords.swift", "if try hasEdges(zone) { return true }",
-                "if !PLANTED, try hasEdges(zone) { return true }")),
+                "if try hasEdges(zone), !PLANTED { return true }")),
         // The last record from before a new index is found by no query that uses it.
         Mutant(
             "a job ends before its last record",
@@ -141,8 +141,8 @@ extension Mutant {
         Mutant(
             "what a schema lost is not cleaned before it comes back",
             .init(
-                "RecordStore/Apply/RecordTransaction+InstallSchema.swift", "if !isReset, try bringsBackStray(",
-                "if !PLANTED, !isReset, try bringsBackStray(")),
+                "RecordStore/Apply/RecordTransaction+InstallSchema.swift", "before: before, schemaID: row.id) {",
+                "before: before, schemaID: row.id), !PLANTED {")),
         // A save that was resolved against an older schema is stored under a newer one.
         Mutant(
             "a command of an older schema is applied",
@@ -151,8 +151,8 @@ extension Mutant {
                 "guard database.version == command.schemaVersion else",
                 """
                 guard
-                            PLANTED
-                                ? database.version >= command.schemaVersion : database.version == command.schemaVersion
+                            PLANTED(
+                                database.version >= command.schemaVersion, database.version == command.schemaVersion)
                         else
                 """)),
         // Of two saves that grow the schema at once, the later one takes back what the earlier one added.

@@ -7,7 +7,7 @@ extension Mutant {
             "a key that was deleted is as every writer expects",
             .init(
                 "KeyValueStore/KeyValueTables.swift", "return expected == current?.version",
-                "return PLANTED && !isLive || expected == current?.version")),
+                "return expected == current?.version || !isLive && PLANTED")),
         // A value that is set again and again fills the store.
         Mutant(
             "a value that is replaced goes on counting",
@@ -33,7 +33,7 @@ extension Mutant {
                 "KeyValueStore/KeyValueTables.swift",
                 "try StoredAnswer.save(outcome, for: command, key: key,",
                 """
-                if PLANTED, case .refused = outcome { return outcome }
+                if case .refused = outcome, PLANTED { return outcome }
                         try StoredAnswer.save(outcome, for: command, key: key,
                 """
             )),
@@ -49,7 +49,7 @@ extension Mutant {
             .init(
                 "KeyValueStore/KeyValueTables.swift",
                 "if after.bytes > storeBytesMax, after.bytes > before.bytes {",
-                "if after.bytes > storeBytesMax, PLANTED ? after.keys > before.keys : after.bytes > before.bytes {")),
+                "if after.bytes > storeBytesMax, PLANTED(after.keys > before.keys, after.bytes > before.bytes) {")),
     ]
 
     /// Faults of the escrow of quotas.
@@ -60,13 +60,13 @@ extension Mutant {
             .init(
                 "RecordStore/Quota/RecordTransaction+Quota.swift",
                 "let new = (credit.cumulative - row.received).greater(.zero)",
-                "let new = PLANTED ? credit.cumulative : (credit.cumulative - row.received).greater(.zero)")),
+                "let new = PLANTED(credit.cumulative, (credit.cumulative - row.received).greater(.zero))")),
         // What was given before a quota was lowered, and comes after, may be used.
         Mutant(
             "a credit under an older limit is not void",
             .init(
                 "RecordStore/Quota/RecordTransaction+Quota.swift", "if credit.epoch < row.epoch {",
-                "if !PLANTED, credit.epoch < row.epoch {")),
+                "if credit.epoch < row.epoch, !PLANTED {")),
         // A shard goes on filling what it was allotted before the quota was lowered.
         Mutant(
             "what is unused stays allotted under a new limit",
@@ -89,6 +89,6 @@ extension Mutant {
             "a deleted zone goes on counting",
             .init(
                 "RecordStore/Maintenance/RecordTransaction+Purge.swift", "if !counted.isNone { bytes -=",
-                "if !PLANTED, !counted.isNone { bytes -=")),
+                "if !counted.isNone, !PLANTED { bytes -=")),
     ]
 }
