@@ -10,6 +10,7 @@
 /// | 3 | 0.1.0 | the cluster's secret, by which positions are sealed; containers are deleted, restored and purged |
 /// | 3 | 0.1.0 | fields that hold assets, and the counts of what names them |
 /// | 3 | 0.1.0 | quotas count index rows, tombstones, remembered requests and what deleted zones hold |
+/// | 4 | 0.1.0 | administrators have roles and passwords, and sessions in the console |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -31,7 +32,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let containerDeletion = FeatureLevel(3)
     /// Quotas count every row that a request leaves behind.
     package static let countedRows = FeatureLevel(3)
+    /// The directory has administrators with roles, and their sessions in the console.
+    package static let console = FeatureLevel(4)
 
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(3)
+    package static let supported = first...FeatureLevel(4)
 }
