@@ -98,7 +98,8 @@ package struct TokenFilter: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case api, session
         case signIn = "sign-in"
-        case administrator
+        case administrator, console
+        case consoleLink = "console-link"
     }
 
     /// Nil: of every container, and of none.
@@ -129,6 +130,8 @@ extension TokenKind {
         case .session: .session
         case .signIn: .signIn
         case .administrator: .administrator
+        case .console: .console
+        case .consoleLink: .consoleLink
         }
     }
 }

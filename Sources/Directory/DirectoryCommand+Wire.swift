@@ -32,6 +32,7 @@ extension DirectoryCommand: WireUnion {
         case .changeMap(let change): change.write(23, to: &writer)
         case .makeSecret(let key, let time): writer.parts(24, key, time)
         case .endContainer(let name, let step): writer.parts(25, name, step)
+        case .console(let command): command.write(26, to: &writer)
         }
     }
 
@@ -74,6 +75,7 @@ extension DirectoryCommand: WireUnion {
         case 23: .changeMap(try reader.message())
         case 24: try reader.parts(Self.makeSecret)
         case 25: try reader.parts(Self.endContainer)
+        case 26: .console(try reader.message())
         default: nil
         }
     }

@@ -47,6 +47,8 @@ package enum DirectoryCommand: Hashable, Sendable {
     case changeMap(MapChange)
     /// Gives the cluster its secret, where it has none yet; made at `time`.
     case makeSecret(key: [UInt8], time: Int64)
+    /// Changes who may use the console, or a session there.
+    case console(ConsoleCommand)
     /// A step of a container's end.
     case endContainer(String, ContainerEnd)
     /// Removes tokens that have expired by `time` and the oldest records above `auditRecordsMax` of each audit log; at

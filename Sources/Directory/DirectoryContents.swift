@@ -19,6 +19,8 @@ struct DirectoryContents: Equatable, Sendable {
     var providers: [IdentityProvider] = []
     var isSignUpOpen = false
     var secret: ClusterSecret?
+    /// By name.
+    var administrators: [String: Administrator] = [:]
     var audit = Dictionary(uniqueKeysWithValues: AuditLog.allCases.map { ($0, AuditBounds()) })
 
     mutating func take(_ change: DirectoryChange) {
@@ -55,6 +57,7 @@ struct DirectoryContents: Equatable, Sendable {
         case .providerRemoved(let name): providers.removeAll { $0.$name == Bytewise(name) }
         case .signUp(let isOpen): isSignUpOpen = isOpen
         case .secret(let new): secret = new
+        case .administrators(let all): administrators = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
         case .audit(let log, let bounds): audit[log] = bounds
         }
     }

@@ -114,6 +114,8 @@ package enum DirectoryChange: Hashable, Sendable {
     case providerRemoved(name: String)
     case signUp(isOpen: Bool)
     case secret(ClusterSecret)
+    /// All of them.
+    case administrators([Administrator])
     case audit(AuditLog, AuditBounds)
 }
 

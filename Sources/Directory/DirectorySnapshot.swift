@@ -66,6 +66,19 @@ extension DirectorySnapshot {
         if case .administrator(let name)? = token(withSecret: secret)?.kind { name } else { nil }
     }
 
+    /// The role and password of an administrator; nil for one who has a token only, and for a name that nobody has.
+    package func administrator(named name: String) -> Administrator? { box.contents.administrators[name] }
+
+    /// Those who administer, sorted by name: also who has a token only, with the role that it gives.
+    package var team: [Administrator] {
+        var team = box.contents.administrators
+        for token in box.contents.tokens.byHash.values {
+            guard case .administrator(let name) = token.kind, team[name] == nil else { continue }
+            team[name] = Administrator(name: name, role: .admin, created: token.created)
+        }
+        return team.values.sorted { $0.name < $1.name }
+    }
+
     /// The token of an app or an administrator.
     package func token(withID id: String) -> Token? { box.contents.tokens.token(withID: id) }
 

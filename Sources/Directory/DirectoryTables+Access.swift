@@ -156,6 +156,8 @@ struct DirectorySettings: Hashable, Sendable, WireMessage {
     var secret: ClusterSecret?
     /// Containers that were deleted and are not purged yet, in the order in which they were deleted.
     var deletions: [ContainerDeletion] = []
+    /// Sorted by name.
+    var administrators: [Administrator] = []
 
     init() {}
 
@@ -166,5 +168,6 @@ struct DirectorySettings: Hashable, Sendable, WireMessage {
         try wire.field(2, &limits)
         try wire.field(3, &secret)
         try wire.field(4, &deletions)
+        try wire.field(5, &administrators)
     }
 }

@@ -76,12 +76,17 @@ extension DirectoryTables {
 
     static func noteSignInFailure(_ accountID: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
         try requireAccount(accountID, in: db)
-        let old = try AccountReader(db).lockout(of: accountID) ?? Lockout(failures: 0, lockedUntil: 0)
+        return try countFailure(of: accountID, time: time, in: db)
+    }
+
+    /// - Parameter key: an account's id, or an administrator's `lockoutKey`.
+    static func countFailure(of key: String, time: Int64, in db: Database) throws -> [DirectoryChange] {
+        let old = try AccountReader(db).lockout(of: key) ?? Lockout(failures: 0, lockedUntil: 0)
         let lockout = old.counting(failureAt: time)
         try db.execute(
             sql: "INSERT OR REPLACE INTO lockout (account, body) VALUES (?, ?)",
-            arguments: [accountID, Data(lockout.encoded())])
-        return [.accountChanged(id: accountID)]
+            arguments: [key, Data(lockout.encoded())])
+        return [.accountChanged(id: key)]
     }
 
     static func clearLockout(of accountID: String, in db: Database) throws -> [DirectoryChange] {

@@ -20,6 +20,7 @@ extension DirectoryTables {
         snapshot.take(.signUp(isOpen: settings.isSignUpOpen))
         for deletion in settings.deletions { snapshot.take(.containerDeleted(deletion)) }
         if let secret = settings.secret { snapshot.take(.secret(secret)) }
+        snapshot.take(.administrators(settings.administrators))
         for log in AuditLog.allCases { snapshot.take(.audit(log, try auditBounds(of: log, in: db))) }
         return snapshot
     }

@@ -7,20 +7,28 @@ import Wire
 // the database's own error.
 extension DirectoryTables {
     static func createToken(_ token: Token, in db: Database) throws -> [DirectoryChange] {
-        if case .administrator(let name) = token.kind {
-            if let own = try administrator(named: name, in: db) {
+        switch token.kind {
+        case .administrator(let name):
+            if let own = try administratorToken(name, in: db) {
                 if own == token { return [] }
                 throw ServiceError(
                     .exists,
                     "there is an administrator '\(AuditText.id(name))' already: see `zonekeeper administrator list`")
             }
-        } else {
-            try requireContainer(token.kind.container, in: db)
+            try requireRoom(in: db)
+        case .console, .consoleLink:
+            throw ServiceError(.badRequest, "sessions of the console begin by signing in there")
+        case .api, .session, .signIn: try requireContainer(token.kind.container, in: db)
         }
         if let accountID = token.kind.accountID { try requireAccount(accountID, in: db) }
         if case .signIn = token.kind, token.secretHash != Token.hash(ofSession: token.id) {
             throw ServiceError(.badRequest, "a session begun by sign-in has no secret, this one has")
         }
+        return try insert(token, in: db)
+    }
+
+    /// Writes a token that may be; one that is there already changes nothing.
+    static func insert(_ token: Token, in db: Database) throws -> [DirectoryChange] {
         let known = try Data.fetchAll(
             db, sql: "SELECT body FROM token WHERE id = ? OR secret_hash = ?",
             arguments: [token.id, Data(token.secretHash)])
@@ -41,20 +49,28 @@ extension DirectoryTables {
                 token.id, token.kind.accountID, signIn, token.created, Data(token.secretHash), token.kind.expires,
                 Data(token.encoded()),
             ])
-        return isSession ? try users + [SessionTotals.firstExpiry(in: db)] : [.token(token)]
+        let expiry = token.kind.expires == nil ? [] : [try SessionTotals.firstExpiry(in: db)]
+        return (isSession ? users : [.token(token)]) + expiry
     }
 
     /// The token of an administrator; nil where there is none.
-    /// - Throws: `BAD_REQUEST` where the cluster has as many administrators as it may.
-    private static func administrator(named name: String, in db: Database) throws -> Token? {
-        let tokens = try Data.fetchAll(db, sql: "SELECT body FROM token WHERE account IS NULL ORDER BY id")
-            .map { try Token(decoding: [UInt8]($0)) }
+    static func administratorToken(_ name: String, in db: Database) throws -> Token? {
+        try administratorTokens(in: db).first { $0.kind == .administrator(name: name) }
+    }
+
+    private static func administratorTokens(in db: Database) throws -> [Token] {
+        try Data.fetchAll(
+            db, sql: "SELECT body FROM token WHERE account IS NULL AND expires IS NULL ORDER BY id"
+        ).map { try Token(decoding: [UInt8]($0)) }
             .filter { if case .administrator = $0.kind { true } else { false } }
-        if let own = tokens.first(where: { $0.kind == .administrator(name: name) }) { return own }
-        guard tokens.count < Token.administratorsMax else {
-            throw ServiceError(.badRequest, "the cluster has \(tokens.count) administrators, and may have no more")
+    }
+
+    /// - Throws: `BAD_REQUEST` where the cluster has as many administrators as it may.
+    private static func requireRoom(in db: Database) throws {
+        let count = try administratorTokens(in: db).count
+        guard count < Token.administratorsMax else {
+            throw ServiceError(.badRequest, "the cluster has \(count) administrators, and may have no more")
         }
-        return nil
     }
 
     static func revokeToken(_ id: String, in db: Database) throws -> [DirectoryChange] {
@@ -64,7 +80,12 @@ extension DirectoryTables {
         }
         let token = try Token(decoding: [UInt8](body))
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-        return try SessionTotals.changes(byRemoving: [token], in: db)
+        let changes = try SessionTotals.changes(byRemoving: [token], in: db)
+        guard case .administrator(let name) = token.kind,
+            try !settings(in: db).administrators.contains(where: { $0.name == name })
+        else { return changes }
+        // Nothing is left by which somebody of this name could have a role.
+        return try changes + endConsole(of: name, in: db)
     }
 
     static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {

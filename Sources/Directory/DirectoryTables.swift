@@ -127,6 +127,7 @@ package enum DirectoryTables {
         case .removeIdentityProvider(let name): try removeProvider(name, in: db)
         case .setSignUp(let isOpen): try setSignUp(isOpen: isOpen, in: db)
         case .endContainer(let name, let step): try end(name, step, in: db)
+        case .console(let command): try apply(command, in: db)
         case .makeSecret(let key, let time): try makeSecret(key: key, time: time, in: db)
         case .purge(let time, let auditRecordsMax): try purge(time: time, auditRecordsMax: auditRecordsMax, in: db)
         }

@@ -14,11 +14,15 @@ package enum TokenKind: Hashable, Sendable {
     case signIn(container: String, accountID: String, expires: Int64)
     /// Speaks for an administrator of the cluster, whom the audit log names so.
     case administrator(name: String)
+    /// A session of an administrator in the console; the name is empty for whoever came by the nodes' own token.
+    case console(name: String, expires: Int64)
+    /// Begins such a session, once.
+    case consoleLink(name: String, expires: Int64)
 
     /// Empty for administrators, who are the cluster's.
     package var container: String {
         switch self {
-        case .administrator: ""
+        case .administrator, .console, .consoleLink: ""
         case .api(let container, _, _, _): container
         case .session(let container, _, _), .signIn(let container, _, _): container
         }
@@ -27,7 +31,7 @@ package enum TokenKind: Hashable, Sendable {
     /// Whose session it is; nil for none.
     package var accountID: String? {
         switch self {
-        case .api, .administrator: nil
+        case .api, .administrator, .console, .consoleLink: nil
         case .session(_, let accountID, _), .signIn(_, let accountID, _): accountID
         }
     }
@@ -36,7 +40,17 @@ package enum TokenKind: Hashable, Sendable {
     package var expires: Int64? {
         switch self {
         case .api, .administrator: nil
-        case .session(_, _, let expires), .signIn(_, _, let expires): expires
+        case .session(_, _, let expires), .signIn(_, _, let expires), .console(_, let expires),
+            .consoleLink(_, let expires):
+            expires
+        }
+    }
+
+    /// Whose it is, if it is an administrator's; empty for whoever came by the nodes' own token.
+    package var administratorName: String? {
+        switch self {
+        case .administrator(let name), .console(let name, _), .consoleLink(let name, _): name
+        case .api, .session, .signIn: nil
         }
     }
 }
@@ -58,6 +72,10 @@ package struct Token: Hashable, Sendable {
 
     /// Sessions begun by sign-in that one account has in one container at most; where another begins, the oldest ends.
     package static let signInSessionsMax = 100
+
+    /// Sessions in the console, and links to it, that one administrator has at most; where another begins, the oldest
+    /// ends.
+    package static let consoleSessionsMax = 20
 
     package init(id: String, secretHash: [UInt8], kind: TokenKind, label: String, created: Int64) {
         self.id = id
@@ -88,7 +106,7 @@ package struct Token: Hashable, Sendable {
 extension Token: WireCodable {
     /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8
     /// expires, 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's
-    /// name.
+    /// name, 13 that of a session in the console, 14 that of a link to it.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, id)
         writer.field(2, secretHash)
@@ -108,6 +126,12 @@ extension Token: WireCodable {
             writer.field(8, signed: expires)
             writer.field(11, true)
         case .administrator(let name): writer.field(12, name)
+        case .console(let name, let expires):
+            writer.field(8, signed: expires)
+            writer.field(13, name)
+        case .consoleLink(let name, let expires):
+            writer.field(8, signed: expires)
+            writer.field(14, name)
         }
     }
 
@@ -120,6 +144,8 @@ extension Token: WireCodable {
         var callbackURL: String?
         var isSignIn = false
         var administrator: String?
+        var console: String?
+        var consoleLink: String?
         self.init(
             id: "", secretHash: [], kind: .session(container: "", accountID: "", expires: 0), label: "", created: 0)
         while let field = try reader.nextField() {
@@ -137,11 +163,17 @@ extension Token: WireCodable {
             case 10: callbackURL = try reader.string()
             case 11: isSignIn = try reader.bool()
             case 12: administrator = try reader.string()
+            case 13: console = try reader.string()
+            case 14: consoleLink = try reader.string()
             default: try reader.skip()
             }
         }
         if let administrator {
             kind = .administrator(name: administrator)
+        } else if let console {
+            kind = .console(name: console, expires: expires)
+        } else if let consoleLink {
+            kind = .consoleLink(name: consoleLink, expires: expires)
         } else if let environment {
             kind = .api(container: container, environment: environment, origins: origins, callbackURL: callbackURL)
         } else if isSignIn {

@@ -32,6 +32,10 @@ package struct RequestFailure: Error {
         case bodyTooSlow
         /// The URL was good once.
         case expiredURL
+        /// The administrator's role is below this one, or does not hold there.
+        case leastRole(AdministratorRole)
+        /// The administrator has to sign in to the console once more.
+        case freshSignIn
     }
 
     package init(_ error: ServiceError, details: Details? = nil) {

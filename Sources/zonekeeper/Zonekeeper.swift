@@ -13,8 +13,8 @@ struct Zonekeeper: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ServeCommand.self, ClusterCommand.self, CertsCommand.self, BackupCommand.self, RestoreCommand.self,
-            ContainerCommand.self, SchemaCommand.self, UserCommand.self, AdministratorCommand.self, TokenCommand.self,
-            KeyCommand.self,
+            ContainerCommand.self, SchemaCommand.self, UserCommand.self, AdministratorCommand.self,
+            ConsoleCommand.self, TokenCommand.self, KeyCommand.self,
             RoleCommand.self, ProviderCommand.self, SignUpCommand.self, LimitsCommand.self, UsageCommand.self,
             AuditCommand.self, ZoneCommand.self, RecordCommand.self, AssetCommand.self, KeyValueCommand.self,
             SubscriptionCommand.self, NotificationsCommand.self, LoadCommand.self,

@@ -48,6 +48,19 @@ struct AuditSecretTests {
                 IdentityProvider(
                     name: "p", issuer: "https://id", clientID: secret, sealedSecret: bytes, allowsSignUp: true)),
             .removeIdentityProvider(name: "p"), .setSignUp(isOpen: true), .purge(time: 1),
+            .console(.save(Administrator(name: "grace", role: .admin, password: hash, created: 1), isNew: true)),
+            .console(.setPassword(name: "grace", hash, keepingSession: secret, time: 1)),
+            .console(
+                .makeLink(
+                    Token(
+                        id: secret, secretHash: bytes, kind: .consoleLink(name: "grace", expires: 1), label: secret,
+                        created: 1))),
+            .console(
+                .beginSession(
+                    Token(
+                        id: secret, secretHash: bytes, kind: .console(name: "grace", expires: 1), label: secret,
+                        created: 1), .link(secretHash: bytes), replacing: secret)),
+            .console(.remove(name: "grace")),
         ]
     }()
 

@@ -90,6 +90,9 @@ package final class SingleNode: Sendable {
         throw TestFailure("the node never became ready")
     }
 
+    /// What seals and signs whatever clients carry.
+    package var clusterSecret: ClusterSecret? { node.directory.snapshot.secret }
+
     /// A URL of an asset as it would be if its time were over; nil where it is no URL.
     package func expired(_ url: String) -> String? {
         let parts = url.split(separator: "/")

@@ -32,6 +32,9 @@ package final class TestClient: @unchecked Sendable {
 
     deinit { try? client.syncShutdown() }
 
+    /// Where browsers find a node, counted from 0.
+    package func origin(of node: Int) -> String { urls[node] }
+
     /// What came back.
     package typealias Answer = (status: Int, json: JSONValue)
 

@@ -1,3 +1,4 @@
+import Directory
 import KeyValueStore
 import RecordModel
 import Testing
@@ -51,6 +52,14 @@ struct OpenAPIRoutesTests {
         let routes = AdminRoute.all.map { "\($0.method) \($0.path)" }
         #expect(Set(routes) == operations(below: "/admin/1/"))
         #expect(Set(routes).count == routes.count)
+    }
+
+    @Test("every operation of the administration says the least role that the table of permissions has")
+    func leastRoles() {
+        for route in AdminRoute.all {
+            let operation = document["paths"]?["/admin/1/\(route.path)"]?[route.method.lowercased()]
+            #expect(operation?["x-least-role"]?.string == route.permission?.role.rawValue, "\(route.path)")
+        }
     }
 
     @Test(

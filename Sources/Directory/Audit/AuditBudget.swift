@@ -101,7 +101,10 @@ struct AuditedEvents {
     private static func kind(
         of command: DirectoryCommand, by origin: AuditOrigin, _ outcome: DirectoryOutcome
     ) -> AuditBudgets.Kind? {
-        if case .noteSignInFailure = command { return .failures }
+        switch command {
+        case .noteSignInFailure, .console(.noteFailure): return .failures
+        default: break
+        }
         if case .setSchema(_, _, _, .some) = command { return .growths }
         if case .refused = outcome, !origin.isAdministrator { return .refusals }
         return nil

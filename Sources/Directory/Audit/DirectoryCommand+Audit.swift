@@ -31,6 +31,7 @@ extension DirectoryCommand {
         case .setSignUp(let isOpen): (isOpen ? "sign-up.open" : "sign-up.close", "cluster")
         case .endContainer(let name, let step): ("container.\(step.auditName)", "container \(name)")
         case .makeSecret: ("secret.make", "cluster")
+        case .console(let command): command.auditSummary
         case .purge: ("directory.purge", "expired tokens, old audit records")
         case .createAccount, .updateAccount, .deleteAccount, .setPassword, .createToken, .beginSession, .revokeToken,
             .noteSignInFailure, .createServerKey, .revokeServerKey, .addRoleMember, .removeRoleMember:
@@ -113,6 +114,8 @@ extension DirectoryCommand {
         let id = AuditText.id(token.id)
         return switch token.kind {
         case .administrator(let name): "administrator \(AuditText.id(name)), token \(id)"
+        case .console(let name, _): "session \(id) of administrator \(AuditText.id(name)) in the console"
+        case .consoleLink(let name, _): "link \(id) of administrator \(AuditText.id(name)) to the console"
         case .api(let container, let environment, _, _): "API token \(id), \(text(container, environment))"
         case .session(let container, let accountID, _), .signIn(let container, let accountID, _):
             "session \(id), container \(container), account \(AuditText.id(accountID))"

@@ -12,6 +12,7 @@
 /// | 3 | 0.1.0 | quotas count index rows, tombstones, remembered requests and what deleted zones hold |
 /// | 4 | 0.1.0 | outboxes, subscriptions and logs of notifications |
 /// | 4 | 0.1.0 | types and fields say with which version of the schema they came |
+/// | 4 | 0.1.0 | administrators have roles and passwords, and sessions in the console |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -37,6 +38,8 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     package static let notifications = FeatureLevel(4)
     /// The directory says with which version of a schema each type and field came.
     package static let datedFields = FeatureLevel(4)
+    /// The directory has administrators with roles, and their sessions in the console.
+    package static let console = FeatureLevel(4)
 
     /// The levels that this build can follow.
     package static let supported = first...FeatureLevel(4)

@@ -21,13 +21,24 @@ extension AdminRequest {
             throw RequestFailure(error)
         }
         let page = try unpacked(answer, as: AuditPage.self)
+        let records = page.records.filter(try visible())
         return Reply { writer in
             writer.key("records")
-            writer.array { writer in for record in page.records { writer.object { Self.write(record, to: &$0) } } }
+            writer.array { writer in for record in records { writer.object { Self.write(record, to: &$0) } } }
             writer.member("moreComing", page.moreComing)
             writer.member("firstSequence", integer: Int64(clamping: page.firstSequence))
             writer.member("firstPreviousHash", Hex.encode(page.firstPreviousHash))
         }
+    }
+
+    /// Which records the administrator may see: an admin of the cluster all, anybody else what they did themselves.
+    private func visible() throws(RequestFailure) -> (AuditRecord) -> Bool {
+        let access = try access
+        if access.role == .admin, access.containers == nil { return { _ in true } }
+        var token = access
+        token.session = nil
+        let own: Set = [token.actor, "\(token.actor) (console)"]
+        return { own.contains($0.event.origin.actor) }
     }
 
     /// The log that the parameter names; that of changes where it is missing.

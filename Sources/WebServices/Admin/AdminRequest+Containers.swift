@@ -6,7 +6,9 @@ import Service
 extension AdminRequest {
     func containers() async throws(RequestFailure) -> Reply {
         let directory = try await directory()
-        let (containers, deletions) = (directory.containers, directory.deletions)
+        let access = try access
+        let containers = directory.containers.filter { access.covers($0.key) }
+        let deletions = directory.deletions.filter { access.covers($0.key) }
         return Reply { writer in
             writer.key("containers")
             writer.array { writer in

@@ -6,7 +6,8 @@ import Service
 // Keys with which servers sign their requests. The private halves never come here.
 extension AdminRequest {
     func keys() async throws(RequestFailure) -> Reply {
-        let keys = try await directory().serverKeys
+        let access = try access
+        let keys = try await directory().serverKeys.filter { access.covers($0.container) }
         let names = try await context.service.accounts.read { try $0.names(ofAccounts: keys.map(\.accountID)) }
         return Reply { writer in
             writer.key("keys")

@@ -31,8 +31,8 @@ extension AdminRequest {
         guard kinds.count == names.count else {
             throw RequestFailure(
                 .badRequest,
-                "kind: 'api', 'session', 'sign-in' or 'administrator', or several with commas, is expected, not "
-                    + "'\(text)'")
+                "kind: one of \(TokenFilter.Kind.allCases.map(\.rawValue).joined(separator: ", ")), or several with "
+                    + "commas, is expected, not '\(text)'")
         }
         return Set(kinds)
     }
@@ -61,7 +61,7 @@ extension AdminRequest {
         writer.member("label", token.label)
         writer.member("created", integer: token.created)
         writer.member("kind", token.kind.filterKind.rawValue)
-        if case .administrator(let name) = token.kind {
+        if let name = token.kind.administratorName {
             writer.member("name", name)
         } else {
             writer.member("container", token.kind.container)
@@ -108,10 +108,9 @@ extension AdminRequest {
     }
 
     /// The name of an administrator to be.
-    private func administratorName() throws(RequestFailure) -> String {
+    func administratorName() throws(RequestFailure) -> String {
         let name = try text("name")
-        let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.@")
-        guard name.count <= 64, name.allSatisfy(allowed.contains) else {
+        guard Administrator.isName(name) else {
             throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . @ are expected")
         }
         return name

@@ -4,7 +4,7 @@ import RecordModel
 import Service
 import Wire
 
-/// A request under `/admin/1`, whose sender has shown the administrator's token.
+/// A request under `/admin/1`.
 struct AdminRequest: Sendable {
     var context: WebContext
     var method: String
@@ -13,6 +13,18 @@ struct AdminRequest: Sendable {
     var deadline: Deadline
     /// Who asks, for the audit log.
     var origin: AuditOrigin
+    /// Who asks; nil where somebody signs in.
+    var caller: AdministratorAccess?
+    /// Where browsers find this node.
+    var serverURL: String
+
+    /// Who asks.
+    var access: AdministratorAccess {
+        get throws(RequestFailure) {
+            if let caller { return caller }
+            throw RequestFailure(.authenticationFailed, "an administrator is expected to have signed in")
+        }
+    }
 
     var json: JSONValue {
         get throws(RequestFailure) {
@@ -101,9 +113,16 @@ struct AdminRequest: Sendable {
 
     func respond() async throws(RequestFailure) -> Reply {
         if let name = url["container"], !name.isEmpty { _ = try Self.containerName(name) }
-        let path = url.segments.dropFirst(2).joined(separator: "/")
-        guard let route = AdminRoute.all.first(where: { $0.method == method && $0.path == path }) else {
-            throw RequestFailure(.notFound, "no administration route '\(method) \(path)'")
+        let route = try AdminRoute.find(method, url)
+        do throws(RequestFailure) {
+            try await route.permission?.require(for: self)
+        } catch {
+            if error.error.code == .accessDenied {
+                context.service.audit.refused(
+                    origin, in: url["container"] ?? "", action: "admin/\(route.path)",
+                    subject: "\(method) of the administration")
+            }
+            throw error
         }
         return try await route.respond(self)()
     }
@@ -119,66 +138,87 @@ struct AdminRequest: Sendable {
 struct AdminRoute: Sendable {
     let method: String
     let path: String
+    /// What it asks of the administrator; nil: nothing, as somebody signs in.
+    let permission: AdminPermission?
     /// `AdminRequest`'s method that answers.
     let respond: @Sendable (AdminRequest) -> () async throws(RequestFailure) -> Reply
 
     private init(
-        _ method: String, _ path: String,
+        _ method: String, _ path: String, _ permission: AdminPermission?,
         _ respond: @escaping @Sendable (AdminRequest) -> () async throws(RequestFailure) -> Reply
     ) {
         self.method = method
         self.path = path
+        self.permission = permission
         self.respond = respond
     }
 
-    /// The table of contents of the administration.
+    /// - Throws: `NOT_FOUND` where there is none.
+    static func find(_ method: String, _ url: RequestURL) throws(RequestFailure) -> AdminRoute {
+        let path = url.segments.dropFirst(2).joined(separator: "/")
+        if let route = all.first(where: { $0.method == method && $0.path == path }) { return route }
+        throw RequestFailure(.notFound, "no administration route '\(method) \(path)'")
+    }
+
+    /// The table of contents of the administration, and of its permissions; openapi.json repeats both.
     static let all: [AdminRoute] = [
-        .init("GET", "containers", AdminRequest.containers),
-        .init("POST", "containers", AdminRequest.createContainer),
-        .init("DELETE", "containers", AdminRequest.deleteContainer),
-        .init("POST", "containers/restore", AdminRequest.restoreContainer),
-        .init("POST", "containers/keys", AdminRequest.rotateKey),
-        .init("GET", "schema", AdminRequest.exportSchema),
-        .init("POST", "schema", AdminRequest.importSchema),
-        .init("GET", "schema/state", AdminRequest.schemaState),
-        .init("POST", "schema/validate", AdminRequest.validateSchema),
-        .init("POST", "schema/deploy", AdminRequest.deploySchema),
-        .init("POST", "schema/reset", AdminRequest.resetDevelopment),
-        .init("POST", "schema/indexes", AdminRequest.addIndex),
-        .init("DELETE", "schema/indexes", AdminRequest.removeIndex),
-        .init("GET", "users", AdminRequest.users),
-        .init("POST", "users", AdminRequest.createUser),
-        .init("PATCH", "users", AdminRequest.updateUser),
-        .init("DELETE", "users", AdminRequest.deleteUser),
-        .init("POST", "users/password", AdminRequest.setPassword),
-        .init("GET", "tokens", AdminRequest.tokens),
-        .init("POST", "tokens", AdminRequest.createToken),
-        .init("DELETE", "tokens", AdminRequest.revokeToken),
-        .init("GET", "keys", AdminRequest.keys),
-        .init("POST", "keys", AdminRequest.createKey),
-        .init("DELETE", "keys", AdminRequest.revokeKey),
-        .init("GET", "roles", AdminRequest.roles),
-        .init("POST", "roles/members", AdminRequest.addRoleMember),
-        .init("DELETE", "roles/members", AdminRequest.removeRoleMember),
-        .init("GET", "limits", AdminRequest.limits),
-        .init("PATCH", "limits", AdminRequest.setLimits),
-        .init("GET", "limits/explain", AdminRequest.explainLimits),
-        .init("GET", "usage", AdminRequest.usage),
-        .init("GET", "audit", AdminRequest.auditLog),
-        .init("GET", "providers", AdminRequest.providers),
-        .init("POST", "providers", AdminRequest.setProvider),
-        .init("DELETE", "providers", AdminRequest.removeProvider),
-        .init("GET", "sign-up", AdminRequest.signUp),
-        .init("PATCH", "sign-up", AdminRequest.setSignUp),
-        .init("GET", "status", AdminRequest.status),
-        .init("GET", "leader", AdminRequest.leader),
-        .init("GET", "cluster", AdminRequest.cluster),
-        .init("POST", "cluster/nodes", AdminRequest.addNode),
-        .init("DELETE", "cluster/nodes", AdminRequest.removeNode),
-        .init("POST", "cluster/replace", AdminRequest.replaceNode),
-        .init("POST", "cluster/leaders", AdminRequest.setLeaders),
-        .init("GET", "metrics", AdminRequest.metrics),
-        .init("POST", "state-hash", AdminRequest.hashState),
-        .init("GET", "state-hash", AdminRequest.stateHashes),
+        .init("GET", "containers", .anyViewer, AdminRequest.containers),
+        .init("POST", "containers", .init(.admin, .cluster), AdminRequest.createContainer),
+        .init("DELETE", "containers", .init(.admin, .cluster, isDangerous: true), AdminRequest.deleteContainer),
+        .init("POST", "containers/restore", .init(.admin, .cluster, isDangerous: true), AdminRequest.restoreContainer),
+        .init("POST", "containers/keys", .init(.admin, .query, isDangerous: true), AdminRequest.rotateKey),
+        .init("GET", "schema", .init(.viewer, .query), AdminRequest.exportSchema),
+        .init("POST", "schema", .init(.developer, .query), AdminRequest.importSchema),
+        .init("GET", "schema/state", .init(.viewer, .query), AdminRequest.schemaState),
+        .init("POST", "schema/validate", .init(.viewer, .query), AdminRequest.validateSchema),
+        .init("POST", "schema/deploy", .init(.admin, .query, isDangerous: true), AdminRequest.deploySchema),
+        .init("POST", "schema/reset", .init(.admin, .query, isDangerous: true), AdminRequest.resetDevelopment),
+        .init("POST", "schema/indexes", .init(.developer, .query), AdminRequest.addIndex),
+        .init("DELETE", "schema/indexes", .init(.developer, .query), AdminRequest.removeIndex),
+        .init("GET", "users", .init(.admin, .cluster), AdminRequest.users),
+        .init("POST", "users", .init(.admin, .cluster), AdminRequest.createUser),
+        .init("PATCH", "users", .init(.admin, .cluster), AdminRequest.updateUser),
+        .init("DELETE", "users", .init(.admin, .cluster), AdminRequest.deleteUser),
+        .init("POST", "users/password", .init(.admin, .cluster, isDangerous: true), AdminRequest.setPassword),
+        .init("GET", "tokens", .init(.developer, .query), AdminRequest.tokens),
+        .init("POST", "tokens", .init(.developer, .newToken), AdminRequest.createToken),
+        .init("DELETE", "tokens", .init(.developer, .oldToken), AdminRequest.revokeToken),
+        .init("GET", "keys", .init(.developer, .anywhere), AdminRequest.keys),
+        .init("POST", "keys", .init(.admin, .body, isDangerous: true), AdminRequest.createKey),
+        .init("DELETE", "keys", .init(.admin, .oldKey, isDangerous: true), AdminRequest.revokeKey),
+        .init("GET", "roles", .init(.viewer, .query), AdminRequest.roles),
+        .init("POST", "roles/members", .init(.developer, .body), AdminRequest.addRoleMember),
+        .init("DELETE", "roles/members", .init(.developer, .query), AdminRequest.removeRoleMember),
+        .init("GET", "limits", .init(.viewer, .query), AdminRequest.limits),
+        .init("PATCH", "limits", .init(.admin, .cluster, isDangerous: true), AdminRequest.setLimits),
+        .init("GET", "limits/explain", .init(.viewer, .query), AdminRequest.explainLimits),
+        .init("GET", "usage", .init(.viewer, .query), AdminRequest.usage),
+        .init("GET", "audit", .anyViewer, AdminRequest.auditLog),
+        .init("GET", "providers", .init(.admin, .cluster), AdminRequest.providers),
+        .init("POST", "providers", .init(.admin, .cluster, isDangerous: true), AdminRequest.setProvider),
+        .init("DELETE", "providers", .init(.admin, .cluster, isDangerous: true), AdminRequest.removeProvider),
+        .init("GET", "sign-up", .init(.admin, .cluster), AdminRequest.signUp),
+        .init("PATCH", "sign-up", .init(.admin, .cluster), AdminRequest.setSignUp),
+        .init("GET", "status", .anyViewer, AdminRequest.status),
+        .init("GET", "leader", .init(.viewer, .query), AdminRequest.leader),
+        .init("GET", "cluster", .anyViewer, AdminRequest.cluster),
+        .init("POST", "cluster/nodes", .init(.admin, .cluster, isDangerous: true), AdminRequest.addNode),
+        .init("DELETE", "cluster/nodes", .init(.admin, .cluster, isDangerous: true), AdminRequest.removeNode),
+        .init("POST", "cluster/replace", .init(.admin, .cluster, isDangerous: true), AdminRequest.replaceNode),
+        .init("POST", "cluster/leaders", .init(.admin, .cluster, isDangerous: true), AdminRequest.setLeaders),
+        .init("GET", "metrics", .anyViewer, AdminRequest.metrics),
+        .init("POST", "state-hash", .init(.admin, .cluster), AdminRequest.hashState),
+        .init("GET", "state-hash", .anyViewer, AdminRequest.stateHashes),
+        .init("GET", "administrators", .init(.admin, .cluster), AdminRequest.administrators),
+        .init("POST", "administrators", .init(.admin, .cluster, isDangerous: true), AdminRequest.createAdministrator),
+        .init("PATCH", "administrators", .init(.admin, .cluster, isDangerous: true), AdminRequest.updateAdministrator),
+        .init("DELETE", "administrators", .init(.admin, .cluster, isDangerous: true), AdminRequest.deleteAdministrator),
+        .init("POST", "console/links", .anyViewer, AdminRequest.makeConsoleLink),
+        .init("POST", "console/sign-in", nil, AdminRequest.signInToConsole),
+        .init("GET", "console/me", .anyViewer, AdminRequest.consoleCaller),
+        .init(
+            "POST", "console/password", .init(.viewer, .anywhere, isDangerous: true),
+            AdminRequest.setConsolePassword),
+        .init("POST", "console/sign-out", .anyViewer, AdminRequest.signOutOfConsole),
     ]
 }

@@ -1,3 +1,4 @@
+import Directory
 import Hummingbird
 import KeyValueStore
 import RecordModel
@@ -52,7 +53,7 @@ extension RequestFailure {
         case .bodyTooLarge, .requestTooLarge: 413
         case .bodyTooSlow: 408
         case .expiredURL: 410
-        case .limit, .expiredToken, .outcomeUnknown, nil: error.code.httpStatus
+        case .limit, .expiredToken, .outcomeUnknown, .leastRole, .freshSignIn, nil: error.code.httpStatus
         }
     }
 }
@@ -67,6 +68,8 @@ extension RequestFailure.Details {
             writer.member("max", integer: max)
             if let key { writer.member("key", key) }
         case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
+        case .leastRole(let role): writer.member("leastRole", role.rawValue)
+        case .freshSignIn: writer.member("needsFreshSignIn", true)
         case .outcomeUnknown, .notBuilt, .methods, .requestTooLarge, .bodyTooLarge, .bodyTooSlow, .expiredURL: break
         }
     }

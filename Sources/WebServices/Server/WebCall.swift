@@ -80,6 +80,9 @@ struct WebCall: Sendable {
     /// Whether a copy of the request would do something again.
     var mayChangeData: Bool { url.segments.last == "modify" || url.segments.last == "set" }
 
+    /// Whether the method changes nothing.
+    var isSafe: Bool { request.method == .get || request.method == .head }
+
     /// Where browsers find this node, as they wrote it.
     var origin: String { "https://\(request.head.authority ?? "localhost")" }
 

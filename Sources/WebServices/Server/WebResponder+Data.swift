@@ -46,7 +46,7 @@ extension WebResponder {
         let action = try KeyValueAction(url.segments[4], method: call.request.method.rawValue)
         let scope = RequestScope(
             target: target, rate: .keyValues, isWatch: action == .watch, mayChangeData: action == .set)
-        return try await enter(call, scope, action: "kv/\(action.rawValue)", &headers) {
+        return try await enter(call, scope, action: "kv/\(action.rawValue)", role: .admin, &headers) {
             entry throws(RequestFailure) in
             let store = StoreKey(
                 container: target.container, environment: environment,
@@ -94,7 +94,8 @@ extension WebResponder {
     func database(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         let (target, databaseScope, action) = try Self.parse(call)
         let scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
-        return try await enter(call, scope, action: action.rawValue, &headers) { entry throws(RequestFailure) in
+        return try await enter(call, scope, action: action.rawValue, role: action.leastRole, &headers) {
+            entry throws(RequestFailure) in
             let key = DatabaseKey(
                 container: target.container, environment: target.environment, scope: databaseScope,
                 owner: databaseScope == .public
@@ -155,13 +156,13 @@ extension WebResponder {
     /// Lets a request in and has it worked on, and tells the audit log where it was refused for what its sender may
     /// not.
     private func enter(
-        _ call: WebCall, _ scope: RequestScope, action: String, _ headers: inout AnswerHeaders,
-        _ work: (Entry) async throws(RequestFailure) -> Reply
+        _ call: WebCall, _ scope: RequestScope, action: String, role: AdministratorRole,
+        _ headers: inout AnswerHeaders, _ work: (Entry) async throws(RequestFailure) -> Reply
     ) async throws(RequestFailure) -> Reply {
         var notes = RequestNotes()
         defer { headers.add(notes) }
         do throws(RequestFailure) {
-            return try await admit(call, scope, &headers, &notes, work)
+            return try await admit(call, scope, role, &headers, &notes, work)
         } catch {
             var failure = error
             if error.error.code == .authenticationRequired, failure.signIn == nil {
@@ -186,11 +187,11 @@ extension WebResponder {
     /// The body is read before anything is decided, so that a decision is about the moment in which the request is
     /// worked on; but only that of a request whose credential is known.
     private func admit(
-        _ call: WebCall, _ scope: RequestScope, _ headers: inout AnswerHeaders, _ notes: inout RequestNotes,
-        _ work: (Entry) async throws(RequestFailure) -> Reply
+        _ call: WebCall, _ scope: RequestScope, _ role: AdministratorRole, _ headers: inout AnswerHeaders,
+        _ notes: inout RequestNotes, _ work: (Entry) async throws(RequestFailure) -> Reply
     ) async throws(RequestFailure) -> Reply {
         let service = context.service
-        let sender = try await precheckCredential(call, for: scope.target)
+        let sender = try await precheckCredential(call, for: scope.target, role, &headers)
         headers.add("RateLimit-Policy", service.ratePolicy(scope.rateKey))
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
@@ -235,18 +236,25 @@ extension WebResponder {
     }
 
     /// Turns away a request whose credential is not known here, before any of its body is read.
-    private func precheckCredential(_ call: WebCall, for target: Target) async throws(RequestFailure) -> Sender {
+    private func precheckCredential(
+        _ call: WebCall, for target: Target, _ role: AdministratorRole, _ headers: inout AnswerHeaders
+    ) async throws(RequestFailure) -> Sender {
+        let signature = try call.signature()
         // A request with tokens is a client's, whoever else it says it is.
-        if call.bearerToken != nil, call.credentials.apiToken == nil {
-            let administrator = try await requireAdministrator(call)
+        if call.credentials.apiToken == nil, call.bearerToken != nil || signature == nil,
+            let administrator = try await administrator(call, &headers)
+        {
             guard !target.needsUser else {
                 throw RequestFailure(
                     .accessDenied, "the administrator may use public data, and nobody's private data or preferences")
             }
+            try administrator.require(
+                AdministratorNeed(role, .container), container: target.container, environment: target.environment,
+                now: context.service.now)
             try await context.service.requireContainer(target.container)
-            return .administrator(administrator)
+            return .administrator(administrator.actor)
         }
-        if let signature = try call.signature() {
+        if let signature {
             try await context.service.requireKey(signature.keyID, address: call.address)
             return .client(signature)
         }

@@ -1,3 +1,4 @@
+import Directory
 import RecordModel
 import Service
 
@@ -33,6 +34,18 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         switch self {
         case .listZones, .caller, .currentUser, .discoverUsers, .contacts, .listSubscriptions: ["GET", "POST"]
         default: ["POST"]
+        }
+    }
+
+    /// The least role of an administrator who calls it for public data; production asks for `admin` to change anything.
+    var leastRole: AdministratorRole {
+        switch self {
+        case .modifyRecords, .modifyZones, .uploadAssets, .rereferenceAssets, .acceptShares, .modifySubscriptions:
+            .developer
+        case .caller, .currentUser, .discoverUsers, .lookUpUsersByEmail, .lookUpUsersByID, .contacts: .admin
+        case .lookUpRecords, .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges, .listZones,
+            .lookUpZones, .resolveShares, .prepareZip, .listSubscriptions, .lookUpSubscriptions:
+            .viewer
         }
     }
 

@@ -77,6 +77,7 @@ struct WebResponder: HTTPResponder {
         case "push": url.segments.last == "watch" ? "push-watch" : "push"
         case "admin": "admin"
         case "assets": "assets"
+        case "console": "console"
         case "health": "health"
         default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
         }
@@ -97,7 +98,10 @@ struct WebResponder: HTTPResponder {
         case "database": return try await database(call, &headers)
         case "kv": return try await keyValues(call, &headers)
         case "push": return try await notifications(call, &headers)
-        case "admin": return try await administration(call)
+        case "admin": return try await administration(call, &headers)
+        case "console":
+            headers.leaveOutAccessControl()
+            return try console(call)
         case "assets": return try await assets(call, &headers)
         case "device": throw .notBuilt("tokens for push")
         case "openapi.json": return Reply(body: OpenAPIDocument.json)
@@ -137,33 +141,28 @@ struct WebResponder: HTTPResponder {
         ).respond()
     }
 
-    private func administration(_ call: WebCall) async throws(RequestFailure) -> Reply {
-        let administrator = try await requireAdministrator(call)
+    private func administration(
+        _ call: WebCall, _ headers: inout AnswerHeaders
+    ) async throws(RequestFailure) -> Reply {
+        let route = try? AdminRoute.find(call.request.method.rawValue, call.url)
+        let caller: AdministratorAccess?
+        if let route, route.permission == nil {
+            caller = try await openingCaller(call, &headers)
+        } else {
+            caller = try await requireAdministrator(call, &headers)
+        }
         guard call.url.segments.count >= 3, call.url.segments[1] == "1" else {
             throw RequestFailure(.notFound, "administration is under /admin/1/")
         }
-        let body = try await context.bodies.read(call.request, bytesMax: Limits.requestBodyBytesMax)
+        let bytesMax = caller == nil ? SignInRequest.bodyBytesMax : Limits.requestBodyBytesMax
+        let body = try await context.bodies.read(call.request, bytesMax: bytesMax)
         defer { context.bodies.release(body.count) }
         let admin = AdminRequest(
             context: context, method: call.request.method.rawValue, url: call.url, body: body,
             // Counted from when the request is whole: a slow upload is not the cluster's.
             deadline: context.service.node.deadline(),
-            origin: call.origin(of: administrator, now: context.service.now))
+            origin: call.origin(of: caller?.actor ?? "somebody", now: context.service.now), caller: caller,
+            serverURL: call.origin)
         return try await admin.respond()
-    }
-
-    /// - Returns: the administrator, as the audit log names them.
-    /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` where the address has failed too often.
-    func requireAdministrator(_ call: WebCall) async throws(RequestFailure) -> String {
-        if let token = call.bearerToken {
-            if context.administrator.matches(token) { return AuditOrigin.administrator }
-            if let name = try await context.service.administrator(withSecret: token, address: call.address) {
-                return AuditOrigin.administrator(named: name)
-            }
-        }
-        try context.service.countFailure(of: call.address)
-        throw RequestFailure(
-            .authenticationFailed,
-            "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
     }
 }

@@ -5,12 +5,137 @@ import ServiceClient
 
 struct AdministratorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "administrator", abstract: "Give people tokens of their own to administer the cluster with.",
+        commandName: "administrator", abstract: "Say who administers the cluster, and give them tokens of their own.",
         discussion: """
-            Each administrator has a token, and the audit log names them by it. The token that every node has in its \
-            file admin.token administers too; keep it for the machines, and for the day when no other works.
+            An administrator is a viewer, a developer or an admin, of the cluster or of some containers, and signs in to \
+            the console. A token of the same name has the same role; one without a role here is an admin's. The audit log \
+            names them by either. The token that every node has in its file admin.token administers too; keep it for the \
+            machines, and for the day when no other works.
             """,
-        subcommands: [AdministratorAddCommand.self, AdministratorListCommand.self, AdministratorRemoveCommand.self])
+        subcommands: [
+            AdministratorListCommand.self, AdministratorCreateCommand.self, AdministratorUpdateCommand.self,
+            AdministratorDeleteCommand.self, AdministratorAddCommand.self, AdministratorRemoveCommand.self,
+        ])
+}
+
+/// What an administrator may do, and where.
+struct AdministratorRoleOptions: ParsableArguments {
+    @Option(help: "viewer, developer or admin; each may do all that those before it may.")
+    var role: String?
+
+    @Option(
+        name: .customLong("only"),
+        help: ArgumentHelp("A container that the role is for, and no others; may be repeated.", valueName: "container"))
+    var containers: [String] = []
+
+    @Flag(help: "Ask for a password at the terminal, twice.")
+    var password = false
+
+    @Flag(help: "Read a password from standard input, one line.")
+    var passwordStdin = false
+
+    func validate() throws {
+        if password, passwordStdin {
+            throw ValidationError("either --password or --password-stdin is expected, not both")
+        }
+    }
+
+    func secret(of name: String) throws -> String? {
+        guard password || passwordStdin else { return nil }
+        return try PasswordInput.read("password of \(name)", isFromStandardInput: passwordStdin, isNew: true)
+    }
+
+    /// Nil where none is named.
+    var containersJSON: JSONValue? { containers.isEmpty ? nil : .array(containers.map { .string($0) }) }
+}
+
+struct AdministratorCreateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Add somebody to those who administer.",
+        discussion: "With a password they sign in to the console; `administrator add` gives them a token.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "How the audit log names the administrator: letters, digits and any of - _ . @")
+    var name: String
+
+    @OptionGroup var given: AdministratorRoleOptions
+
+    func validate() throws {
+        if given.role == nil { throw ValidationError("--role is missing: viewer, developer or admin is expected") }
+    }
+
+    func run(on connection: Connection) async throws {
+        let secret = try given.secret(of: name)
+        let body = JSONValue.members([
+            "name": .string(name), "role": given.role.map { .string($0) }, "containers": given.containersJSON,
+            "password": secret.map { .string($0) },
+        ])
+        let response = try await connection.administer("POST", "administrators", body: body)
+        try show(response, "created the administrator \(name)")
+    }
+}
+
+struct AdministratorUpdateCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update",
+        abstract: "Change an administrator's role, containers or password; what is not named stays.",
+        discussion: "A new password ends all sessions of theirs in the console, on all nodes.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The name, as `administrator list` shows it.")
+    var name: String
+
+    @OptionGroup var given: AdministratorRoleOptions
+
+    @Flag(help: "Let the role hold in all containers.")
+    var everywhere = false
+
+    @Flag(help: "Take the password away.")
+    var noPassword = false
+
+    func validate() throws {
+        if everywhere, !given.containers.isEmpty {
+            throw ValidationError("--only and --everywhere contradict each other")
+        }
+        if noPassword, given.password || given.passwordStdin {
+            throw ValidationError("--no-password and a password contradict each other")
+        }
+        if given.role == nil, given.containers.isEmpty, !everywhere, !noPassword, !given.password, !given.passwordStdin
+        {
+            throw ValidationError(
+                "nothing to change: --role, --only, --everywhere, --password, --password-stdin or --no-password is expected"
+            )
+        }
+    }
+
+    func run(on connection: Connection) async throws {
+        let secret = try given.secret(of: name)
+        let body = JSONValue.members([
+            "role": given.role.map { .string($0) }, "containers": everywhere ? .null : given.containersJSON,
+            "password": noPassword ? .null : secret.map { .string($0) },
+        ])
+        let response = try await connection.administer(
+            "PATCH", "administrators", parameters: ["name": name], body: body)
+        try show(response, "changed the administrator \(name)")
+    }
+}
+
+struct AdministratorDeleteCommand: ClientCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Remove an administrator; the token and all sessions end, on all nodes when the command ends.")
+
+    @OptionGroup var options: ClientOptions
+
+    @Argument(help: "The name, as `administrator list` shows it.")
+    var name: String
+
+    func run(on connection: Connection) async throws {
+        let response = try await connection.administer("DELETE", "administrators", parameters: ["name": name])
+        try show(response, "the administrator \(name) is removed")
+    }
 }
 
 struct AdministratorAddCommand: ClientCommand {
@@ -60,17 +185,19 @@ struct AdministratorAddCommand: ClientCommand {
 }
 
 struct AdministratorListCommand: ClientCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the administrators who have tokens of their own.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List those who administer.")
 
     @OptionGroup var options: ClientOptions
 
     func run(on connection: Connection) async throws {
-        let tokens = try await connection.administerList("tokens", parameters: ["kind": "administrator"])
+        let response = try await connection.administer("GET", "administrators")
         let columns: [Table.Column] = [
-            ("NAME", { $0.text("name") }), ("CREATED", { $0.time("created") }), ("LABEL", { $0.text("label") }),
+            ("NAME", { $0.text("name") }), ("ROLE", { $0.text("role") }),
+            ("CONTAINERS", { $0["containers"]?.array?.compactMap(\.string).joined(separator: ", ") ?? "all" }),
+            ("PASSWORD", { $0["hasPassword"] == .bool(true) ? "yes" : "no" }), ("CREATED", { $0.time("created") }),
+            ("LAST SIGN-IN", { $0.time("lastUsed") }),
         ]
-        try show(.members(["administrators": .array(tokens)]), Table(tokens, columns).text)
+        try show(response, Table(try response.json()["administrators"]?.array ?? [], columns).text)
     }
 }
 

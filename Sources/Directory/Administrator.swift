@@ -1,0 +1,83 @@
+package import Wire
+
+/// What an administrator may do. Each role may do all that those before it may.
+package enum AdministratorRole: String, CaseIterable, Comparable, Sendable {
+    /// Reads schemas, public records, usage, limits and the state of the cluster.
+    case viewer
+    /// Changes schemas, roles, public records and tokens in development, too.
+    case developer
+    /// Does everything.
+    case admin
+
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+        switch self {
+        case .viewer: 0
+        case .developer: 1
+        case .admin: 2
+        }
+    }
+}
+
+extension AdministratorRole: WireValue {}
+
+/// A member of the team that administers a cluster. The name is also that of the administrator's own token; a name that
+/// has a token and no role here has the role `admin`.
+package struct Administrator: Hashable, Sendable {
+    /// How the audit log names them; unique.
+    package var name: String
+    package var role: AdministratorRole
+    /// Where the role holds, sorted; nil: in the whole cluster.
+    package var containers: [String]?
+    /// Nil: they cannot sign in to the console by a password.
+    package var password: PasswordHash?
+    /// Milliseconds since 1970.
+    package var created: Int64
+    /// When they signed in to the console for the last time, in milliseconds since 1970.
+    package var lastSignIn: Int64?
+
+    /// Containers that one administrator's role is held to at most.
+    package static let containersMax = 100
+
+    package init(
+        name: String, role: AdministratorRole, containers: [String]? = nil, password: PasswordHash? = nil,
+        created: Int64, lastSignIn: Int64? = nil
+    ) {
+        self.name = name
+        self.role = role
+        self.containers = containers
+        self.password = password
+        self.created = created
+        self.lastSignIn = lastSignIn
+    }
+
+    /// Under which name failed sign-ins are counted, beside those of accounts, whose ids have no colon.
+    package static func lockoutKey(_ name: String) -> String { "administrator:\(name)" }
+
+    /// Whether a text may be a name: 1 to 64 letters, digits and any of `- _ . @`.
+    package static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "-_.@".utf8.contains(byte)
+                }
+            }
+    }
+}
+
+extension Administrator: WireMessage {
+    package static var blank: Self { Administrator(name: "", role: .viewer, created: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &name)
+        try wire.required(2, &role)
+        try wire.field(3, &containers, members: 4)
+        try wire.field(5, &password)
+        try wire.field(6, &created)
+        try wire.field(7, &lastSignIn)
+    }
+}
