@@ -120,9 +120,9 @@ let package = Package(
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "OpenAPIFile", "PeerTransport",
-                "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire", .asyncHTTPClient, .crypto,
-                .httpTypes,
+                "Admission", "Authorization", "Cluster", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
+                "PeerTransport", "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire",
+                .asyncHTTPClient, .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
                 .logging, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),
@@ -138,6 +138,7 @@ let package = Package(
         [
             // SwiftPM's `embedInCode` compiles an array literal instead, which takes half a minute for this document.
             .target(name: "OpenAPIFile", path: "Sources/WebServices/OpenAPI", exclude: ["openapi.json"]),
+            .target(name: "ConsoleFiles", exclude: ["DESIGN.md", "Web"], linkerSettings: [.linkedLibrary("z")]),
             .target(name: "CoreLocation", exclude: ["DESIGN.md"], swiftSettings: settings),
             .target(name: "OSLog", dependencies: [.logging], exclude: ["DESIGN.md"], swiftSettings: settings),
             .executableTarget(

@@ -38,7 +38,7 @@ struct LintTests {
     @Test("targets depend downwards only")
     func layers() throws {
         let layers: [[String]] = [
-            ["Wire"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
+            ["Wire", "ConsoleFiles"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
             ["Authorization", "Certificates", "ServiceClient"],
             ["Storage", "PeerTransport", "UbiquitousKeyValueStore"],
             ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["Service"],
@@ -89,6 +89,18 @@ struct LintTests {
             let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
             #expect(size > 200, "Sources/\(target)/DESIGN.md says too little")
         }
+    }
+
+    @Test("each file of the console is embedded, and no other is named; all have less than 300 KB")
+    func consoleFiles() throws {
+        let folder = Repository.root.appending(path: "Sources/ConsoleFiles/Web")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+            .filter { $0.contains(".") }.sorted()
+        let list = try Self.text("Sources/ConsoleFiles/files.h")
+        let entries = list.matches(of: #/FILE\("([^"]+)"\)\n#embed "Web/([^"]+)" limit\(BYTES_MAX\)/#)
+        #expect(entries.map { $0.1 == $0.2 ? String($0.1) : "\($0.0)" }.sorted() == files)
+        let size = try files.map { try Data(contentsOf: folder.appending(path: $0)).count }.reduce(0, +)
+        #expect(size < 300_000)
     }
 
     @Test("documents name files that exist")

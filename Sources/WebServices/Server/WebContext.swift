@@ -13,9 +13,13 @@ package final class WebContext: Sendable {
     /// Bytes of files that are on their way through the node.
     let transfers = BodyBudget(bytesMax: 256 << 20)
 
-    package init(service: RecordService, administrator: AdministratorToken) {
+    let console: ConsolePages
+
+    /// - Parameter consoleFolder: where the console's files are, in place of those in the binary.
+    package init(service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil) {
         self.service = service
         self.administrator = administrator
+        console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
         identity = IdentityServices()
     }
 

@@ -76,6 +76,7 @@ struct WebResponder: HTTPResponder {
         case "kv": url.segments.last == "watch" ? "kv-watch" : "kv"
         case "admin": "admin"
         case "assets": "assets"
+        case "console": "console"
         case "health": "health"
         default: SignInRequest.isPath(url.segments) ? "sign-in" : "other"
         }
@@ -96,6 +97,9 @@ struct WebResponder: HTTPResponder {
         case "database": return try await database(call, &headers)
         case "kv": return try await keyValues(call, &headers)
         case "admin": return try await administration(call)
+        case "console":
+            headers.leaveOutAccessControl()
+            return try console(call)
         case "assets": return try await assets(call, &headers)
         case "device": throw .notBuilt("tokens for push")
         case "openapi.json": return Reply(body: OpenAPIDocument.json)

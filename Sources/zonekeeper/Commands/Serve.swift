@@ -66,6 +66,9 @@ struct ServeCommand: AsyncParsableCommand {
             valueName: "level"))
     var featureLevelMax: UInt64?
 
+    @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
+    var consoleFiles: String?
+
     @Option(help: "trace, debug, info, notice, warning, error or critical.", transform: Logger.Level.parse)
     var logLevel: Logger.Level?
 
@@ -86,6 +89,9 @@ struct ServeCommand: AsyncParsableCommand {
             throw ValidationError(
                 "--feature-level-max: this build follows levels \(levels.lowerBound) to \(levels.upperBound)")
         }
+        if let consoleFiles, !Paths.exists("\(consoleFiles)/index.html") {
+            throw ValidationError("--console-files: \(consoleFiles) has no index.html")
+        }
         if (clientCertificate == nil) != (clientKey == nil) {
             throw ValidationError("--client-certificate and --client-key go together")
         }
@@ -93,6 +99,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
+        plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
         if let featureLevelMax {
             plan.settings.featureLevels = FeatureLevel.supported.lowerBound...FeatureLevel(featureLevelMax)
@@ -220,6 +227,8 @@ struct NodePlan: Sendable {
     var settings: NodeSettings
     var web: WebServerSettings
     var administratorSecret: String
+    /// Where the console's files are; nil: in the binary.
+    var consoleFolder: String?
     /// Printed once the node serves.
     var greeting: String?
 }

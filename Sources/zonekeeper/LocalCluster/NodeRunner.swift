@@ -34,7 +34,7 @@ struct NodeRunner {
         let node = try await start(exclusion)
         let context = WebContext(
             service: RecordService(node: node, logger: logger),
-            administrator: AdministratorToken(secret: plan.administratorSecret))
+            administrator: AdministratorToken(secret: plan.administratorSecret), consoleFolder: plan.consoleFolder)
         let server: WebServer
         do {
             server = try WebServer(plan.web, context: context, logger: logger) { [plan, logger] in

@@ -172,12 +172,12 @@ export const facts = (pairs) =>
 /** A link within the console. @param {string} href @param {any} content @param {string} [extra] */
 export const link = (href, content, extra = "") => a({ href, class: extra || "link" }, content);
 
-/** A meter with its words. @param {{label: any, used: number, limit: number, text: any}} options */
+/** A meter with its words. @param {{label: any, used: number | undefined, limit: number, text: any}} options without `used` there is no bar */
 export function meter({ label: text, used, limit, text: words }) {
-    const part = limit > 0 && limit < 2 ** 62 ? Math.min(1, used / limit) : 0;
+    const part = used !== undefined && limit > 0 && limit < 2 ** 62 ? Math.min(1, used / limit) : 0;
     return div({ class: "meter" },
         div({ class: "meter-words" }, span(text), span({ class: "muted" }, words)),
-        div({ class: "meter-bar", "aria-hidden": "true" },
+        used === undefined ? null : div({ class: "meter-bar", "aria-hidden": "true" },
             div({ class: ["meter-fill", part > 0.9 && "bad", part > 0.8 && "warn"], css: { width: `${part === 0 ? 0 : Math.max(part * 100, 0.8)}%` } })));
 }
 

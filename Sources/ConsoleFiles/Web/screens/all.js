@@ -39,5 +39,5 @@ export const groups = [
     { label: "Data", needsContainer: true, names: ["records", "zones"] },
     { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
     { label: "Container", needsContainer: true, names: ["access", "usage", "limits", "deploy", "reset"] },
-    { label: "Cluster", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
+    { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
 ];

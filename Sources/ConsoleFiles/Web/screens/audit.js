@@ -67,7 +67,7 @@ export function auditScreen() {
         screenHead({ title: "Audit", detail: "Every change by an administrator, every sign-in, every refusal. Records form a chain of hashes.", actions: [button({ label: "Refresh", icon: "refresh", onclick: loaded.reload })] }),
         nav({ class: "tabs", "aria-label": "Logs" }, [["changes", "Changes and sign-ins"], ["requests", "Refusals"]].map(([name, label]) => a({ href: address({ params: { log: name } }), "aria-current": () => (log.value === name ? "page" : null) }, label))),
         div({ class: "toolbar" }, input({ id: "audit-filter", type: "search", class: "search", "aria-label": "Filter what is loaded", placeholder: "Actor, action, subject, address…", value: place.peek().params.q ?? "", oninput: (/** @type {any} */ event) => setParams({ q: event.target.value }, { replace: true }) }),
-            () => rows.value.length ? div({ class: "toolbar-end" }, chain.value ? badge("links right", "good") : badge("links broken", "bad")) : null),
+            () => rows.value.length ? div({ class: "toolbar-end" }, chain.value ? badge("chain intact", "good") : badge("chain broken", "bad")) : null),
         view(loaded, {
             rows: 12, isEmpty: (records) => records.length === 0, empty: () => empty({ icon: "audit", title: "Nothing here yet", text: log.peek() === "requests" ? "Refused requests and failed sign-ins appear here." : "" }),
             show: () => [

@@ -24,7 +24,7 @@ export function clusterScreen() {
             actions: [button({ label: "Add Node", icon: "add", denied, onclick: () => addNode(null, nodes(), overview.reload) })] }),
         // The rest is drawn once; what changes is drawn in its place.
         view({ ...overview, data: /** @type {any} */ ({ get value() { return isThere.value ? true : undefined; } }) }, { show: () => [
-            div({ class: "cards block" },
+            div({ class: "cards narrow block" },
                 each(nodes, (node) => node.id, (node) => nodeCard(node, nodes, overview.reload)),
                 div({ class: "card quiet" }, div({ class: "card-head" }, icon("check"), h2("State")), () => facts([
                     ["Cluster", data()?.clusterID], ["Layout", data()?.settled ? badge("settled", "good") : badge(`${plural(data()?.groupsToSettle ?? 0, "group")} to settle`, "warn")],

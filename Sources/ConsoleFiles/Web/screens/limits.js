@@ -88,7 +88,7 @@ function explainPart() {
         view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), show: ({ rules, verdict }) => [
             div({ class: ["verdict", verdict === "allowed" ? "good" : "bad"], role: "status" }, icon(verdict === "allowed" ? "check" : "danger"), strong(verdict === "allowed" ? "It would be allowed now" : `It would be refused: ${verdict}`)),
             div({ class: "rules" }, rules.map((/** @type {any} */ rule) => div({ class: ["rule", rule.fires && "fires"] },
-                meter({ label: [strong(rule.name), rule.fires ? [" ", badge("refuses", "bad")] : null], used: rule.used ?? 0, limit: rule.limit, text: ruleText(rule) }), p({ class: "muted small" }, rule.reason)))),
+                meter({ label: [strong(rule.name), rule.fires ? [" ", badge("refuses", "bad")] : null], used: rule.used, limit: rule.limit, text: ruleText(rule) }), p({ class: "muted small" }, rule.reason)))),
         ] }));
 }
 

@@ -202,8 +202,8 @@ function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) 
         change(field.name, next, problem);
     };
     return div({ class: () => ["field-row", field.name in draft.value && "changed", problems.value[field.name] && "invalid"] },
-        div({ class: "field-name" }, label({ for: id }, field.name), span({ class: "muted small" }, typeName(field.type)),
-            () => (isSet.value && !isReadOnly && !isEncrypted ? html.button({ type: "button", class: "clear", "aria-label": `Clear ${field.name}`, title: "Clear: the field is then not set", onclick: () => { take(null, null); version.value += 1; } }, "clear") : null)),
+        div({ class: "field-name" }, label({ for: id }, field.name), div({ class: "field-kind" }, span({ class: "muted small" }, typeName(field.type)),
+            () => (isSet.value && !isReadOnly && !isEncrypted ? html.button({ type: "button", class: "clear", "aria-label": `Clear ${field.name}`, title: "Clear: the field is then not set", onclick: () => { take(null, null); version.value += 1; } }, "clear") : null))),
         div({ class: "field-editor" },
             () => {
                 void version.value;

@@ -53,10 +53,10 @@ export function usageScreen() {
         view(first, {
             show: ({ transfer }) => [
                 () => { const open = pages.value.find((one) => one.scope === "public"); return div({ class: "cards block" },
-                    div({ class: "card" }, meter({ label: "Public data", used: open?.bytes ?? 0, limit: open?.limitBytes ?? 0, text: open ? `${bytes(open.bytes)} of ${bytes(open.limitBytes)} ${share(open.bytes, open.limitBytes)}` : "nothing yet" }),
+                    div({ class: "card" }, meter({ label: "Public data", used: open?.bytes ?? 0, limit: open?.limitBytes ?? 0, text: open ? `${bytes(open.bytes)} of ${bytes(open.limitBytes)} · ${share(open.bytes, open.limitBytes)}` : "nothing yet" }),
                         p({ class: "muted small" }, open ? `${plural(open.records, "record")}${isUnlimited(open.limitRecords) ? "" : ` of ${count(open.limitRecords)}`}` : "")),
-                    div({ class: "card" }, meter({ label: "Public assets", used: open?.assetBytes ?? 0, limit: open?.limitAssetBytes ?? 0, text: open ? `${bytes(open.assetBytes)} of ${bytes(open.limitAssetBytes)} ${share(open.assetBytes, open.limitAssetBytes)}` : "nothing yet" })),
-                    div({ class: "card" }, meter({ label: "Transfer this month", used: transfer.bytes, limit: transfer.limitBytes, text: `${bytes(transfer.bytes)} of ${bytes(transfer.limitBytes)} ${share(transfer.bytes, transfer.limitBytes)}` }),
+                    div({ class: "card" }, meter({ label: "Public assets", used: open?.assetBytes ?? 0, limit: open?.limitAssetBytes ?? 0, text: open ? `${bytes(open.assetBytes)} of ${bytes(open.limitAssetBytes)} · ${share(open.assetBytes, open.limitAssetBytes)}` : "nothing yet" })),
+                    div({ class: "card" }, meter({ label: "Transfer this month", used: transfer.bytes, limit: transfer.limitBytes, text: `${bytes(transfer.bytes)} of ${bytes(transfer.limitBytes)} · ${share(transfer.bytes, transfer.limitBytes)}` }),
                         p({ class: "muted small" }, transfer.warning ?? `month ${String(transfer.month).replace(/(\d{4})(\d\d)/, "$1-$2")}, public data`))); },
                 () => pages.value.length > 1 ? div({ class: "block" }, h2("Largest databases"), barChart({ label: "Bytes by database", bars: [...pages.value].sort((one, other) => other.bytes - one.bytes).slice(0, 8).map((one) => ({ label: nameOf(one), value: one.bytes, text: bytes(one.bytes) })) })) : null,
                 div({ class: "block" }, div({ class: "block-head" }, h2("By database")),
