@@ -214,7 +214,7 @@ function listEditor(options, base) {
                     button({ label: "Remove", icon: "close", kind: "plain", hides: true, onclick: () => put(members.peek().filter((one) => one.key !== key)) })));
         }),
         () => isSet.value && members.value.length === 0 ? span({ class: "hint" }, "An empty list") : null,
-        options.isReadOnly ? null : button({ label: "Add", icon: "add", kind: "plain", id: options.id, onclick: () => put([...members.peek(), wrap(base === "STRING" ? "" : null)]) }));
+        options.isReadOnly ? null : button({ label: "Add", "aria-label": `Add to ${options.label}`, icon: "add", kind: "plain", id: options.id, onclick: () => put([...members.peek(), wrap(base === "STRING" ? "" : null)]) }));
 }
 
 /** An editor for the value of a filter, or for several of them. @param {{type: string, comparator: string, value: string, onchange: (value: string) => void, label: string}} options */

@@ -26,7 +26,8 @@ export function recordsScreen() {
     const params = computed(() => place.value.params);
     const types = computed(() => (schema.value?.types ?? []).filter((type) => type.name !== "Users"));
     const type = computed(() => types.value.find((each) => each.name === params.value.type) ?? (params.value.type ? undefined : types.value[0]));
-    const filters = computed(() => readFilters(params.value.f));
+    const filterText = computed(() => params.value.f);
+    const filters = computed(() => readFilters(filterText.value));
     const columns = computed(() => visibleColumns(type.value, params.value.cols));
     // What the question is, as text, so that it is asked again only where it changed.
     const question = computed(() => {
@@ -106,6 +107,9 @@ export function recordsScreen() {
         },
     };
     const isPaneOpen = computed(() => Boolean(params.value.record || params.value.new));
+    // What is drawn as a whole follows these, so that a new row or column does not draw all anew.
+    const hasRows = computed(() => rows.value.length > 0 && !first.error.value);
+    const state = computed(() => (!schema.value ? "unknown" : types.value.length === 0 ? "empty" : "ready"));
     return div({ class: () => ["with-pane", isPaneOpen.value && "pane-open"] },
         section({ class: "pane-main" },
             screenHead({ title: "Records", detail: "Public database", actions: [
@@ -113,7 +117,7 @@ export function recordsScreen() {
                 button({ label: "New Record", icon: "add", kind: "primary", denied: () => mayWrite() ?? (type.value ? null : "There is no record type yet."), onclick: create }),
             ] }),
             () => schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null,
-            () => !schema.value ? (schemaState.isSlow.value ? skeleton() : null) : types.value.length === 0 ? noTypes() : [
+            () => state.value === "unknown" ? () => (schemaState.isSlow.value ? skeleton() : null) : state.value === "empty" ? noTypes() : [
                 toolbar({ type, types, columns, first, question, rows, params }),
                 () => (type.value ? filterBar({ type: type.value, filters: filters.value }) : unknownType(params.value.type)),
                 () => (first.data.value?.explanation && params.value.explain ? explanation(first.data.value.explanation) : null),
@@ -124,7 +128,7 @@ export function recordsScreen() {
                         text: filters.value.length ? "No record has all that the filters ask for." : "Records appear here as soon as an app saves one, or you do.",
                         action: filters.value.length ? button({ label: "Clear filters", onclick: () => setParams({ f: null }) }) : button({ label: "New Record", icon: "add", denied: mayWrite, onclick: create }) })
                     : null,
-                () => rows.value.length === 0 || first.error.value ? null : results(),
+                () => (hasRows.value ? results() : null),
             ]),
         () => {
             const { record, new: isNew } = { record: paneName.value, new: paneNew.value };
