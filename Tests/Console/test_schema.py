@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 def test_a_type_is_made_field_by_field_and_saved_as_one(container, open_page):
     page = open_page(container.address("types"))
     page.get_by_role("button", name="New Record Type").click()
-    page.get_by_role("dialog").get_by_label("Name").fill("Restaurant")
+    page.get_by_role("dialog").get_by_label("Name", exact=True).fill("Restaurant")
     page.get_by_role("button", name="Add type").click()
     fields = page.get_by_role("table", name="Fields of Restaurant")
     expect(fields.get_by_text("system", exact=True)).to_have_count(6)

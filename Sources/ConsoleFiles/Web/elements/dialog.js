@@ -127,7 +127,8 @@ export function menuButton({ label: text, icon: name, hides, class: extra = "", 
     const show = () => {
         if (dispose) return;
         dispose = mount(menu, items);
-        document.body.append(menu);
+        // Beside its opener, so that it is in the same landmark; as a popover it lies above all.
+        opener.after(menu);
         menu.showPopover();
         const [at, size] = [opener.getBoundingClientRect(), menu.getBoundingClientRect()];
         const left = Math.max(8, Math.min(at.left, innerWidth - size.width - 8));

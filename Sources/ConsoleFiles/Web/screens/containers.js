@@ -1,5 +1,5 @@
 /** All containers: what each holds, and a new one. */
-import { signal } from "/console/files/core/signal.js";
+import { onCleanup, signal } from "/console/files/core/signal.js";
 import { html } from "/console/files/core/dom.js";
 import { call } from "/console/files/core/api.js";
 import { resource } from "/console/files/core/resource.js";
@@ -29,14 +29,21 @@ export function containersScreen() {
 
 /** @param {any} container */
 function card({ name, created, deleted, restorableUntil }) {
-    const sizes = resource((abort) => (deleted ? null : Promise.all(["development", "production"].map((environment) =>
+    // Figures are asked for once the card is seen, as there may be many.
+    const isSeen = signal(false);
+    const observe = (/** @type {Element} */ element) => {
+        const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && (isSeen.value = true));
+        observer.observe(element);
+        onCleanup(() => observer.disconnect());
+    };
+    const sizes = resource((abort) => (deleted || !isSeen.value ? null : Promise.all(["development", "production"].map((environment) =>
         call("GET /admin/1/usage", { query: { container: name, environment }, signal: abort }).then((answer) => answer.databases.find((/** @type {any} */ each) => each.scope === "public"))))));
-    const plan = resource((abort) => (deleted || session.peek()?.role !== "admin" ? null : call("POST /admin/1/schema/deploy", { query: { container: name, dryRun: true }, signal: abort })));
+    const plan = resource((abort) => (deleted || !isSeen.value || session.peek()?.role !== "admin" ? null : call("POST /admin/1/schema/deploy", { query: { container: name, dryRun: true }, signal: abort })));
     const figures = (/** @type {string} */ words, /** @type {number} */ index) => div({ class: "figure" }, span({ class: "muted small" }, words),
         span(() => { const found = sizes.data.value?.[index]; return found ? plural(found.records, "record") : "–"; }),
         span({ class: "muted small" }, () => { const found = sizes.data.value?.[index]; return found ? bytes(found.bytes) : ""; }));
     const open = address({ container: name, environment: "development", screen: "records", params: {} });
-    return article({ class: ["card", deleted && "gone"] },
+    return article({ class: ["card", deleted && "gone"], ref: observe },
         div({ class: "card-head" }, icon("container"), h2(deleted ? name : a({ href: open, class: "card-link" }, name)),
             menuButton({ label: `More on ${name}`, icon: "more", kind: "plain", hides: true, items: () => deleted
                 ? [menuItem({ label: "Restore", icon: "reset", denied: denial("POST /admin/1/containers/restore"), onclick: () => restore(name) })]
