@@ -34,7 +34,7 @@ class Server:
         self.url = f"https://127.0.0.1:{self.port}"
         self.log = open(self.folder / "log", "wb")
         self.process = subprocess.Popen(
-            [program, "serve", "--data", self.folder / "data", "--client-port", str(self.port), "--peer-port", str(peer_port),
+            [program, "serve", "--data", self.folder / "data", "--port", str(self.port), "--peer-port", str(peer_port),
              "--console-files", ROOT / "Sources/ConsoleFiles/Web"],
             stdout=self.log, stderr=subprocess.STDOUT, cwd=folder)
         self._tls = ssl._create_unverified_context()

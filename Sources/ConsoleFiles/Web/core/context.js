@@ -1,31 +1,31 @@
 /** What many screens need of the place where the page is: its containers, and the schema of the one that is open. */
-import { computed, root, signal } from "/console/files/core/signal.js";
-import { call } from "/console/files/core/api.js";
-import { resource } from "/console/files/core/resource.js";
-import { place } from "/console/files/core/router.js";
-import { session } from "/console/files/core/session.js";
+import { computed, root, signal } from "./signal.js";
+import { call } from "./api.js";
+import { resource } from "./resource.js";
+import { place } from "./router.js";
+import { session } from "./session.js";
 
 const container = computed(() => place.value.container);
 const environment = computed(() => place.value.environment);
 
 /** The containers that the person may see. */
 export const containers = root(() =>
-    resource((abort) => (session.value ? call("GET /admin/1/containers", { signal: abort }).then((answer) => answer.containers) : null)));
+  resource((abort) => (session.value ? call("GET /admin/1/containers", { signal: abort }).then((answer) => answer.containers) : null)));
 
 /**
  * The schema of the place, as the server has it.
- * @type {import("/console/files/core/resource.js").Resource<import("/console/files/core/schema.js").Schema & {container: string, environment: string}>}
+ * @type {import("./resource.js").Resource<import("./schema.js").Schema & {container: string, environment: string}>}
  */
 export const schemaState = root(() =>
-    resource((abort) => {
-        const query = { container: container.value, environment: environment.value };
-        return session.value && query.container ? call("GET /admin/1/schema/state", { query, signal: abort }) : null;
-    }));
+  resource((abort) => {
+    const query = { container: container.value, environment: environment.value };
+    return session.value && query.container ? call("GET /admin/1/schema/state", { query, signal: abort }) : null;
+  }));
 
 /** The schema, where it is the place's and not the last one's. */
 export const schema = root(() => computed(() => {
-    const state = schemaState.data.value;
-    return state && state.container === container.value && state.environment === environment.value ? state : undefined;
+  const state = schemaState.data.value;
+  return state && state.container === container.value && state.environment === environment.value ? state : undefined;
 }));
 
 /** Texts of the command palette that screens offer while they are open. */

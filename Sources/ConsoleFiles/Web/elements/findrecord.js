@@ -1,58 +1,58 @@
 /** A dialog that finds a record on the server: by its name, or among the records of a type. */
-import { signal } from "/console/files/core/signal.js";
-import { html } from "/console/files/core/dom.js";
-import { call } from "/console/files/core/api.js";
-import { resource } from "/console/files/core/resource.js";
-import { place } from "/console/files/core/router.js";
-import { schemaState } from "/console/files/core/context.js";
-import { hasIndex } from "/console/files/core/schema.js";
-import { openDialog } from "/console/files/elements/dialog.js";
-import { button, empty, field, select, view } from "/console/files/elements/parts.js";
-import { summary } from "/console/files/elements/values.js";
+import { signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { resource } from "../core/resource.js";
+import { place } from "../core/router.js";
+import { schemaState } from "../core/context.js";
+import { hasIndex } from "../core/schema.js";
+import { openDialog } from "./dialog.js";
+import { button, empty, field, select, textField, view } from "./parts.js";
+import { summary } from "./values.js";
 
-const { div, input, span } = html;
+const { div, span } = html;
 
 /** @returns {Promise<string | undefined>} the name of the record that was chosen */
 export const findRecord = () =>
-    openDialog({
-        title: "Find a record", class: "tall",
-        content: (close) => {
-            const types = () => schemaState.data.value?.types ?? [];
-            const typeName = signal(types().find((type) => type.name !== "Users")?.name ?? "Users");
-            const text = signal("");
-            const found = resource((abort) => {
-                const type = types().find((each) => each.name === typeName.value);
-                return type ? find(type, text.value.trim(), abort) : null;
-            });
-            return div({ class: "dialog-body" },
-                div({ class: "parts" },
-                    field({ label: "Record type" }, (attributes) => select({ ...attributes, value: typeName.peek(), options: types().map((type) => type.name), onchange: (next) => (typeName.value = next) })),
-                    field({ label: "Record name, or words of a searchable field" }, (attributes) => input({ ...attributes, autofocus: true, autocomplete: "off", oninput: (/** @type {any} */ event) => (text.value = event.target.value) }))),
-                view(found, {
-                    isEmpty: (records) => records.length === 0,
-                    empty: () => empty({ icon: "search", title: "No record found" }),
-                    show: (records) => div({ class: "pick-list" }, records.map((record) =>
-                        button({ kind: "plain", class: "pick", label: [html.code(record.recordName), span({ class: "muted" }, summary(record))], onclick: () => close(record.recordName) }))),
-                }));
-        },
-    });
+  openDialog({
+    title: "Find a record", class: "tall",
+    content: (close) => {
+      const types = () => schemaState.data.value?.types ?? [];
+      const typeName = signal(types().find((type) => type.name !== "Users")?.name ?? "Users");
+      const text = signal("");
+      const found = resource((abort) => {
+        const type = types().find((each) => each.name === typeName.value);
+        return type ? find(type, text.value.trim(), abort) : null;
+      });
+      return div({ class: "dialog-body" },
+        div({ class: "parts" },
+          field({ label: "Record type" }, (attributes) => select({ ...attributes, value: typeName.peek(), options: types().map((type) => type.name), onchange: (next) => (typeName.value = next) })),
+          textField({ label: "Record name, or words of a searchable field", autofocus: true, oninput: (text) => (text.value = text) })),
+        view(found, {
+          isEmpty: (records) => records.length === 0,
+          empty: () => empty({ icon: "search", title: "No record found" }),
+          show: (records) => div({ class: "pick-list" }, records.map((record) =>
+            button({ kind: "plain", class: "pick", label: [html.code(record.recordName), span({ class: "muted" }, summary(record))], onclick: () => close(record.recordName) }))),
+        }));
+    },
+  });
 
-/** @param {import("/console/files/core/schema.js").RecordType} type @param {string} text @param {AbortSignal} abort @returns {Promise<any[]>} */
+/** @param {import("../core/schema.js").RecordType} type @param {string} text @param {AbortSignal} abort @returns {Promise<any[]>} */
 async function find(type, text, abort) {
-    const at = { place: place.peek(), signal: abort };
-    const filterBy = [];
-    if (text && type.fields.some((each) => hasIndex(each, "SEARCHABLE"))) {
-        filterBy.push({ comparator: "CONTAINS_ALL_TOKENS", fieldValue: { value: `${text}*`, type: "STRING" } });
-    }
-    const named = text ? call("POST /database/1/{container}/{environment}/{database}/records/lookup", { ...at, body: { records: [{ recordName: text }], numbersAsStrings: true } }) : null;
-    const listed = call("POST /database/1/{container}/{environment}/{database}/records/query", { ...at, body: { query: { recordType: type.name, filterBy }, resultsLimit: 30, numbersAsStrings: true } });
-    const results = await Promise.allSettled([named, listed]);
-    const exact = results[0].status === "fulfilled" ? (results[0].value?.records ?? []).filter((/** @type {any} */ one) => one.fields) : [];
-    if (results[1].status === "rejected") {
-        if (exact.length > 0) return exact;
-        throw results[1].reason;
-    }
-    const others = results[1].value.records.filter((/** @type {any} */ one) => !exact.some((/** @type {any} */ same) => same.recordName === one.recordName));
-    const needle = text.toLowerCase();
-    return [...exact, ...(filterBy.length > 0 || !text ? others : others.filter((/** @type {any} */ one) => JSON.stringify(one).toLowerCase().includes(needle)))];
+  const at = { place: place.peek(), signal: abort };
+  const filterBy = [];
+  if (text && type.fields.some((each) => hasIndex(each, "SEARCHABLE"))) {
+    filterBy.push({ comparator: "CONTAINS_ALL_TOKENS", fieldValue: { value: `${text}*`, type: "STRING" } });
+  }
+  const named = text ? call("POST /database/1/{container}/{environment}/{database}/records/lookup", { ...at, body: { records: [{ recordName: text }], numbersAsStrings: true } }) : null;
+  const listed = call("POST /database/1/{container}/{environment}/{database}/records/query", { ...at, body: { query: { recordType: type.name, filterBy }, resultsLimit: 30, numbersAsStrings: true } });
+  const results = await Promise.allSettled([named, listed]);
+  const exact = results[0].status === "fulfilled" ? (results[0].value?.records ?? []).filter((one) => one.fields) : [];
+  if (results[1].status === "rejected") {
+    if (exact.length > 0) return exact;
+    throw results[1].reason;
+  }
+  const others = results[1].value.records.filter((one) => !exact.some((same) => same.recordName === one.recordName));
+  const needle = text.toLowerCase();
+  return [...exact, ...(filterBy.length > 0 || !text ? others : others.filter((one) => JSON.stringify(one).toLowerCase().includes(needle)))];
 }
