@@ -18,7 +18,7 @@ export class RequestError extends Error {
   }
   /** Whether this needs a sign-in of the last minutes. */
   get needsFreshSignIn() {
-    return this.status === 403 && /fresh|sign in again/i.test(this.message);
+    return this.body?.needsFreshSignIn === true;
   }
 }
 

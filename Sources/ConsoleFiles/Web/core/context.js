@@ -1,5 +1,5 @@
 /** What many screens need of the place where the page is: its containers, and the schema of the one that is open. */
-import { computed, root, signal } from "./signal.js";
+import { computed, root } from "./signal.js";
 import { call } from "./api.js";
 import { resource } from "./resource.js";
 import { place } from "./router.js";
@@ -27,6 +27,3 @@ export const schema = root(() => computed(() => {
   const state = schemaState.data.value;
   return state && state.container === container.value && state.environment === environment.value ? state : undefined;
 }));
-
-/** Texts of the command palette that screens offer while they are open. */
-export const pageActions = signal(/** @type {{label: string, icon: string, run: () => any}[]} */ ([]));

@@ -136,7 +136,11 @@ export function each(items, key, render) {
   return place;
 }
 
-/** Puts content in place of all that an element has; returns how to take it away. @param {Element} parent @param {() => Child} content */
+/**
+ * Puts content in place of all that an element has; returns how to take it away.
+ * @param {Element} parent
+ * @param {() => Child} content
+ */
 export function mount(parent, content) {
   return root((dispose) => {
     parent.replaceChildren();

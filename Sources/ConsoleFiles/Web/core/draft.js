@@ -1,4 +1,7 @@
-/** Edits of the schema that are not saved: types, indexes and roles gather here, and are reviewed and saved as one plan. */
+/**
+ * Edits of the schema that are not saved: types, indexes and roles gather here, and are reviewed and saved as one
+ *   plan.
+ */
 import { computed, effect, root, signal, untracked } from "./signal.js";
 import { place } from "./router.js";
 import { schema } from "./context.js";

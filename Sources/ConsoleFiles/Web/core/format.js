@@ -1,7 +1,10 @@
 /** Values for people to read. */
 
 const number = new Intl.NumberFormat("en");
-/** Integers come as text where they may be too large for JavaScript's numbers. @param {number | string | bigint} value */
+/**
+ * Integers come as text where they may be too large for JavaScript's numbers.
+ * @param {number | string | bigint} value
+ */
 export const count = (value) => number.format(typeof value === "string" ? BigInt(value) : value);
 
 /** What the server says for "no limit": the largest integer. @param {number} value */

@@ -67,7 +67,11 @@ export function asRequestError(error) {
   return new RequestError(0, { reason: String(error), serverErrorCode: "PAGE_ERROR" });
 }
 
-/** Calls `run` every so often while the page is seen, until the effect around ends. @param {() => void} run @param {number} milliseconds */
+/**
+ * Calls `run` every so often while the page is seen, until the effect around ends.
+ * @param {() => void} run
+ * @param {number} milliseconds
+ */
 export function every(run, milliseconds) {
   const timer = setInterval(() => document.visibilityState === "visible" && run(), milliseconds);
   onCleanup(() => clearInterval(timer));

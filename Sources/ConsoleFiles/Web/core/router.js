@@ -59,7 +59,11 @@ export async function navigate(to, options) {
   return true;
 }
 
-/** Changes parameters of the present screen; an empty one is taken away. @param {Record<string, string | null | undefined>} changes @param {{replace?: boolean}} [options] */
+/**
+ * Changes parameters of the present screen; an empty one is taken away.
+ * @param {Record<string, string | null | undefined>} changes
+ * @param {{replace?: boolean}} [options]
+ */
 export function setParams(changes, options) {
   const params = { ...place.peek().params };
   for (const [name, value] of Object.entries(changes)) {

@@ -12,7 +12,10 @@ import { place } from "./router.js";
 export const session = signal(/** @type {Session | null} */ (null));
 
 const ranks = { viewer: 0, developer: 1, admin: 2 };
-/** The least role of operations, as the server's document says. @type {import("./signal.js").Signal<Map<string, keyof typeof ranks>>} */
+/**
+ * The least role of operations, as the server's document says.
+ * @type {import("./signal.js").Signal<Map<string, keyof typeof ranks>>}
+ */
 const leastRoles = signal(new Map());
 
 /** @param {Session} next */

@@ -105,7 +105,11 @@ export function effect(run) {
   return () => computation.dispose();
 }
 
-/** Runs `run` outside of what goes on, with a way to dispose what it made. @template T @param {(dispose: () => void) => T} run */
+/**
+ * Runs `run` outside of what goes on, with a way to dispose what it made.
+ * @template T
+ * @param {(dispose: () => void) => T} run
+ */
 export function root(run) {
   const [lastObserver, lastOwner] = [observer, owner];
   owner = observer = null;
@@ -153,7 +157,7 @@ function runQueued(isMeant) {
 }
 
 /** Brings everything that follows values up to date now. */
-export function flush() {
+function flush() {
   isScheduled = false;
   runQueued((each) => each.isMemo);
   runQueued(() => true);

@@ -3,7 +3,10 @@ import { html } from "../core/dom.js";
 
 const { div, span, textarea } = html;
 
-/** @param {{label: string, text: import("../core/signal.js").Signal<string>, line: () => number, isReadOnly: () => boolean}} options `line`: the one with an error, from 1 */
+/**
+ * @param {{label: string, text: import("../core/signal.js").Signal<string>, line: () => number, isReadOnly: () =>
+ *   boolean}} options `line`: the one with an error, from 1
+ */
 export function codeEditor({ label, text, line, isReadOnly }) {
   const lines = () => text.value.split("\n").length;
   return div({ class: "code-editor" },

@@ -9,7 +9,8 @@ const { dialog, div, form, h2, header, p, input, label, span, strong } = html;
 
 /**
  * Opens a dialog; the promise ends with what `close` was given, `undefined` where it was dismissed.
- * @param {{title: any, class?: string, isAlert?: boolean, content: (close: (result?: any) => void) => any, mayClose?: () => boolean}} options
+ * @param {{title: any, class?: string, isAlert?: boolean, content: (close: (result?: any) => void) => any,
+ *   mayClose?: () => boolean}} options
  * @returns {Promise<any>}
  */
 export function openDialog({ title, content, class: extra = "", isAlert, mayClose }) {
@@ -43,7 +44,8 @@ export function openDialog({ title, content, class: extra = "", isAlert, mayClos
 /**
  * A dialog with a form. `submit` does the work; where it fails, its error is shown and the dialog stays.
  * @param {{title: any, submitLabel: string, kind?: "primary" | "danger", class?: string, isAlert?: boolean,
- *     body: (close: (result?: any) => void) => any, submit: () => Promise<any>, denied?: () => string | null | undefined,
+ *     body: (close: (result?: any) => void) => any, submit: () => Promise<any>, denied?: () => string | null |
+ *   undefined,
  *     cancelLabel?: string}} options
  */
 export function openForm({ title, submitLabel, kind = "primary", body, submit, denied, class: extra, isAlert, cancelLabel = "Cancel" }) {
@@ -112,8 +114,10 @@ export const showSecret = ({ title, text, secret }) =>
   });
 
 /**
- * A button that opens a menu. @param {{label: any, icon?: string, hides?: boolean, class?: string, kind?: any, title?: string,
- *     items: () => any[], isPanel?: boolean, describe?: string, denied?: any, chevron?: boolean}} options `isPanel`: controls, not commands
+ * A button that opens a menu. @param {{label: any, icon?: string, hides?: boolean, class?: string, kind?: any,
+ *   title?: string,
+ *     items: () => any[], isPanel?: boolean, describe?: string, denied?: any, chevron?: boolean}} options `isPanel`:
+ *   controls, not commands
  */
 export function menuButton({ label: text, icon: name, hides, class: extra = "", kind, title, items, isPanel, chevron = true, denied, describe }) {
   const isOpen = signal(false);
@@ -163,7 +167,10 @@ export function menuButton({ label: text, icon: name, hides, class: extra = "", 
 /** @param {Element} parent @returns {HTMLElement[]} */
 const focusable = (parent) => [...parent.querySelectorAll("a, button, input, select")].filter((each) => !each.hasAttribute("disabled"));
 
-/** @param {{label: any, icon?: string, onclick?: () => any, href?: string, isOn?: boolean, danger?: boolean, denied?: string | null, detail?: any}} options */
+/**
+ * @param {{label: any, icon?: string, onclick?: () => any, href?: string, isOn?: boolean, danger?: boolean, denied?:
+ *   string | null, detail?: any}} options
+ */
 export function menuItem({ label: text, icon: name, onclick, href, isOn, danger, denied, detail }) {
   const content = [name ? icon(name) : null, span({ class: "menu-label" }, text), detail ? span({ class: "muted small" }, detail) : null, isOn ? icon("check") : null];
   const common = { class: ["menu-item", danger && "danger"], role: isOn === undefined ? "menuitem" : "menuitemradio", "aria-checked": isOn === undefined ? null : String(isOn), tabindex: "-1" };

@@ -1,4 +1,6 @@
-/** Editors for the values of records, one for each field type. A value has the form of requests; `null` is "not set". */
+/**
+ * Editors for the values of records, one for each field type. A value has the form of requests; `null` is "not set".
+ */
 import { signal } from "../core/signal.js";
 import { each, html } from "../core/dom.js";
 import { bytes, localInput } from "../core/format.js";
@@ -12,7 +14,8 @@ const { div, input, span, textarea } = html;
 
 /**
  * @typedef {{type: string, value: any, onchange: (value: any, problem?: string | null) => void, isReadOnly: boolean,
- *     label: string, id: string, context: {recordType: string, fieldName: string, recordName: string | null}}} EditorOptions
+ *     label: string, id: string, context: {recordType: string, fieldName: string, recordName: string | null}}}
+ *   EditorOptions
  */
 
 /** @param {EditorOptions} options @returns {any} */
@@ -48,14 +51,14 @@ const stringEditor = ({ value, onchange, isReadOnly, id, label }) =>
   });
 
 /** @param {string} text */
-export function integerProblem(text) {
+function integerProblem(text) {
   if (!/^[+-]?\d+$/.test(text)) return "A whole number is needed.";
   const value = BigInt(text);
   return value >= -(2n ** 63n) && value < 2n ** 63n ? null : "This is beyond 64 bits.";
 }
 
 /** @param {string} text */
-export const doubleProblem = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? null : "A number is needed, such as -1.5 or 2e8.");
+const doubleProblem = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? null : "A number is needed, such as -1.5 or 2e8.");
 
 /** @param {EditorOptions} options @param {(text: string) => string | null} problem @param {string} mode */
 const numberEditor = ({ value, onchange, isReadOnly, id, label }, problem, mode) =>
@@ -217,7 +220,11 @@ function listEditor(options, base) {
     options.isReadOnly ? null : button({ label: "Add", "aria-label": `Add to ${options.label}`, icon: "add", kind: "plain", id: options.id, onclick: () => put([...members.peek(), wrap(base === "STRING" ? "" : null)]) }));
 }
 
-/** An editor for the value of a filter, or for several of them. @param {{type: string, comparator: string, value: string, onchange: (value: string) => void, label: string}} options */
+/**
+ * An editor for the value of a filter, or for several of them.
+ * @param {{type: string, comparator: string, value: string, onchange: (value: string) => void, label: string}}
+ *   options
+ */
 export function filterEditor({ type, comparator, value, onchange, label }) {
   const { base } = parseType(type);
   const isMany = comparator === "IN" || comparator === "NOT_IN";

@@ -37,7 +37,12 @@ export const findRecord = () =>
     },
   });
 
-/** @param {import("../core/schema.js").RecordType} type @param {string} text @param {AbortSignal} abort @returns {Promise<any[]>} */
+/**
+ * @param {import("../core/schema.js").RecordType} type
+ * @param {string} text
+ * @param {AbortSignal} abort
+ * @returns {Promise<any[]>}
+ */
 async function find(type, text, abort) {
   const at = { place: place.peek(), signal: abort };
   const filterBy = [];

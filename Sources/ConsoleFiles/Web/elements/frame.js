@@ -113,7 +113,7 @@ function accountMenu() {
 }
 
 /** The keys that do something where the person is. */
-export function showKeys() {
+function showKeys() {
   return openDialog({ title: "Keys", content: () => div({ class: "dialog-body" },
     html.dl({ class: "keys" }, presentKeys().map(({ key, label }) => div(html.dt(key.split("+").map((part) => kbd(part === "Ctrl" ? "Ctrl" : part))), html.dd(label))),
       div(html.dt(kbd("↑"), kbd("↓")), html.dd("From row to row; Enter opens, Space selects"))),

@@ -11,7 +11,8 @@ let nextID = 0;
 export const uniqueID = () => `id-${(nextID += 1)}`;
 
 /**
- * @typedef {{label?: any, icon?: string, kind?: "primary" | "danger" | "quiet" | "plain", onclick?: (event: Event) => any,
+ * @typedef {{label?: any, icon?: string, kind?: "primary" | "danger" | "quiet" | "plain", onclick?: (event: Event)
+ *   => any,
  *     denied?: () => string | null | undefined, busy?: () => boolean, title?: string, hides?: boolean, keys?: string,
  *     class?: string, type?: string, [attribute: string]: any}} ButtonOptions
  */
@@ -47,19 +48,26 @@ export function button({ label: text, icon: name, kind, onclick, denied, busy, t
   );
 }
 
-/** The head of a screen: its title, a word on it, its actions. @param {{title: any, detail?: any, actions?: any[]}} options */
+/**
+ * The head of a screen: its title, a word on it, its actions.
+ * @param {{title: any, detail?: any, actions?: any[]}} options
+ */
 export const screenHead = ({ title, detail, actions }) =>
   header({ class: "screen-head" },
     div({ class: "screen-title" }, h1({ tabindex: "-1" }, title), detail ? p({ class: "muted" }, detail) : null),
     actions ? div({ class: "actions" }, actions) : null);
 
-/** What is shown where there is nothing yet. @param {{icon?: string, title: string, text?: any, action?: any}} options */
+/**
+ * What is shown where there is nothing yet.
+ * @param {{icon?: string, title: string, text?: any, action?: any}} options
+ */
 export const empty = ({ icon: name = "records", title, text, action }) =>
   div({ class: "empty" }, div({ class: "empty-icon" }, icon(name)), strong(title), text ? p({ class: "muted" }, text) : null, action);
 
 /**
  * An error, in place: what failed, the code, the reason, the request's id, and a way on.
- * @param {import("../core/api.js").RequestError} error @param {{title?: string, retry?: () => void, actions?: any}} [options]
+ * @param {import("../core/api.js").RequestError} error @param {{title?: string, retry?: () => void, actions?: any}}
+ *   [options]
  */
 export const errorBox = (error, { title = "This did not work", retry, actions } = {}) =>
   div({ class: "error-box", role: "alert" },
@@ -79,7 +87,8 @@ export const skeleton = (rows = 6) =>
  * Shows a resource in each of its states. Old content stays while new content is loaded.
  * @template T
  * @param {import("../core/resource.js").Resource<T>} resource
- * @param {{show: (data: T) => any, isEmpty?: (data: T) => boolean, empty?: () => any, rows?: number, error?: (error: any) => any}} options
+ * @param {{show: (data: T) => any, isEmpty?: (data: T) => boolean, empty?: () => any, rows?: number, error?: (error:
+ *   any) => any}} options
  */
 export function view(resource, options) {
   const hasData = computed(() => resource.data.value !== undefined);
@@ -146,7 +155,10 @@ export const textField = ({ label: text, hint, isWide, oninput, ...rest }) =>
 /** The last column of a table, with what can be done with a row. */
 export const actionsColumn = { label: "", get head() { return span({ class: "hidden-text" }, "Actions"); }, class: "end" };
 
-/** A select of options. @param {{value: any, options: any, onchange: (value: string) => any, [attribute: string]: any}} options */
+/**
+ * A select of options.
+ * @param {{value: any, options: any, onchange: (value: string) => any, [attribute: string]: any}} options
+ */
 export function select({ value, options, onchange, ...rest }) {
   const element = /** @type {HTMLSelectElement} */ (html.select({ ...rest,
     onchange: (event) => onchange(event.target.value) }, () => {
@@ -170,7 +182,10 @@ const option = (each) =>
     ? html.option({ value: each }, each)
     : html.option({ value: each.value, disabled: each.disabled ?? false }, each.label ?? each.value);
 
-/** @param {{label: any, checked: any, onchange: (isOn: boolean) => any, hides?: boolean, [attribute: string]: any}} options */
+/**
+ * @param {{label: any, checked: any, onchange: (isOn: boolean) => any, hides?: boolean, [attribute: string]: any}}
+ *   options
+ */
 export const checkbox = ({ label: text, checked, onchange, hides, ...rest }) =>
   label({ class: "check" },
     input({ type: "checkbox", ...rest, checked, onchange: (event) => onchange(event.target.checked) }),
@@ -183,7 +198,10 @@ export const facts = (pairs) =>
 /** A link within the console. @param {string} href @param {any} content @param {string} [extra] */
 export const link = (href, content, extra = "") => a({ href, class: extra || "link" }, content);
 
-/** A meter with its words. @param {{label: any, used: number | undefined, limit: number, text: any}} options without `used` there is no bar */
+/**
+ * A meter with its words.
+ * @param {{label: any, used: number | undefined, limit: number, text: any}} options without `used` there is no bar
+ */
 export function meter({ label: text, used, limit, text: words }) {
   const part = used !== undefined && limit > 0 && limit < 2 ** 62 ? Math.min(1, used / limit) : 0;
   return div({ class: "meter" },

@@ -33,7 +33,7 @@ const importSchema = (query) => {
 };
 
 /** Shows what the server would do, and does it. */
-export async function review() {
+async function review() {
   if (edits.peek().length === 0) return;
   let plan;
   try {

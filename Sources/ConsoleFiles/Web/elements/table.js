@@ -6,7 +6,8 @@ const { a, caption: captionElement, div, input, table: tableElement, tbody, td, 
 
 /**
  * @template T
- * @typedef {{label: any, cell: (row: T) => any, class?: string, head?: any, sort?: "ascending" | "descending" | null}} Column
+ * @typedef {{label: any, cell: (row: T) => any, class?: string, head?: any, sort?: "ascending" | "descending" |
+ *   null}} Column
  */
 
 /**

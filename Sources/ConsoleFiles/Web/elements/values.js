@@ -24,7 +24,10 @@ export function valueText(value, type) {
 /** @param {number} degrees */
 const round = (degrees) => String(Math.round(degrees * 1e5) / 1e5);
 
-/** A value in a cell of a table; long ones are cut. @param {{value: any, type: string, isEncrypted?: boolean} | undefined} field */
+/**
+ * A value in a cell of a table; long ones are cut.
+ * @param {{value: any, type: string, isEncrypted?: boolean} | undefined} field
+ */
 export function cell(field) {
   if (!field) return span({ class: "unset", "aria-label": "not set" }, "–");
   const { value, type } = field;

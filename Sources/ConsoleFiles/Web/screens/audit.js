@@ -15,7 +15,11 @@ const pageSize = 200;
 /** @param {string} log @param {number} after @param {number} limit @param {AbortSignal} [abort] */
 const page = (log, after, limit, abort) => call("GET /admin/1/audit", { query: { log, after, limit }, signal: abort });
 
-/** The number of the last record: pages begin with the oldest, so it is searched for. @param {string} log @param {AbortSignal} abort */
+/**
+ * The number of the last record: pages begin with the oldest, so it is searched for.
+ * @param {string} log
+ * @param {AbortSignal} abort
+ */
 async function lastSequence(log, abort) {
   const first = await page(log, 0, 1, abort);
   if (first.records.length === 0) return 0;

@@ -22,7 +22,8 @@ const drafts = keptInTab("drafts", /** @type {Record<string, Record<string, any>
 
 /**
  * @param {{name: string | null, type: string, close: () => any,
- *     changes: {saved: (record: any, isNew: boolean) => void, deleted: (name: string) => void}}} options `name` is null for a new record
+ *     changes: {saved: (record: any, isNew: boolean) => void, deleted: (name: string) => void}}} options `name` is
+ *   null for a new record
  */
 export function recordPane({ name, type: newType, close, changes }) {
   const { container, environment } = place.peek();

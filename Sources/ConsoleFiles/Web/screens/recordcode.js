@@ -80,7 +80,7 @@ export function showAsCode(body) {
 }
 
 /** Text for a spreadsheet, which must not take it for a formula. @param {string} text */
-export function csvCell(text) {
+function csvCell(text) {
   const safe = /^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

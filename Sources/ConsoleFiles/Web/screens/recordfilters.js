@@ -29,7 +29,11 @@ const write = (filters) => setParams({ f: filters.length ? JSON.stringify(filter
 const fieldOf = (type, label) =>
   label === "" ? { name: "", type: "STRING", system: false, indexes: [{ index: "SEARCHABLE" }] } : allFields(type).find((field) => fieldLabel(field.name) === label);
 
-/** The filters as a request has them; those without a value are left out. @param {import("../core/schema.js").RecordType} type @param {Filter[]} filters */
+/**
+ * The filters as a request has them; those without a value are left out.
+ * @param {import("../core/schema.js").RecordType} type
+ * @param {Filter[]} filters
+ */
 export function requestFilters(type, filters) {
   return filters.flatMap(({ field: label, comparator, value }) => {
     const field = fieldOf(type, label);

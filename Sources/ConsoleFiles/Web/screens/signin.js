@@ -1,4 +1,7 @@
-/** Sign-in: by the link of `zonekeeper console open`, or by name and password; the first time, the password is chosen. */
+/**
+ * Sign-in: by the link of `zonekeeper console open`, or by name and password; the first time, the password is
+ *   chosen.
+ */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { RequestError, call } from "../core/api.js";
@@ -68,7 +71,10 @@ export function signInScreen({ link, done }) {
 
 /** @type {Promise<void> | null} */ let asking = null;
 
-/** Asks for the password again, over the page as it is, so that nothing that was entered is lost. @param {boolean} isFresh */
+/**
+ * Asks for the password again, over the page as it is, so that nothing that was entered is lost.
+ * @param {boolean} isFresh
+ */
 export function askToSignIn(isFresh) {
   asking ??= ask(isFresh).finally(() => (asking = null));
   return asking;

@@ -16,7 +16,11 @@ import { icon } from "../elements/icon.js";
 
 const { a, code, div, h2, nav, section, span } = html;
 
-/** The head, the list of types and the bar that the screens of the schema share. @param {{title: string, detail: string, actions?: any[], content: (type: import("../core/schema.js").RecordType) => any}} options */
+/**
+ * The head, the list of types and the bar that the screens of the schema share.
+ * @param {{title: string, detail: string, actions?: any[], content: (type: import("../core/schema.js").RecordType)
+ *   => any}} options
+ */
 export function schemaScreen({ title, detail, actions, content }) {
   const typeNames = computed(() => JSON.stringify((edited.value?.types ?? []).map((type) => [type.name, type.fields.filter((each) => !each.system).length])));
   const chosen = computed(() => edited.value?.types.find((type) => type.name === place.value.params.type) ?? edited.value?.types[0]);
@@ -120,7 +124,11 @@ function addField(typeName_) {
   });
 }
 
-/** A field's type never changes; its indexes do. @param {string} typeName_ @param {import("../core/schema.js").Field} row */
+/**
+ * A field's type never changes; its indexes do.
+ * @param {string} typeName_
+ * @param {import("../core/schema.js").Field} row
+ */
 function editField(typeName_, row) {
   const wanted = signal(row.indexes.map((each) => each.index));
   return openForm({
