@@ -22,6 +22,13 @@ export class RequestError extends Error {
   }
 }
 
+/** The operations on public records. */
+export const [queryRecords, lookupRecords, modifyRecords] = [
+  "POST /database/1/{container}/{environment}/{database}/records/query",
+  "POST /database/1/{container}/{environment}/{database}/records/lookup",
+  "POST /database/1/{container}/{environment}/{database}/records/modify",
+];
+
 /** The session's token against forged requests; it is in memory only. */
 export const csrfToken = signal("");
 

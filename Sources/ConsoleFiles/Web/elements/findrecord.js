@@ -1,7 +1,7 @@
 /** A dialog that finds a record on the server: by its name, or among the records of a type. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, lookupRecords, queryRecords } from "../core/api.js";
 import { resource } from "../core/resource.js";
 import { place } from "../core/router.js";
 import { schemaState } from "../core/context.js";
@@ -49,8 +49,8 @@ async function find(type, text, abort) {
   if (text && type.fields.some((each) => hasIndex(each, "SEARCHABLE"))) {
     filterBy.push({ comparator: "CONTAINS_ALL_TOKENS", fieldValue: { value: `${text}*`, type: "STRING" } });
   }
-  const named = text ? call("POST /database/1/{container}/{environment}/{database}/records/lookup", { ...at, body: { records: [{ recordName: text }], numbersAsStrings: true } }) : null;
-  const listed = call("POST /database/1/{container}/{environment}/{database}/records/query", { ...at, body: { query: { recordType: type.name, filterBy }, resultsLimit: 30, numbersAsStrings: true } });
+  const named = text ? call(lookupRecords, { ...at, body: { records: [{ recordName: text }], numbersAsStrings: true } }) : null;
+  const listed = call(queryRecords, { ...at, body: { query: { recordType: type.name, filterBy }, resultsLimit: 30, numbersAsStrings: true } });
   const results = await Promise.allSettled([named, listed]);
   const exact = results[0].status === "fulfilled" ? (results[0].value?.records ?? []).filter((one) => one.fields) : [];
   if (results[1].status === "rejected") {

@@ -64,6 +64,6 @@ export function schemaBar() {
     () => (isBehind.value ? badge("the schema changed meanwhile", "warn") : null),
     div({ class: "actions" },
       button({ label: "Discard", onclick: () => confirm({ title: "Discard these changes?", action: "Discard", text: ul({ class: "plain-list" }, edits.peek().map((text) => li(text))), submit: async () => discard() }) }),
-      button({ label: "Review", onclick: review, denied: schemaDenial }),
-      button({ label: "Save Changes", kind: "primary", onclick: review, denied: schemaDenial })));
+      button({ label: "Review", onclick: () => void review(), denied: schemaDenial }),
+      button({ label: "Save Changes", kind: "primary", onclick: () => void review(), denied: schemaDenial })));
 }

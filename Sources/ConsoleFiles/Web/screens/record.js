@@ -1,7 +1,7 @@
 /** One record: an editor for each field, saved whole with the record's change tag. */
 import { computed, effect, onCleanup, signal, untracked } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { RequestError, call } from "../core/api.js";
+import { call, lookupRecords, modifyRecords, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { guardLeaving, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -31,7 +31,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const key = [container, environment, name ?? `new ${newType}`].join("/");
   const loaded = resource((abort) => name === null
     ? Promise.resolve({ recordType: newType, fields: {} })
-    : call("POST /database/1/{container}/{environment}/{database}/records/lookup", { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
+    : call(lookupRecords, { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
       if (record.serverErrorCode) throw new RequestError(200, record);
       return record;
     }));
@@ -51,7 +51,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     else delete next[key];
     untracked(() => (drafts.value = next));
   });
-  const denied = () => denial("POST /database/1/{container}/{environment}/{database}/records/modify", { inEnvironment: true });
+  const denied = () => denial(modifyRecords, { inEnvironment: true });
   // Editors are drawn from this; a turn makes them anew from what is loaded and drafted.
   const turn = signal(0);
   const reset = () => {
@@ -88,7 +88,7 @@ export function recordPane({ name, type: newType, close, changes }) {
     }));
     const given = name ?? (newName.peek().trim() || undefined);
     const operation = { operationType: name === null ? "create" : "update", record: { recordType: record.peek().recordType, recordName: given, recordChangeTag: tag, fields: sent } };
-    const { records: [answer] } = await call("POST /database/1/{container}/{environment}/{database}/records/modify", { ...at, body: { operations: [operation], numbersAsStrings: true } });
+    const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [operation], numbersAsStrings: true } });
     return answer;
   };
   const save = async () => {
@@ -118,7 +118,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   };
   /** Lets the person choose, field by field, between both. @param {any} theirs */
   const settle = async (theirs) => {
-    const server = theirs ?? (await call("POST /database/1/{container}/{environment}/{database}/records/lookup", { ...at, body: { records: [{ recordName: name }], numbersAsStrings: true } })).records[0];
+    const server = theirs ?? (await call(lookupRecords, { ...at, body: { records: [{ recordName: name }], numbersAsStrings: true } })).records[0];
     const kept = await chooseValues({ fields: fields.peek(), base: record.peek(), server, draft: draft.peek() });
     if (!kept) return;
     record.value = server;
@@ -134,7 +134,7 @@ export function recordPane({ name, type: newType, close, changes }) {
       title: `Delete ${name}?`, action: "Delete", typed: isProduction ? name : null,
       text: "The record goes, and with it those that refer to it with “delete this too”. This cannot be undone.",
       submit: async () => {
-        const { records: [answer] } = await call("POST /database/1/{container}/{environment}/{database}/records/modify", { ...at, body: { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] } });
+        const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] } });
         if (answer.serverErrorCode) throw new RequestError(200, answer);
         reset();
         changes.deleted((name));

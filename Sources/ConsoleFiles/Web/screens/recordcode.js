@@ -1,7 +1,7 @@
 /** A query as a command, a request and Swift; and all its matches as a file. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call } from "../core/api.js";
+import { call, queryRecords } from "../core/api.js";
 import { asRequestError } from "../core/resource.js";
 import { place } from "../core/router.js";
 import { plural, shellWord } from "../core/format.js";
@@ -92,7 +92,7 @@ export async function exportRecords(body, form) {
   try {
     do {
       const { desiredKeys: _, explain: __, ...whole } = body;
-      const page = await call("POST /database/1/{container}/{environment}/{database}/records/query", { place: place.peek(), body: { ...whole, resultsLimit: 200, numbersAsStrings: true, continuationMarker: marker } });
+      const page = await call(queryRecords, { place: place.peek(), body: { ...whole, resultsLimit: 200, numbersAsStrings: true, continuationMarker: marker } });
       records.push(...page.records);
       marker = page.continuationMarker;
     } while (marker);

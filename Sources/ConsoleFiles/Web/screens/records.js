@@ -1,7 +1,7 @@
 /** Records: a query that the schema and its indexes allow, its results as a table, and one record beside it. */
 import { computed, effect, onCleanup, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { RequestError, call } from "../core/api.js";
+import { call, modifyRecords, queryRecords, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -49,7 +49,7 @@ export function recordsScreen() {
     const records = [];
     let next = from;
     for (let turn = 0; turn < emptyPagesMax; turn += 1) {
-      const answer = await call("POST /database/1/{container}/{environment}/{database}/records/query", {
+      const answer = await call(queryRecords, {
         place: place.peek(), signal: abort, body: { ...body, resultsLimit: pageSize, numbersAsStrings: true, continuationMarker: next } });
       records.push(...answer.records);
       next = answer.continuationMarker;
@@ -91,7 +91,7 @@ export function recordsScreen() {
   };
   const open = (name) => setParams({ record: name, new: null });
   const create = () => setParams({ new: "1", record: null });
-  const mayWrite = () => denial("POST /database/1/{container}/{environment}/{database}/records/modify", { inEnvironment: true });
+  const mayWrite = () => denial(modifyRecords, { inEnvironment: true });
   useKeys([
     { key: "n", label: "New record", run: () => !mayWrite() && type.peek() && create() },
     { key: "/", label: "Add a filter", run: () => document.querySelector("[data-add-filter]")?.click() },
@@ -274,9 +274,13 @@ const explanation = (told) =>
       div(span({ class: "muted" }, name), strong(typeof value === "number" ? count(value) : "–"))),
     told.testedOnRecords?.length ? div(span({ class: "muted" }, "Tested on records"), strong(told.testedOnRecords.join(", "))) : null);
 
-const noTypes = () =>
-  empty({ icon: "types", title: "No record type yet", text: "Make one here, or save a record from an app: in development a save makes its type.",
-    action: html.a({ class: "button primary", href: address({ screen: "types", params: {} }) }, "Make a record type") });
+function noTypes() {
+  const isProduction = place.peek().environment === "production";
+  return empty({ icon: "types", title: "No record type yet",
+    text: isProduction ? "Production gets its types from development." : "Make one here, or save a record from an app: in development a save makes its type.",
+    action: html.a({ class: "button primary", href: address({ screen: isProduction ? "deploy" : "types", params: {} }) },
+      isProduction ? "Deploy schema changes" : "Make a record type") });
+}
 
 /** @param {string} name */
 const unknownType = (name) =>
@@ -294,7 +298,7 @@ async function deleteSelected(names, deleted) {
     submit: async () => {
       for (let start = 0; start < names.length; start += 200) {
         const part = names.slice(start, start + 200);
-        const { records } = await call("POST /database/1/{container}/{environment}/{database}/records/modify", {
+        const { records } = await call(modifyRecords, {
           place: place.peek(), body: { operations: part.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })) } });
         const failed = records.find((record) => record.serverErrorCode);
         records.filter((record) => record.deleted).forEach((record) => deleted(record.recordName));
