@@ -1,5 +1,5 @@
 /** Records: a query that the schema and its indexes allow, its results as a table, and one record beside it. */
-import { computed, effect, onCleanup, signal } from "../core/signal.js";
+import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call, modifyRecords, queryRecords, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
@@ -135,8 +135,13 @@ export function recordsScreen() {
       return record || isNew ? recordPane({ name: record || null, type: type.peek()?.name ?? "", changes, close: () => setParams({ record: null, new: null }) }) : null;
     });
 
+  // The next page is loaded when the end of the last one comes near.
+  function scrolled({ target }) {
+    if (!moreError.peek() && target.scrollTop > 0 && target.scrollTop + target.clientHeight > target.scrollHeight - 400) void more();
+  }
+
   function results() {
-    return div({ class: () => ["results", isOld.value && "stale"] },
+    return div({ class: () => ["results", isOld.value && "stale"], ref: (element) => element.addEventListener("scroll", scrolled, true) },
       table({
         caption: "Records", class: "records-table", selected, key: (row) => row.recordName,
         rows: () => rows.value, current: () => params.value.record ?? null,
@@ -145,20 +150,13 @@ export function recordsScreen() {
       }),
       div({ class: "table-foot", role: "status" },
         () => `${plural(rows.value.length, "record")} shown${marker.value ? "" : ", these are all"}`,
-        () => moreError.value ? errorBox(moreError.value, { retry: more }) : marker.value ? button({ label: "Load more", busy: () => isLoadingMore.value, onclick: more, ref: (element) => loadWhenSeen(element, more) }) : null));
+        () => moreError.value ? errorBox(moreError.value, { retry: more }) : marker.value ? button({ label: "Load more", busy: () => isLoadingMore.value, onclick: more }) : null));
   }
 }
 
 // Which record is beside the table; apart from other parameters, so that those do not draw it anew.
 const paneName = computed(() => place.value.params.record ?? "");
 const paneNew = computed(() => place.value.params.new ?? "");
-
-/** @param {Element} element @param {() => void} more */
-function loadWhenSeen(element, more) {
-  const observer = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
-  observer.observe(element);
-  onCleanup(() => observer.disconnect());
-}
 
 /** A field in a query: a system field has its own name there. @param {string} label */
 export function named(label) {
