@@ -31,20 +31,25 @@ struct ConsolePagesTests {
                 let host = found.1
                 #expect(host == "www.w3.org" || host.hasSuffix("example.com"), "\(path) names \(host)")
             }
-            for found in text.matches(of: #/(?:from|import\(|@import) ?"([^"]+)"/#) {
-                #expect(found.1.hasPrefix("/console/files/"), "\(path) imports \(found.1)")
-            }
         }
     }
 
-    @Test("each import names a file that is there")
+    @Test("each import, script and style sheet is a file that is there")
     func importsExist() throws {
+        var imports = 0
         for (path, text) in try Self.sources() {
-            for found in text.matches(of: #/"\/console\/files\/([^"]+)"/#) {
-                let file = Self.folder.appending(path: String(found.1)).path
-                #expect(FileManager.default.fileExists(atPath: file), "\(path) names \(found.1)")
+            let base = Self.folder.appending(path: path).deletingLastPathComponent()
+            for found in text.matches(of: #/(?:from|import|href=|src=) ?"([^"]+)"/#) {
+                imports += 1
+                let name = String(found.1)
+                let root = "/console/files/"
+                let isWhole = name.hasPrefix(root)
+                let folder = isWhole ? Self.folder : base
+                let file = folder.appending(path: isWhole ? String(name.dropFirst(root.count)) : name)
+                #expect(FileManager.default.fileExists(atPath: file.path), "\(path) names \(name)")
             }
         }
+        #expect(imports > 100)
     }
 
     @Test("each request is an operation of the documented API")
