@@ -1,0 +1,112 @@
+/** Requests to the node that the page came from, each as `/openapi.json` describes it. */
+import { signal } from "./signal.js";
+
+/** A request that failed: with the server's code and reason, and the request's id. */
+export class RequestError extends Error {
+  /** @param {number} status @param {any} body */
+  constructor(status, body) {
+    super(body?.reason ?? "The server gave no reason.");
+    this.status = status;
+    this.code = body?.serverErrorCode ?? (status ? `HTTP ${status}` : "NO_ANSWER");
+    this.requestID = body?.uuid;
+    /** @type {number | undefined} */ this.retryAfter = body?.retryAfterMilliseconds;
+    this.body = body;
+  }
+  /** Whether the session ended, so that the same request can succeed after another sign-in. */
+  get needsSignIn() {
+    return this.status === 401 || this.status === 421;
+  }
+  /** Whether this needs a sign-in of the last minutes. */
+  get needsFreshSignIn() {
+    return this.body?.needsFreshSignIn === true;
+  }
+}
+
+/** The operations on public records. */
+export const [queryRecords, lookupRecords, modifyRecords] = [
+  "POST /database/1/{container}/{environment}/{database}/records/query",
+  "POST /database/1/{container}/{environment}/{database}/records/lookup",
+  "POST /database/1/{container}/{environment}/{database}/records/modify",
+];
+
+/** The session's token against forged requests; it is in memory only. */
+export const csrfToken = signal("");
+
+/** How the page asks for another sign-in; app.js sets it. @type {{ask: (isFresh: boolean) => Promise<void>}} */
+export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) };
+
+/**
+ * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean,
+ *     place?: {container: string | null, environment: string, database?: string}}} Options
+ */
+
+/** @param {string} path @param {Options} options */
+function url(path, { query, place }) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
+    encodeURIComponent(({ database: "public", ...place })[name]));
+  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
+  return search ? `${filled}?${search}` : filled;
+}
+
+/** @param {string} method @param {string} address @param {Options} options */
+async function send(method, address, { body, signal: abort }) {
+  /** @type {Record<string, string>} */ const headers = {};
+  if (method !== "GET") headers["X-Zonekeeper-CSRF"] = csrfToken.peek();
+  if (body !== undefined && !(body instanceof Blob)) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    const content = body === undefined || body instanceof Blob ? body : JSON.stringify(body);
+    answer = await fetch(address, { method, headers, body: content, signal: abort, credentials: "same-origin" });
+  } catch (error) {
+    if (abort?.aborted) throw error;
+    throw new RequestError(0, { reason: "The node does not answer. It may be restarting, or the connection is down." });
+  }
+  const text = await answer.text();
+  const isJSON = answer.headers.get("Content-Type")?.includes("json");
+  const value = isJSON && text ? JSON.parse(text) : text;
+  if (!answer.ok) throw new RequestError(answer.status, isJSON ? value : { reason: text.slice(0, 500) });
+  return value;
+}
+
+/**
+ * Sends a request, once more after the session was renewed, and again where the server says that a read may soon help.
+ * @param {string} operation the method and the path as `/openapi.json` has it, such as "GET /admin/1/users"
+ * @param {Options} [options]
+ */
+export async function call(operation, options = {}) {
+  const [method, path] = operation.split(" ");
+  const address = url(path, options);
+  const isRead = method === "GET" || /\/(query|lookup|changes|list|validate)$/.test(path);
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await send(method, address, options);
+    } catch (error) {
+      if (!(error instanceof RequestError) || options.isSignIn) throw error;
+      if ((error.needsSignIn || error.needsFreshSignIn) && attempt < 2) {
+        await signInAgain.ask(error.needsFreshSignIn);
+      } else if (isRead && attempt < 2 && error.retryAfter !== undefined && error.retryAfter < 2500) {
+        await new Promise((done) => setTimeout(done, error.retryAfter));
+      } else throw error;
+    }
+  }
+}
+
+/** Sends a file to a URL that the server gave. @param {string} address @param {Blob} file */
+export async function upload(address, file) {
+  const { pathname, search } = new URL(address, location.href);
+  return send("POST", pathname + search, { body: file });
+}
+
+/** Fetches a file by its download URL. @param {string} address */
+export async function download(address) {
+  const answer = await fetch(ownAddress(address), { credentials: "same-origin" });
+  if (!answer.ok) throw new RequestError(answer.status, { reason: "The file could not be fetched." });
+  return answer.blob();
+}
+
+/** A URL of the server on the page's own origin, as a page may only ask there. @param {string} address */
+export function ownAddress(address) {
+  const { pathname, search } = new URL(address, location.href);
+  return pathname + search;
+}

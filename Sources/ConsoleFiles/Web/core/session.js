@@ -1,0 +1,56 @@
+/** Who is signed in, and what they may do. */
+import { computed, signal } from "./signal.js";
+import { call, csrfToken } from "./api.js";
+import { place } from "./router.js";
+
+/**
+ * @typedef {{name: string, role: "viewer" | "developer" | "admin", containers: string[] | null, csrfToken: string,
+ *     idleExpires: number, expires: number, freshUntil: number, needsPassword?: boolean}} Session
+ */
+
+/** @type {import("./signal.js").Signal<Session | null>} */
+export const session = signal(/** @type {Session | null} */ (null));
+
+const ranks = { viewer: 0, developer: 1, admin: 2 };
+/**
+ * The least role of operations, as the server's document says.
+ * @type {import("./signal.js").Signal<Map<string, keyof typeof ranks>>}
+ */
+const leastRoles = signal(new Map());
+
+/** @param {Session} next */
+export function take(next) {
+  csrfToken.value = next.csrfToken;
+  session.value = next;
+  // An admin may do everything; only others need the list.
+  if (next.role !== "admin" && leastRoles.peek().size === 0) void loadRoles();
+  return next;
+}
+
+async function loadRoles() {
+  const document = await call("GET /openapi.json");
+  const found = new Map();
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      const role = operation?.["x-least-role"];
+      if (role) found.set(`${method.toUpperCase()} ${path}`, role);
+    }
+  }
+  leastRoles.value = found;
+}
+
+export const isProduction = computed(() => place.value.environment === "production");
+
+/**
+ * Why the person may not do this; `null` where they may. The server decides, this only spares a refusal.
+ * @param {string} operation such as "POST /admin/1/schema" @param {{inEnvironment?: boolean}} [options]
+ */
+export function denial(operation, options) {
+  const me = session.value;
+  if (!me || me.role === "admin") return null;
+  const isWrite = !operation.startsWith("GET ");
+  const byPlace = options?.inEnvironment && isWrite ? (isProduction.value ? "admin" : "developer") : "viewer";
+  const byOperation = leastRoles.value.get(operation) ?? (isWrite ? "developer" : "viewer");
+  const least = ranks[byPlace] > ranks[byOperation] ? byPlace : byOperation;
+  return ranks[me.role] >= ranks[least] ? null : `This needs the role ${least}; you are a ${me.role}.`;
+}

@@ -1,0 +1,122 @@
+/** The frame of all screens: container, environment, navigation, account. */
+import { computed, effect, signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { address, navigate, place } from "../core/router.js";
+import { session } from "../core/session.js";
+import { containers } from "../core/context.js";
+import { hasLetterKeys, theme } from "../core/store.js";
+import { presentKeys, useKeys } from "../core/keys.js";
+import { button, checkbox, messages } from "./parts.js";
+import { menuButton, menuGroup, menuItem, openDialog } from "./dialog.js";
+import { icon, mark } from "./icon.js";
+import { openPalette } from "./palette.js";
+import { groups, screens } from "../screens/all.js";
+
+const { a, div, header, kbd, main, nav, span, strong, ul, li } = html;
+
+/** @param {() => any} content */
+export function frame(content) {
+  const isNavOpen = signal(false);
+  effect(() => {
+    void place.value;
+    isNavOpen.value = false;
+  });
+  useKeys([
+    { key: "Ctrl+K", label: "Go to a screen, a type or a record", run: openPalette },
+    { key: "?", label: "Show the keys", run: showKeys },
+    { key: "Escape", label: "Close the navigation", run: () => (isNavOpen.value = false) },
+  ]);
+  const main1 = main({ class: "main", id: "main", tabindex: "-1" }, content);
+  // Screen readers are told of a new screen by its heading.
+  let last = "";
+  effect(() => {
+    const { screen, container, environment } = place.value;
+    const now = `${container}/${environment}/${screen}`;
+    if (last && last !== now) requestAnimationFrame(() => {
+      if (document.activeElement === document.body || document.activeElement?.closest(".nav")) main1.querySelector("h1")?.focus({ preventScroll: true });
+      main1.scrollTop = 0;
+    });
+    last = now;
+  });
+  return [
+    a({ class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main1.focus(); } }, "Skip to content"),
+    div({ class: "frame" },
+      header({ class: "top" },
+        button({ label: "Navigation", icon: "menu", kind: "plain", hides: true, class: "nav-toggle", "aria-expanded": () => String(isNavOpen.value), onclick: () => (isNavOpen.value = !isNavOpen.peek()) }),
+        a({ class: "home", href: address({ container: null, environment: "development", screen: "containers", params: {} }), "aria-label": "Zonekeeper, all containers" }, mark()),
+        containerMenu(), () => (place.value.container ? environmentSwitch() : null),
+        div({ class: "top-end" },
+          button({ label: span({ class: "search-words" }, "Go to…", kbd("Ctrl K")), icon: "search", kind: "plain", class: "search-button", "aria-label": "Go to a screen, a type or a record", title: "Ctrl K", onclick: openPalette }),
+          button({ label: "Keys and help", icon: "help", kind: "plain", hides: true, onclick: showKeys }),
+          accountMenu())),
+      nav({ class: () => ["nav", isNavOpen.value && "open"], "aria-label": "Screens" }, navigation()),
+      div({ class: "scrim", "aria-hidden": "true", hidden: () => !isNavOpen.value, onclick: () => (isNavOpen.value = false) }),
+      main1),
+    messages(),
+  ];
+}
+
+function containerMenu() {
+  return menuButton({
+    label: span({ class: "container-name" }, () => place.value.container ?? "All containers"), kind: "plain", class: "container-button", describe: "Containers",
+    items: () => [
+      () => (containers.data.value ?? []).filter((each) => !each.deleted).map(({ name }) =>
+        menuItem({ label: name, isOn: name === place.peek().container, href: address({ container: name, screen: placeScreen(), params: {} }) })),
+      menuGroup(), menuItem({ label: "Manage Containers…", icon: "container", href: address({ container: null, environment: "development", screen: "containers", params: {} }) }),
+    ],
+  });
+}
+
+/** The screen to stay on in another container. */
+const placeScreen = () => (place.peek().screen === "containers" ? "records" : place.peek().screen);
+
+const environmentSwitch = () =>
+  div({ class: "segmented environment", role: "group", "aria-label": "Environment" },
+    /** @type {const} */ (["development", "production"]).map((name) =>
+      html.button({ type: "button", "aria-pressed": () => String(place.value.environment === name), class: name,
+        onclick: () => navigate({ environment: name, params: keptParams() }) }, span({ class: "long" }, name === "production" ? "Production" : "Development"), span({ class: "short", "aria-hidden": "true" }, name === "production" ? "Prod" : "Dev"))));
+
+/** Of the parameters, those that mean the same in the other environment. */
+function keptParams() {
+  const { type } = place.peek().params;
+  /** @type {Record<string, string>} */ const kept = type ? { type } : {};
+  return kept;
+}
+
+function navigation() {
+  const current = computed(() => place.value.screen);
+  return groups.map(({ label, needsContainer, names }) => () => {
+    if (needsContainer && !place.value.container) return null;
+    return div({ class: "nav-group" }, strong({ class: "nav-label" }, label),
+      ul(names.map((name) => li(a({ href: () => (void place.value, address({ screen: name, params: {} })), class: "nav-item", "aria-current": () => (current.value === name ? "page" : null) },
+        icon(screens[name].icon), span(screens[name].title))))));
+  });
+}
+
+function accountMenu() {
+  const me = () => session.value;
+  return menuButton({
+    label: span({ class: "avatar", "aria-hidden": "true" }, () => (me()?.name ?? "?").slice(0, 1).toUpperCase()), kind: "plain", chevron: false, class: "account", title: "Account", describe: "Account", isPanel: true,
+    items: () => [
+      div({ class: "account-words" }, strong(me()?.name), span({ class: "muted small" }, `${me()?.role} of ${me()?.containers ? `${me()?.containers?.length} containers` : "this cluster"}`)),
+      menuGroup("Appearance"),
+      div({ class: "segmented whole", role: "group", "aria-label": "Appearance" }, /** @type {const} */ (["system", "light", "dark"]).map((name) =>
+        html.button({ type: "button", "aria-pressed": () => String(theme.value === name), onclick: () => (theme.value = name) }, name[0].toUpperCase() + name.slice(1)))),
+      menuGroup(),
+      button({ label: "Sign out", kind: "plain", onclick: async () => {
+        await call("POST /admin/1/console/sign-out", { isSignIn: true }).catch(() => {});
+        location.assign("/console/");
+      } }),
+    ],
+  });
+}
+
+/** The keys that do something where the person is. */
+function showKeys() {
+  return openDialog({ title: "Keys", content: () => div({ class: "dialog-body" },
+    html.dl({ class: "keys" }, presentKeys().map(({ key, label }) => div(html.dt(key.split("+").map((part) => kbd(part === "Ctrl" ? "Ctrl" : part))), html.dd(label))),
+      div(html.dt(kbd("↑"), kbd("↓")), html.dd("From row to row; Enter opens, Space selects"))),
+    checkbox({ label: "Single letters do something", checked: hasLetterKeys.peek(), onchange: (isOn) => (hasLetterKeys.value = isOn) })) });
+}
+

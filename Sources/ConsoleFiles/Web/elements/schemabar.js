@@ -1,0 +1,69 @@
+/** The bar below the screens of the schema: what was edited, Review, Save Changes, Discard. */
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { place } from "../core/router.js";
+import { denial, isProduction } from "../core/session.js";
+import { schemaState } from "../core/context.js";
+import { baseVersion, discard, edited, edits, isBehind } from "../core/draft.js";
+import { schemaText } from "../core/schema.js";
+import { useKeys } from "../core/keys.js";
+import { plural } from "../core/format.js";
+import { badge, button, toast } from "./parts.js";
+import { confirm, openForm } from "./dialog.js";
+import { icon } from "./icon.js";
+
+const { div, li, p, span, strong, ul } = html;
+
+/** Why the schema cannot be edited here; `null` where it can. */
+export const schemaDenial = () =>
+  isProduction.value ? "Production’s schema changes only by Deploy Schema Changes." : denial("POST /admin/1/schema", { inEnvironment: true });
+
+/** The changes of a plan, each with what follows from it. @param {{changes: any[], kept?: any[]}} plan */
+export const planList = ({ changes, kept = [] }) =>
+  ul({ class: "plan" },
+    changes.map(({ change, consequence, losesData }) =>
+      li({ class: losesData ? "loses" : change.startsWith("remove") ? "removes" : "" }, icon(losesData ? "danger" : change.startsWith("remove") ? "trash" : "add"),
+        div(span(change[0].toUpperCase() + change.slice(1)), consequence ? p({ class: "small" }, consequence) : null))),
+    kept.map(({ change }) => li({ class: "kept" }, icon("lock"), div(span("Kept: ", change)))));
+
+/** @param {Record<string, any>} query */
+const importSchema = (query) => {
+  const { container, environment } = place.peek();
+  return call("POST /admin/1/schema", { query: { container, environment, expectedVersion: baseVersion.peek(), ...query }, body: { schema: schemaText((edited.peek())) } });
+};
+
+/** Shows what the server would do, and does it. */
+async function review() {
+  if (edits.peek().length === 0) return;
+  let plan;
+  try {
+    plan = await importSchema({ dryRun: true });
+  } catch (error) {
+    await openForm({ title: "The schema cannot be saved like this", submitLabel: "Close", cancelLabel: "Back", submit: async () => true, body: () => p(String((error).message)) });
+    return;
+  }
+  const losses = plan.changes.filter((one) => one.losesData);
+  const isLoss = losses.length > 0;
+  await openForm({
+    title: "Review changes", class: "wide", submitLabel: isLoss ? "Save, and lose this data" : "Save Changes", kind: isLoss ? "danger" : "primary",
+    body: () => [p({ class: "muted" }, `Version ${baseVersion.peek()} of the development schema becomes version ${Number(baseVersion.peek()) + 1}, all of this at once.`), planList(plan),
+      isLoss ? div({ class: "notice warn" }, icon("danger"), span(`${plural(losses.length, "change")} of these deletes data for good.`)) : null],
+    submit: async () => {
+      await importSchema(isLoss ? { allowDataLoss: true } : {});
+      discard();
+      schemaState.reload();
+      toast("The schema was saved");
+    },
+  });
+}
+
+export function schemaBar() {
+  useKeys([{ key: "Ctrl+S", label: "Review and save the schema", run: review }]);
+  return () => edits.value.length === 0 ? null : div({ class: "bar-bottom", role: "region", "aria-label": "Unsaved changes" },
+    strong(plural(edits.value.length, "unsaved change")), span({ class: "muted ellipsis" }, edits.value.slice(0, 3).join(", "), edits.value.length > 3 ? "…" : ""),
+    () => (isBehind.value ? badge("the schema changed meanwhile", "warn") : null),
+    div({ class: "actions" },
+      button({ label: "Discard", onclick: () => confirm({ title: "Discard these changes?", action: "Discard", text: ul({ class: "plain-list" }, edits.peek().map((text) => li(text))), submit: async () => discard() }) }),
+      button({ label: "Review", onclick: () => void review(), denied: schemaDenial }),
+      button({ label: "Save Changes", kind: "primary", onclick: () => void review(), denied: schemaDenial })));
+}

@@ -1,0 +1,179 @@
+/** API Access: API tokens and sessions, server-to-server keys, how users sign in. */
+import { signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { asRequestError, resource } from "../core/resource.js";
+import { address, place } from "../core/router.js";
+import { denial } from "../core/session.js";
+import { time } from "../core/format.js";
+import { actionsColumn, badge, button, checkbox, copyable, empty, field, screenHead, timeAgo, toast, view } from "../elements/parts.js";
+import { confirm, openForm, showSecret } from "../elements/dialog.js";
+import { table } from "../elements/table.js";
+import { useKeys } from "../core/keys.js";
+
+const { a, code, div, h2, input, nav, p, section, span, strong, textarea } = html;
+
+const tabs = /** @type {const} */ ([["tokens", "API Tokens", apiTokens], ["sessions", "Sessions", sessions], ["keys", "Server-to-Server Keys", serverKeys], ["providers", "Sign-in", providersTab]]);
+
+export function accessScreen() {
+  const tab = () => tabs.find(([name]) => name === place.value.params.tab) ?? tabs[0];
+  return section(
+    screenHead({ title: "API Access", detail: "What apps and servers identify themselves with, and how users sign in." }),
+    nav({ class: "tabs", "aria-label": "Kinds of access" }, tabs.map(([name, label]) => a({ href: address({ params: { tab: name } }), "aria-current": () => (tab()[0] === name ? "page" : null) }, label))),
+    () => tab()[2]());
+}
+
+/** @param {any} values @param {string} name @param {any} rest */
+const bound = (values, name, rest = {}) => ({ ...rest, autocomplete: "off", spellcheck: "false", oninput: (event) => (values[name] = event.target.value) });
+
+/** A page of tokens after another, all of a kind. @param {string} kind @param {AbortSignal} abort */
+async function allTokens(kind, abort) {
+  const tokens = [];
+  let after;
+  do {
+    const page = await call("GET /admin/1/tokens", { query: { container: place.peek().container, kind, after, limit: 200 }, signal: abort });
+    tokens.push(...page.tokens);
+    after = page.next;
+  } while (after && tokens.length < 1000);
+  return tokens;
+}
+
+/** @param {any} token @param {() => void} reload */
+const revoke = (token, reload) => confirm({
+  title: `Revoke ${token.label || token.id}?`, action: "Revoke", text: token.kind === "api" ? "Apps that use this token are refused at once, on every node." : "The session ends at once, on every node.",
+  submit: async () => {
+    await call("DELETE /admin/1/tokens", { query: { id: token.id } });
+    reload();
+    toast("Revoked");
+  },
+});
+
+function apiTokens() {
+  const list = resource((abort) => (void place.value.container, allTokens("api", abort).then((tokens) => tokens.filter((token) => token.environment === place.value.environment))));
+  const denied = () => denial("POST /admin/1/tokens", { inEnvironment: true });
+  const create = async () => {
+    const values = { label: "", origins: "", callbackURL: "" };
+    let made;
+    await openForm({
+      title: "New API token", submitLabel: "Make token", body: () => [
+        field({ label: "Name", isWide: true }, (attributes) => input({ ...attributes, ...bound(values, "label", { autofocus: true, placeholder: "Web app" }) })),
+        field({ label: "Allowed origins", hint: "One a line, such as https://app.example.com; empty: any program.", isWide: true }, (attributes) => textarea({ ...attributes, rows: "2", ...bound(values, "origins") })),
+        field({ label: "Sign-in callback", hint: "Where a browser returns after sign-in; empty: the popup tells the page.", isWide: true }, (attributes) => input({ ...attributes, ...bound(values, "callbackURL", { placeholder: "https://app.example.com/signed-in" }) })),
+      ],
+      submit: async () => {
+        const { container, environment } = place.peek();
+        const origins = values.origins.split(/\s+/).filter(Boolean);
+        made = await call("POST /admin/1/tokens", { body: { kind: "api", container, environment, label: values.label, ...(origins.length ? { origins } : {}), ...(values.callbackURL ? { callbackURL: values.callbackURL } : {}) } });
+      },
+    });
+    if (!made) return;
+    list.reload();
+    await showSecret({ title: "The new API token", text: "It is shown only now. Apps send it as ckAPIToken.", secret: made.secret });
+  };
+  useKeys([{ key: "n", label: "New API token", run: () => !denied() && create() }]);
+  return tokenTable(list, "API tokens", [
+    { label: "Name", cell: (row) => strong(row.label || "unnamed") },
+    { label: "Id", cell: (row) => copyable(row.id) },
+    { label: "Origins", cell: (row) => (row.origins?.length ? row.origins.join(", ") : span({ class: "muted" }, "any")) },
+    { label: "Callback", cell: (row) => row.callbackURL ?? span({ class: "unset" }, "–") },
+  ], () => [button({ label: "New API Token", icon: "add", kind: "primary", denied, onclick: create })], "An app names its container with an API token.");
+}
+
+function sessions() {
+  const list = resource((abort) => (void place.value.container, allTokens("session", abort)));
+  return tokenTable(list, "Sessions", [
+    { label: "User", cell: (row) => strong(row.user) },
+    { label: "Id", cell: (row) => copyable(row.id) },
+    { label: "Label", cell: (row) => row.label || span({ class: "unset" }, "–") },
+    { label: "Expires", cell: (row) => (row.expires ? span({ title: time(row.expires) }, timeAgo(row.expires)) : "never") },
+  ], () => [], "Sessions that administrators made for programs, with `zonekeeper token create --session`.");
+}
+
+/** @param {any} list @param {string} caption @param {any[]} columns @param {() => any[]} actions @param {string} why */
+const tokenTable = (list, caption, columns, actions, why) => [
+  div({ class: "block-head" }, p({ class: "muted" }, why), div({ class: "actions" }, actions())),
+  view(list, {
+    isEmpty: (tokens) => tokens.length === 0, empty: () => empty({ icon: "key", title: `No ${caption[0].toLowerCase() === "a" ? caption : caption.toLowerCase()} yet` }),
+    show: (tokens) => table({ caption, key: (row) => row.id, rows: () => tokens, columns: () => [...columns,
+      { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
+      { ...actionsColumn, cell: (row) => button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/tokens", { inEnvironment: true }), onclick: () => revoke(row, list.reload) }) }] }),
+  })];
+
+function serverKeys() {
+  const list = resource((abort) => {
+    const { container, environment } = place.value;
+    return call("GET /admin/1/keys", { signal: abort }).then((answer) => answer.keys.filter((key) => key.container === container && key.environment === environment));
+  });
+  const denied = () => denial("POST /admin/1/keys", { inEnvironment: true });
+  const create = () => {
+    const values = { label: "", user: "", publicKey: "" };
+    return openForm({
+      title: "New server-to-server key", class: "wide", submitLabel: "Add key", body: () => [
+        p({ class: "hint" }, "Make a key on the server: ", code("openssl ecparam -name prime256v1 -genkey -noout -out key.pem; openssl ec -in key.pem -pubout")),
+        div({ class: "form-grid" },
+          field({ label: "Name" }, (attributes) => input({ ...attributes, ...bound(values, "label", { autofocus: true }) })),
+          field({ label: "User", hint: "Requests of the key are this user’s." }, (attributes) => input({ ...attributes, ...bound(values, "user") }))),
+        field({ label: "Public key, PEM", isWide: true }, (attributes) => textarea({ ...attributes, rows: "6", class: "mono", ...bound(values, "publicKey", { placeholder: "-----BEGIN PUBLIC KEY-----" }) })),
+      ],
+      submit: async () => {
+        const { container, environment } = place.peek();
+        await call("POST /admin/1/keys", { body: { container, environment, ...values } });
+        list.reload();
+        toast("The key is known");
+      },
+    });
+  };
+  return [
+    div({ class: "block-head" }, p({ class: "muted" }, "Servers sign their requests for public data with a key."), div({ class: "actions" }, button({ label: "New Key", icon: "add", kind: "primary", denied, onclick: create }))),
+    view(list, { isEmpty: (keys) => keys.length === 0, empty: () => empty({ icon: "key", title: "No server keys yet" }),
+      show: (keys) => table({ caption: "Server-to-server keys", key: (row) => row.id, rows: () => keys, columns: () => [
+        { label: "Name", cell: (row) => strong(row.label || "unnamed") }, { label: "Key ID", cell: (row) => copyable(row.id, `${row.id.slice(0, 16)}…`) }, { label: "User", cell: (row) => row.user },
+        { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
+        { ...actionsColumn, cell: (row) => button({ label: "Revoke", kind: "plain", denied: () => denial("DELETE /admin/1/keys", { inEnvironment: true }), onclick: () => confirm({
+          title: `Revoke ${row.label || row.id}?`, action: "Revoke", text: "Requests signed with this key are refused at once, on every node.",
+          submit: async () => { await call("DELETE /admin/1/keys", { query: { id: row.id } }); list.reload(); toast("Revoked"); } }) }) },
+      ] }) })];
+}
+
+function providersTab() {
+  const list = resource((abort) => call("GET /admin/1/providers", { signal: abort }).then((answer) => answer.providers));
+  const signUp = resource((abort) => call("GET /admin/1/sign-up", { signal: abort }));
+  const setOpen = async (open) => {
+    try {
+      await call("PATCH /admin/1/sign-up", { body: { open } });
+      toast(open ? "Anybody may make an account now" : "Nobody may make an account for themselves now");
+    } catch (error) {
+      toast(asRequestError(error).message, "bad");
+    }
+    signUp.reload();
+  };
+  const create = () => {
+    const values = { name: "", issuer: "", clientID: "", clientSecret: "" };
+    const allows = signal(false);
+    return openForm({
+      title: "Add an identity provider", submitLabel: "Add", body: () => [
+        field({ label: "Name", isWide: true }, (attributes) => input({ ...attributes, ...bound(values, "name", { autofocus: true }) })),
+        field({ label: "Issuer", hint: "An OpenID Connect issuer’s address.", isWide: true }, (attributes) => input({ ...attributes, ...bound(values, "issuer", { placeholder: "https://id.example.com" }) })),
+        field({ label: "Client ID", isWide: true }, (attributes) => input({ ...attributes, ...bound(values, "clientID") })),
+        field({ label: "Client secret", isWide: true }, (attributes) => input({ ...attributes, type: "password", ...bound(values, "clientSecret") })),
+        checkbox({ label: "A first sign-in makes an account", checked: false, onchange: (isOn) => (allows.value = isOn) }),
+      ],
+      submit: async () => {
+        await call("POST /admin/1/providers", { body: { name: values.name, issuer: values.issuer, clientID: values.clientID, ...(values.clientSecret ? { clientSecret: values.clientSecret } : {}), allowsSignUp: allows.peek() } });
+        list.reload();
+        toast(`Users can sign in with ${values.name}`);
+      },
+    });
+  };
+  return [
+    div({ class: "block" }, h2("Sign-up"), p({ class: "muted" }, "For the whole cluster: whether people may make accounts for themselves."),
+      view(signUp, { rows: 1, show: ({ open }) => checkbox({ label: "Anybody may make an account", checked: open, disabled: Boolean(denial("PATCH /admin/1/sign-up")), onchange: setOpen }) })),
+    div({ class: "block-head" }, div(h2("Identity providers"), p({ class: "muted" }, "OpenID Connect issuers whose users may sign in, in all containers.")), button({ label: "Add Provider", icon: "add", denied: () => denial("POST /admin/1/providers"), onclick: create })),
+    view(list, { isEmpty: (found) => found.length === 0, empty: () => empty({ icon: "lock", title: "No identity provider", text: "Users sign in with the name and password of their account." }),
+      show: (found) => table({ caption: "Identity providers", key: (row) => row.name, rows: () => found, columns: () => [
+        { label: "Name", cell: (row) => strong(row.name) }, { label: "Issuer", cell: (row) => row.issuer }, { label: "Client ID", cell: (row) => code(row.clientID) },
+        { label: "Sign-up", cell: (row) => (row.allowsSignUp ? badge("allowed", "good") : badge("known users only")) },
+        { ...actionsColumn, cell: (row) => button({ label: "Remove", kind: "plain", denied: () => denial("DELETE /admin/1/providers"), onclick: () => confirm({
+          title: `Remove ${row.name}?`, action: "Remove", text: "Its users cannot sign in any more; their accounts stay.", submit: async () => { await call("DELETE /admin/1/providers", { query: { name: row.name } }); list.reload(); toast("Removed"); } }) }) },
+      ] }) })];
+}

@@ -1,0 +1,43 @@
+/** All screens, and how the navigation groups them. */
+import { accessScreen } from "./access.js";
+import { auditScreen } from "./audit.js";
+import { clusterScreen } from "./cluster.js";
+import { containersScreen } from "./containers.js";
+import { deployScreen, resetScreen } from "./deploy.js";
+import { indexesScreen } from "./indexes.js";
+import { limitsScreen } from "./limits.js";
+import { recordsScreen } from "./records.js";
+import { rolesScreen } from "./roles.js";
+import { schemaTextScreen } from "./schematext.js";
+import { teamScreen } from "./team.js";
+import { typesScreen } from "./types.js";
+import { usageScreen, zonesScreen } from "./usage.js";
+import { usersScreen } from "./users.js";
+
+/** @type {Record<string, {title: string, icon: string, show: () => any, needsContainer?: boolean}>} */
+export const screens = {
+  containers: { title: "Containers", icon: "container", show: containersScreen },
+  records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
+  zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
+  types: { title: "Record Types", icon: "types", show: typesScreen, needsContainer: true },
+  indexes: { title: "Indexes", icon: "index", show: indexesScreen, needsContainer: true },
+  roles: { title: "Security Roles", icon: "role", show: rolesScreen, needsContainer: true },
+  schema: { title: "Schema Text", icon: "text", show: schemaTextScreen, needsContainer: true },
+  access: { title: "API Access", icon: "key", show: accessScreen, needsContainer: true },
+  usage: { title: "Usage", icon: "usage", show: usageScreen, needsContainer: true },
+  limits: { title: "Limits", icon: "limit", show: limitsScreen, needsContainer: true },
+  deploy: { title: "Deploy Schema Changes…", icon: "deploy", show: deployScreen, needsContainer: true },
+  reset: { title: "Reset Environment…", icon: "reset", show: resetScreen, needsContainer: true },
+  users: { title: "Users", icon: "user", show: usersScreen },
+  audit: { title: "Audit", icon: "audit", show: auditScreen },
+  cluster: { title: "Cluster", icon: "cluster", show: clusterScreen },
+  team: { title: "Settings", icon: "settings", show: teamScreen },
+};
+
+/** @type {{label: string, needsContainer: boolean, names: string[]}[]} */
+export const groups = [
+  { label: "Data", needsContainer: true, names: ["records", "zones"] },
+  { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
+  { label: "Container", needsContainer: true, names: ["access", "usage", "limits", "deploy", "reset"] },
+  { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },
+];

@@ -1,0 +1,75 @@
+/** Deploy Schema Changes, and Reset Environment: each shows first what would happen. */
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { resource } from "../core/resource.js";
+import { navigate, place } from "../core/router.js";
+import { denial } from "../core/session.js";
+import { schemaState } from "../core/context.js";
+import { count, plural } from "../core/format.js";
+import { button, empty, screenHead, toast, view } from "../elements/parts.js";
+import { confirm } from "../elements/dialog.js";
+import { planList } from "../elements/schemabar.js";
+
+const { b, code, div, h2, p, section } = html;
+
+/** The parts of a deployment, by the words of the server's plan. @type {[string, (change: string) => boolean][]} */
+const parts = [
+  ["Security Roles", (change) => /\brole\b|GRANT|grant/.test(change)],
+  ["Indexes", (change) => /\bindex|QUERYABLE|SORTABLE|SEARCHABLE/.test(change)],
+  ["Record Types", () => true],
+];
+
+/** @param {any[]} changes */
+function grouped(changes) {
+  /** @type {Map<string, any[]>} */ const found = new Map([["Record Types", []], ["Indexes", []], ["Security Roles", []]]);
+  for (const change of changes) found.get((parts.find(([, isOne]) => isOne(change.change)))[0])?.push(change);
+  return [...found].filter(([, list]) => list.length > 0);
+}
+
+export function deployScreen() {
+  const plan = resource((abort) => {
+    void schemaState.data.value;
+    return call("POST /admin/1/schema/deploy", { query: { container: place.value.container, dryRun: true }, signal: abort });
+  });
+  const denied = () => denial("POST /admin/1/schema/deploy") ?? (plan.data.value?.changes.length ? null : "There is nothing to deploy.");
+  const deploy = () => confirm({
+    title: "Deploy to production?", action: "Deploy", typed: place.peek().container,
+    text: div({ class: "stack" }, p(plural(plan.data.peek().changes.length, "change"), " of the schema of ", b(place.peek().container), " go to production, all at once. Records are not copied."),
+      p({ class: "muted" }, "What is deployed stays: types and fields of production cannot be deleted.")),
+    submit: async () => {
+      await call("POST /admin/1/schema/deploy", { query: { container: place.peek().container, expectedVersion: plan.data.peek().version } });
+      toast("Deployed to production");
+      await navigate({ environment: "production", screen: "types", params: {} });
+    },
+  });
+  return section(
+    screenHead({ title: "Deploy Schema Changes", detail: "Production gets the types, fields, indexes and roles of development. No records move.",
+      actions: [button({ label: "Deploy…", icon: "deploy", kind: "primary", denied, onclick: deploy })] }),
+    view(plan, {
+      isEmpty: (found) => found.changes.length === 0,
+      empty: () => empty({ icon: "check", title: "Production is up to date", text: "It has every type, field, index and role of development." }),
+      show: (found) => grouped(found.changes).map(([name, changes]) => div({ class: "block" }, h2(`${name} `, html.span({ class: "muted" }, count(changes.length))), planList({ changes }))),
+    }));
+}
+
+export function resetScreen() {
+  const plan = resource((abort) => call("POST /admin/1/schema/reset", { query: { container: place.value.container, dryRun: true }, signal: abort }));
+  const usage = resource((abort) => call("GET /admin/1/usage", { query: { container: place.value.container, environment: "development" }, signal: abort }));
+  const denied = () => denial("POST /admin/1/schema/reset");
+  const sum = () => (usage.data.value?.databases ?? []).reduce((all, one) => all + one.records, 0);
+  const reset = () => confirm({
+    title: "Reset development?", action: "Delete everything and reset", typed: place.peek().container,
+    text: p("Every record, zone and token of the development environment of ", b(place.peek().container), " is deleted for good. Its schema becomes production’s."),
+    submit: async () => {
+      await call("POST /admin/1/schema/reset", { query: { container: place.peek().container, confirm: place.peek().container } });
+      schemaState.reload();
+      toast("Development was reset");
+      await navigate({ environment: "development", screen: "types", params: {} });
+    },
+  });
+  return section(
+    screenHead({ title: "Reset Environment", detail: "Development is emptied, and gets production’s schema. Production does not change.",
+      actions: [button({ label: "Reset…", icon: "reset", kind: "danger", denied, onclick: reset })] }),
+    view(usage, { rows: 2, show: (found) => div({ class: "notice warn" }, html.div(html.strong(`${plural(sum(), "record")} in ${plural(found.databases.length, "database")}${found.next ? ", and more," : ""} will be deleted`), p("of ", code(found.container), ", development: all users’ private data, too, and all sync and session tokens."))) }),
+    view(plan, { rows: 3, show: (found) => div({ class: "block" }, h2("What becomes of the schema"), found.changes.length ? planList(found) : p({ class: "muted" }, "It stays as it is: production has the same.")) }));
+}

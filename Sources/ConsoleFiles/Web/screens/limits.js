@@ -1,0 +1,99 @@
+/** Limits: what the container is held to, and which rule would refuse a request now. */
+import { signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { every, resource } from "../core/resource.js";
+import { place, setParams } from "../core/router.js";
+import { denial } from "../core/session.js";
+import { bytes, count, isUnlimited } from "../core/format.js";
+import { actionsColumn, badge, button, checkbox, errorBox, field, meter, screenHead, select, textField, toast, view } from "../elements/parts.js";
+import { openForm } from "../elements/dialog.js";
+import { table } from "../elements/table.js";
+import { icon } from "../elements/icon.js";
+
+const { code, div, h2, input, p, section, span, strong } = html;
+
+/** What the limits are, in words. @type {Record<string, string>} */
+const words = {
+  requestsPerSecond: "Requests a second, over all nodes", requestsPer100kUsers: "… more for each 100,000 users", requestsPerSecondMax: "… up to",
+  keyValueRequestsPerSecond: "Preference requests a second", keyValueRequestsPer100kUsers: "… more for each 100,000 users", keyValueRequestsPerSecondMax: "… up to",
+  concurrentRequests: "Requests at once, of one node", databaseBytes: "Public data", databaseBytesPerUser: "… more for each user", databaseBytesMax: "… up to",
+  databaseRecords: "Public records", assetBytes: "Public assets", assetBytesPerUser: "… more for each user", assetBytesMax: "… up to",
+  assetUploadBytes: "One uploaded file", assetUploadBytesMax: "One file whose size was announced", unsavedAssetBytes: "Uploads of a user not saved yet",
+  transferBytesPerMonth: "Transfer in a month", transferBytesPerUser: "… more for each user", transferBytesPerMonthMax: "… up to",
+  userBytes: "Private data of a user", userRecords: "Private records of a user", userAssetBytes: "Private assets of a user", schemaGrowthsPerMinute: "Saves a minute that may add to the schema",
+};
+
+/** @param {number} value @param {string} unit */
+const shown = (value, unit) => (isUnlimited(value) ? "unlimited" : unit === "bytes" ? bytes(value) : `${count(value)} ${unit}`);
+
+const actions = ["records/modify", "records/query", "records/lookup", "changes/zone", "zones/modify", "assets/upload", "kv/set", "kv/list"];
+
+export function limitsScreen() {
+  const limits = resource((abort) => call("GET /admin/1/limits", { query: { container: place.value.container }, signal: abort }));
+  const denied = () => denial("PATCH /admin/1/limits");
+  return section(
+    screenHead({ title: "Limits", detail: "What this container is held to, in both environments, and what a request would meet now." }),
+    explainPart(),
+    section({ class: "block" }, h2("All limits"), p({ class: "muted" }, "A container’s own value counts before the cluster’s, and that before the default."),
+      view(limits, { show: (found) => table({
+        caption: "Limits", key: (row) => row.name, rows: () => found.limits,
+        columns: () => [
+          { label: "Limit", cell: (row) => [span(words[row.name] ?? row.name), html.br(), code({ class: "muted small" }, row.name)] },
+          { label: "Value", class: "number", cell: (row) => strong(shown(row.value, row.unit)) },
+          { label: "In force", class: "number", cell: (row) => (row.name in found.effective ? shown(found.effective[row.name], row.unit) : span({ class: "unset" }, "–")) },
+          { label: "Source", cell: (row) => badge(row.source, row.source === "container" ? "accent" : "") },
+          { ...actionsColumn, cell: (row) => button({ label: `Set ${row.name}`, icon: "edit", kind: "plain", hides: true, denied, onclick: () => setLimit(row, limits.reload) }) },
+        ],
+      }) })));
+}
+
+/** @param {any} row @param {() => void} reload */
+function setLimit(row, reload) {
+  const value = signal(isUnlimited(row.value) ? "" : String(row.value));
+  const patch = async (/** @type {number | null} */ to) => {
+    await call("PATCH /admin/1/limits", { query: { container: place.peek().container }, body: { [row.name]: to } });
+    reload();
+    toast(to === null ? `${row.name} is as before` : `${row.name} is ${shown(to, row.unit)} now`);
+  };
+  const usesDefault = signal(false);
+  return openForm({
+    title: words[row.name]?.replace(/^… /, "") ?? row.name, submitLabel: "Set limit",
+    denied: () => (usesDefault.value || /^\d+$/.test(value.value.trim()) ? null : "A whole number is needed."),
+    body: () => [
+      p({ class: "muted" }, code(row.name), `, for ${place.peek().container}. Now ${shown(row.value, row.unit)}, from the ${row.source}.`),
+      textField({ label: `Value (${row.unit})`, hint: "Counts on all nodes within a second.", isWide: true, class: "number", inputmode: "numeric", autofocus: true, value: value.peek(), disabled: () => usesDefault.value, oninput: (text) => (value.value = text) }),
+      row.source === "container" ? checkbox({ label: "Take this container’s value back", checked: false, onchange: (isOn) => (usesDefault.value = isOn) }) : null,
+    ],
+    submit: () => patch(usesDefault.peek() ? null : Number(value.peek().trim())),
+  });
+}
+
+function explainPart() {
+  const params = () => place.value.params;
+  const isLive = signal(false);
+  const found = resource((abort) => {
+    const { container, environment } = place.value;
+    const database = params().db ?? "public";
+    if (database === "private" && !params().user) return null;
+    return call("GET /admin/1/limits/explain", { query: { container, environment, database, action: params().action ?? "records/modify", user: params().user }, signal: abort });
+  });
+  every(() => isLive.peek() && found.reload(), 1000);
+  return section({ class: "block" }, div({ class: "block-head" }, div(h2("Why was this refused?"), p({ class: "muted" }, "Describe a request: these rules hold it, and this is what is left of each.")),
+    checkbox({ label: "Live", checked: false, onchange: (isOn) => (isLive.value = isOn) })),
+    div({ class: "form-grid explain-form" },
+      field({ label: "Request" }, (attributes) => select({ ...attributes, value: () => params().action ?? "records/modify", options: actions, onchange: (next) => setParams({ action: next }) })),
+      field({ label: "Database" }, (attributes) => select({ ...attributes, value: () => params().db ?? "public", options: [{ value: "public", label: "Public" }, { value: "private", label: "Private" }], onchange: (next) => setParams({ db: next === "private" ? "private" : null }) })),
+      field({ label: "User", hint: "Needed for a private database." }, (attributes) => input({ ...attributes, value: () => params().user ?? "", autocomplete: "off", spellcheck: "false", onchange: (event) => setParams({ user: event.target.value.trim() }) }))),
+    view(found, { error: (error) => errorBox(error, { title: "No answer", retry: found.reload }), show: ({ rules, verdict }) => [
+      div({ class: ["verdict", verdict === "allowed" ? "good" : "bad"], role: "status" }, icon(verdict === "allowed" ? "check" : "danger"), strong(verdict === "allowed" ? "It would be allowed now" : `It would be refused: ${verdict}`)),
+      div({ class: "rules" }, rules.map((rule) => div({ class: ["rule", rule.fires && "fires"] },
+        meter({ label: [strong(rule.name), rule.fires ? [" ", badge("refuses", "bad")] : null], used: rule.used, limit: rule.limit, text: ruleText(rule) }), p({ class: "muted small" }, rule.reason)))),
+    ] }));
+}
+
+/** @param {any} rule */
+function ruleText({ name, used, limit, resetSeconds }) {
+  const text = (value) => (isUnlimited(value) ? "unlimited" : /bytes/i.test(name) ? bytes(value) : count(value));
+  return `${used === undefined ? "limit" : `${text(used)} of`} ${text(limit)}${resetSeconds ? `, free in ${resetSeconds.toFixed(1)} s` : ""}`;
+}

@@ -1,0 +1,266 @@
+/** One record: an editor for each field, saved whole with the record's change tag. */
+import { computed, effect, onCleanup, signal, untracked } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call, lookupRecords, modifyRecords, RequestError } from "../core/api.js";
+import { asRequestError, resource } from "../core/resource.js";
+import { guardLeaving, place, setParams } from "../core/router.js";
+import { denial } from "../core/session.js";
+import { schema } from "../core/context.js";
+import { useKeys } from "../core/keys.js";
+import { keptInTab } from "../core/store.js";
+import { plural, time } from "../core/format.js";
+import { parseType, typeName, wireType } from "../core/schema.js";
+import { announce, badge, button, copyable, errorBox, facts, skeleton, toast, uniqueID } from "../elements/parts.js";
+import { confirm, menuButton, menuItem, openDialog, openForm } from "../elements/dialog.js";
+import { valueEditor } from "../elements/fields.js";
+import { valueText } from "../elements/values.js";
+
+const { aside, code, div, footer, form, h2, h3, header, input, label, p, pre, span } = html;
+
+/** Edits that are not saved, by place and record: they outlast a refresh and an expired sign-in. */
+const drafts = keptInTab("drafts", /** @type {Record<string, Record<string, any>>} */ ({}));
+
+/**
+ * @param {{name: string | null, type: string, close: () => any,
+ *     changes: {saved: (record: any, isNew: boolean) => void, deleted: (name: string) => void}}} options `name` is
+ *   null for a new record
+ */
+export function recordPane({ name, type: newType, close, changes }) {
+  const { container, environment } = place.peek();
+  const at = { place: { container, environment } };
+  const key = [container, environment, name ?? `new ${newType}`].join("/");
+  const loaded = resource((abort) => name === null
+    ? Promise.resolve({ recordType: newType, fields: {} })
+    : call(lookupRecords, { ...at, signal: abort, body: { records: [{ recordName: name }], numbersAsStrings: true } }).then(({ records: [record] }) => {
+      if (record.serverErrorCode) throw new RequestError(200, record);
+      return record;
+    }));
+  const record = signal(null);
+  effect(() => void (record.value = loaded.data.value ?? null));
+  const draft = signal(/** @type {Record<string, any>} */ (drafts.peek()[key] ?? {}));
+  const problems = signal(/** @type {Record<string, string>} */ ({}));
+  const newName = signal("");
+  const error = signal(null);
+  const isSaving = signal(false);
+  const fields = computed(() => (schema.value?.types.find((each) => each.name === record.value?.recordType)?.fields ?? []).filter((field) => !field.system));
+  const changed = computed(() => Object.keys(draft.value));
+  const isDirty = computed(() => changed.value.length > 0 || newName.value !== "");
+  effect(() => {
+    const next = { ...drafts.peek() };
+    if (changed.value.length) next[key] = draft.value;
+    else delete next[key];
+    untracked(() => (drafts.value = next));
+  });
+  const denied = () => denial(modifyRecords, { inEnvironment: true });
+  // Editors are drawn from this; a turn makes them anew from what is loaded and drafted.
+  const turn = signal(0);
+  const reset = () => {
+    draft.value = {};
+    problems.value = {};
+    error.value = null;
+    turn.value += 1;
+  };
+  const change = (field, value, problem) => {
+    const { [field]: _, ...others } = draft.peek();
+    const old = record.peek()?.fields[field]?.value ?? null;
+    draft.value = JSON.stringify(value) === JSON.stringify(old) ? others : { ...others, [field]: value };
+    const { [field]: __, ...rest } = problems.peek();
+    problems.value = problem ? { ...rest, [field]: problem } : rest;
+  };
+  const leave = async () => {
+    if (!isDirty.peek()) return true;
+    const mayGo = await confirm({ title: "Leave without saving?", action: "Discard changes", text: `${plural(Math.max(changed.peek().length, 1), "field")} of ${name ?? "the new record"} changed.` });
+    if (mayGo) reset();
+    return Boolean(mayGo);
+  };
+  onCleanup(guardLeaving(leave));
+  const warn = (event) => isDirty.peek() && event.preventDefault();
+  addEventListener("beforeunload", warn);
+  onCleanup(() => removeEventListener("beforeunload", warn));
+  const leaveAndClose = async () => (await leave()) && close();
+
+  /** @param {string | undefined} tag */
+  const modify = async (tag) => {
+    const sent = Object.fromEntries(changed.peek().map((field) => {
+      const definition = fields.peek().find((each) => each.name === field);
+      const value = draft.peek()[field];
+      return [field, value === null ? null : { value, ...(definition ? { type: wireType(definition.type) } : {}) }];
+    }));
+    const given = name ?? (newName.peek().trim() || undefined);
+    const operation = { operationType: name === null ? "create" : "update", record: { recordType: record.peek().recordType, recordName: given, recordChangeTag: tag, fields: sent } };
+    const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [operation], numbersAsStrings: true } });
+    return answer;
+  };
+  const save = async () => {
+    if (isSaving.peek() || denied() || !record.peek() || (name !== null && !isDirty.peek())) return;
+    const [bad] = Object.keys(problems.peek());
+    if (bad) return announce(`${bad}: ${problems.peek()[bad]}`);
+    isSaving.value = true;
+    error.value = null;
+    try {
+      const answer = await modify(record.peek().recordChangeTag);
+      if (answer.serverErrorCode === "CONFLICT" && name !== null) return await settle(answer.serverRecord);
+      if (answer.serverErrorCode) throw new RequestError(200, answer);
+      finish(answer);
+    } catch (failure) {
+      error.value = asRequestError(failure);
+    } finally {
+      isSaving.value = false;
+    }
+  };
+  const finish = (answer) => {
+    newName.value = "";
+    record.value = answer;
+    reset();
+    changes.saved(answer, name === null);
+    toast(name === null ? `Made ${answer.recordName}` : `Saved ${answer.recordName}`);
+    if (name === null) void setParams({ new: null, record: answer.recordName }, { replace: true });
+  };
+  /** Lets the person choose, field by field, between both. @param {any} theirs */
+  const settle = async (theirs) => {
+    const server = theirs ?? (await call(lookupRecords, { ...at, body: { records: [{ recordName: name }], numbersAsStrings: true } })).records[0];
+    const kept = await chooseValues({ fields: fields.peek(), base: record.peek(), server, draft: draft.peek() });
+    if (!kept) return;
+    record.value = server;
+    draft.value = kept;
+    turn.value += 1;
+    isSaving.value = false;
+    if (Object.keys(kept).length) await save();
+    else finish(server);
+  };
+  const remove = async () => {
+    const isProduction = environment === "production";
+    await confirm({
+      title: `Delete ${name}?`, action: "Delete", typed: isProduction ? name : null,
+      text: "The record goes, and with it those that refer to it with “delete this too”. This cannot be undone.",
+      submit: async () => {
+        const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [{ operationType: "delete", record: { recordName: name, recordChangeTag: record.peek().recordChangeTag } }] } });
+        if (answer.serverErrorCode) throw new RequestError(200, answer);
+        reset();
+        changes.deleted((name));
+        toast(`Deleted ${name}`);
+        close();
+      },
+    });
+  };
+  const duplicate = async () => {
+    const copied = Object.fromEntries(Object.entries(record.peek().fields).filter(([, field]) => !String(field.type).startsWith("ASSETID")).map(([field, { value }]) => [field, value]));
+    if (!(await leave())) return;
+    drafts.value = { ...drafts.peek(), [[container, environment, `new ${record.peek().recordType}`].join("/")]: copied };
+    await setParams({ record: null, new: "1", type: record.peek().recordType });
+  };
+  useKeys([
+    { key: "Ctrl+S", label: "Save the record", run: save },
+    { key: "Escape", label: "Close the record", run: leaveAndClose },
+    { key: "e", label: "Edit the record", run: () => document.querySelector(".pane .field-row input, .pane .field-row textarea")?.focus() },
+  ]);
+  const titleID = uniqueID();
+  return aside({ class: "pane", "aria-labelledby": titleID, ref: (element) => name === null && requestAnimationFrame(() => element.querySelector("input")?.focus()) },
+    header({ class: "pane-head" },
+      div({ class: "pane-title" }, h2({ id: titleID, title: name ?? "" }, name ?? `New ${newType}`),
+        div({ class: "row" }, () => record.value ? badge(record.value.recordType) : null, () => record.value?.recordChangeTag ? span({ class: "muted small" }, "tag ", code(record.value.recordChangeTag)) : null)),
+      name === null ? null : menuButton({ label: "More on this record", icon: "more", kind: "plain", hides: true, items: () => [
+        menuItem({ label: "Duplicate", icon: "copy", denied: denied(), onclick: duplicate }),
+        menuItem({ label: "Show as JSON", icon: "text", onclick: () => showJSON(record.peek()) }),
+        menuItem({ label: "Load again", icon: "refresh", onclick: async () => (await leave()) && loaded.reload() }),
+        menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denied(), onclick: remove }),
+      ] }),
+      button({ label: "Close", icon: "close", kind: "plain", hides: true, onclick: leaveAndClose })),
+    form({ class: "pane-body", id: `${titleID}-form`, novalidate: true, onsubmit: (event) => { event.preventDefault(); void save(); } },
+      () => (loaded.error.value ? errorBox(loaded.error.value, { retry: loaded.reload }) : null),
+      () => (loaded.isSlow.value && !record.value ? skeleton(8) : null),
+      () => (error.value ? errorBox(error.value, { title: "The record was not saved", retry: save }) : null),
+      () => {
+        void turn.value;
+        void fields.value;
+        if (!record.value) return null;
+        return untracked(() => [
+          name === null ? div({ class: "field-row" }, div({ class: "field-name" }, label({ for: `${titleID}-name` }, "Name"), span({ class: "muted small" }, "optional")),
+            input({ id: `${titleID}-name`, class: "mono", placeholder: "made by the server", autocomplete: "off", spellcheck: "false", value: newName.peek(), oninput: (event) => (newName.value = event.target.value) })) : null,
+          fields.value.map((field) => fieldRow({ field, record: record.peek(), draft, problems, change, isReadOnly: Boolean(denied()), name: name ?? null })),
+        ]);
+      },
+      () => (record.value && fields.value.length === 0 ? p({ class: "muted" }, "This type has no fields.") : null),
+      () => (record.value?.created ? metadata(record.value) : null)),
+    footer({ class: () => ["pane-foot", isDirty.value && "dirty"] },
+      span({ class: "muted small", role: "status" }, () => denied() ?? (Object.keys(problems.value).length ? `${Object.keys(problems.value)[0]} needs another look` : changed.value.length ? `${plural(changed.value.length, "field")} changed` : "")),
+      () => (isDirty.value && name !== null ? button({ label: "Discard", onclick: reset }) : null),
+      button({ label: "Save", kind: "primary", type: "submit", form: `${titleID}-form`, busy: () => isSaving.value, title: "Save (Ctrl+S)",
+        denied: () => denied() ?? (name !== null && !isDirty.value ? "Nothing changed." : Object.values(problems.value)[0] ?? null) })));
+}
+
+/** @param {any} options */
+function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) {
+  const id = uniqueID();
+  const isEncrypted = parseType(field.type).isEncrypted;
+  const initial = field.name in draft.peek() ? draft.peek()[field.name] : (record.fields[field.name]?.value ?? null);
+  const version = signal(0);
+  let value = initial;
+  const isSet = signal(initial !== null);
+  const take = (next, problem) => {
+    value = next;
+    isSet.value = next !== null;
+    change(field.name, next, problem);
+  };
+  return div({ class: () => ["field-row", field.name in draft.value && "changed", problems.value[field.name] && "invalid"] },
+    div({ class: "field-name" }, label({ for: id }, field.name), div({ class: "field-kind" }, span({ class: "muted small" }, typeName(field.type)),
+      () => (isSet.value && !isReadOnly && !isEncrypted ? html.button({ type: "button", class: "clear", "aria-label": `Clear ${field.name}`, title: "Clear: the field is then not set", onclick: () => { take(null, null); version.value += 1; } }, "clear") : null))),
+    div({ class: "field-editor" },
+      () => {
+        void version.value;
+        return untracked(() => isEncrypted
+          ? span({ class: "muted" }, "Encrypted fields are kept in private databases only.")
+          : valueEditor({ type: field.type, value, onchange: take, isReadOnly, label: field.name, id, context: { recordType: record.recordType, fieldName: field.name, recordName: name } }));
+      },
+      () => (problems.value[field.name] ? p({ class: "field-error" }, problems.value[field.name]) : null)));
+}
+
+/** @param {any} record */
+const metadata = (record) =>
+  div({ class: "metadata" }, h3("Metadata"),
+    facts([
+      ["Name", copyable(record.recordName)], ["Change tag", code(record.recordChangeTag)],
+      ["Created", time(record.created.timestamp)], ["by", copyable(record.created.userRecordName)],
+      ["Modified", time(record.modified.timestamp)], ["by", copyable(record.modified.userRecordName)],
+      ["Zone", code(record.zoneID?.zoneName ?? "_defaultZone")], ["Parent", record.parent ? code(record.parent.recordName) : null],
+    ]));
+
+/** @param {any} record */
+const showJSON = (record) => openDialog({ title: record.recordName, class: "wide", content: () => div({ class: "dialog-body" }, pre({ class: "code", tabindex: "0" }, code(JSON.stringify(record, null, 2))),
+  button({ label: "Copy", icon: "copy", onclick: () => navigator.clipboard.writeText(JSON.stringify(record, null, 2)).then(() => toast("Copied")) })) });
+
+/**
+ * Somebody saved the record meanwhile: for each edited field, mine or the server's.
+ * @param {{fields: import("../core/schema.js").Field[], base: any, server: any, draft: Record<string, any>}} options
+ * @returns {Promise<Record<string, any> | undefined>} what to save on top of the server's record
+ */
+async function chooseValues({ fields, base, server, draft }) {
+  const same = (a, b) => JSON.stringify(a?.value ?? null) === JSON.stringify(b?.value ?? null);
+  const names = Object.keys(draft);
+  const both = names.filter((name) => !same(base.fields[name], server.fields[name]));
+  const mine = signal(new Set(names));
+  const shown = (name, value) => value === null || value === undefined ? span({ class: "muted" }, "not set") : value === "" ? span({ class: "muted" }, "empty text") : valueText(value, wireType(fields.find((field) => field.name === name)?.type ?? "STRING"));
+  const others = Object.keys({ ...base.fields, ...server.fields }).filter((name) => !names.includes(name) && !same(base.fields[name], server.fields[name]));
+  const pick = (name, isMine) => {
+    const next = new Set(mine.peek());
+    if (isMine) next.add(name);
+    else next.delete(name);
+    mine.value = next;
+  };
+  const done = await openForm({
+    title: "Somebody else saved this record", submitLabel: "Save these", class: "wide", submit: async () => true,
+    body: () => [
+      p("It was changed on the server ", time(server.modified.timestamp), both.length ? ". Choose which value each field shall have." : ". Nobody else changed your fields, so both can stay."),
+      div({ class: "table-scroll", role: "region", "aria-label": "Values", tabindex: "0" }, html.table({ class: "choices wrapped" },
+        html.thead(html.tr(html.th({ scope: "col" }, "Field"), html.th({ scope: "col" }, "Mine"), html.th({ scope: "col" }, "The server’s"))),
+        html.tbody(names.map((name) => {
+          const group = uniqueID();
+          const choice = (isMine, value) => html.td(label({ class: "check" },
+            input({ type: "radio", name: group, checked: mine.peek().has(name) === isMine, onchange: () => pick(name, isMine) }), span(shown(name, value))));
+          return html.tr(html.th({ scope: "row" }, name), choice(true, draft[name]), choice(false, server.fields[name]?.value));
+        })))),
+      others.length ? p({ class: "hint" }, `Also changed on the server, and kept: ${others.join(", ")}.`) : null,
+    ],
+  });
+  return done ? Object.fromEntries(names.filter((name) => mine.peek().has(name)).map((name) => [name, draft[name]])) : undefined;
+}

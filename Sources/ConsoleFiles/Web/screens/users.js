@@ -1,0 +1,118 @@
+/** Users: the accounts of the cluster. */
+import { signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call } from "../core/api.js";
+import { asRequestError, resource } from "../core/resource.js";
+import { denial } from "../core/session.js";
+import { useKeys } from "../core/keys.js";
+import { actionsColumn, badge, button, checkbox, empty, errorBox, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
+import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
+import { table } from "../elements/table.js";
+
+const { div, input, section, span, strong } = html;
+const pageSize = 100;
+
+export function usersScreen() {
+  const from = signal("");
+  const rows = signal([]);
+  const next = signal(undefined);
+  const first = resource((abort) => call("GET /admin/1/users", { query: { after: before(from.value.trim()), limit: pageSize }, signal: abort }).then((page) => {
+    rows.value = page.users;
+    next.value = page.next;
+    return page;
+  }));
+  const moreError = signal(null);
+  const more = async () => {
+    try {
+      const page = await call("GET /admin/1/users", { query: { after: next.peek(), limit: pageSize } });
+      rows.value = [...rows.peek(), ...page.users];
+      next.value = page.next;
+      moreError.value = null;
+    } catch (error) {
+      moreError.value = asRequestError(error);
+    }
+  };
+  const denied = () => denial("POST /admin/1/users");
+  useKeys([
+    { key: "n", label: "New user", run: () => !denied() && edit(null, first.reload) },
+    { key: "/", label: "Search", run: () => document.querySelector("#user-search")?.focus() },
+  ]);
+  return section(
+    screenHead({ title: "Users", detail: "Accounts belong to the cluster; a user may use several containers.",
+      actions: [button({ label: "New User", icon: "add", kind: "primary", denied, onclick: () => edit(null, first.reload) })] }),
+    div({ class: "toolbar" }, input({ id: "user-search", type: "search", class: "search", "aria-label": "Show users from this name on", placeholder: "From this name on…", autocomplete: "off", spellcheck: "false", oninput: (event) => (from.value = event.target.value) })),
+    view(first, {
+      isEmpty: (page) => page.users.length === 0,
+      empty: () => empty({ icon: "user", title: from.peek() ? "No user from this name on" : "No user yet", text: "Users sign in to apps with an account. Make one here, or let people sign up." }),
+      show: () => [
+        table({ caption: "Users", key: (row) => row.name, rows: () => rows.value, columns: () => [
+          { label: "Name", cell: (row) => strong(row.name) },
+          { label: "Person", cell: (row) => [row.givenName, row.familyName].filter(Boolean).join(" ") || span({ class: "unset" }, "–") },
+          { label: "Address", cell: (row) => row.email ?? span({ class: "unset" }, "–") },
+          { label: "Sign-in", cell: (row) => span({ class: "badges" }, row.hasPassword ? badge("password") : null, row.identity ? badge("provider") : null, !row.hasPassword && !row.identity ? badge("none", "warn") : null, row.discoverable ? badge("discoverable", "accent") : null) },
+          { label: "Made", cell: (row) => span({ class: "muted" }, timeAgo(row.created)) },
+          { ...actionsColumn, cell: (row) => menuButton({ label: `More on ${row.name}`, icon: "more", kind: "plain", hides: true, items: () => [
+            menuItem({ label: "Edit…", icon: "edit", denied: denial("PATCH /admin/1/users"), onclick: () => edit(row, first.reload) }),
+            menuItem({ label: "Set password…", icon: "key", denied: denial("POST /admin/1/users/password"), onclick: () => setPassword(row, first.reload) }),
+            menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/users"), onclick: () => remove(row.name, first.reload) }),
+          ] }) },
+        ] }),
+        div({ class: "table-foot" }, () => (moreError.value ? errorBox(moreError.value, { retry: more }) : null), () => (next.value ? button({ label: "Load more", onclick: more }) : null)),
+      ],
+    }));
+}
+
+/** The text that comes just before names that begin so, as pages begin after a name. @param {string} prefix */
+const before = (prefix) => prefix ? prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) - 1) + "~" : undefined;
+
+/** @param {any} user @param {() => void} reload */
+function edit(user, reload) {
+  const values = { name: "", password: "", email: user?.email ?? "", givenName: user?.givenName ?? "", familyName: user?.familyName ?? "" };
+  const discoverable = signal(user?.discoverable ?? false);
+  const text = (/** @type {keyof typeof values} */ name, label, rest = {}) => textField({ label, ...rest, value: values[name], oninput: (text) => (values[name] = text) });
+  return openForm({
+    title: user ? user.name : "New user", submitLabel: user ? "Save" : "Make user",
+    body: () => [
+      user ? null : div({ class: "form-grid" }, text("name", "Name", { autofocus: true }), text("password", "Password (optional)", { type: "password", autocomplete: "new-password" })),
+      div({ class: "form-grid" }, text("givenName", "Given name"), text("familyName", "Family name")),
+      text("email", "E-mail address", { type: "email" }),
+      checkbox({ label: "Other users may find this user by the address", checked: discoverable.peek(), onchange: (isOn) => (discoverable.value = isOn) }),
+    ],
+    submit: async () => {
+      const { name, password, ...person } = values;
+      const filled = Object.fromEntries(Object.entries(person).map(([key, value]) => [key, value || null]));
+      if (user) await call("PATCH /admin/1/users", { query: { name: user.name }, body: { ...filled, discoverable: discoverable.peek() } });
+      else await call("POST /admin/1/users", { body: { name, ...filled, ...(password ? { password } : {}), discoverable: discoverable.peek() } });
+      reload();
+      toast(user ? `Saved ${user.name}` : `Made ${name}`);
+    },
+  });
+}
+
+/** @param {any} user @param {() => void} reload */
+function setPassword(user, reload) {
+  const password = signal("");
+  const ends = signal(true);
+  return openForm({
+    title: `A password for ${user.name}`, submitLabel: "Set password",
+    body: () => [
+      textField({ label: "New password", hint: user.hasPassword ? "Empty: the password is taken away." : "", isWide: true, type: "password", autocomplete: "new-password", autofocus: true, oninput: (text) => (password.value = text) }),
+      checkbox({ label: "End the user’s sessions", checked: true, onchange: (isOn) => (ends.value = isOn) }),
+    ],
+    submit: async () => {
+      await call("POST /admin/1/users/password", { query: { name: user.name }, body: { password: password.peek() || null, endSessions: ends.peek() } });
+      reload();
+      toast(`The password of ${user.name} was ${password.peek() ? "set" : "taken away"}`);
+    },
+  });
+}
+
+/** @param {string} name @param {() => void} reload */
+const remove = (name, reload) => confirm({
+  title: `Delete ${name}?`, action: "Delete user", typed: name, text: "The account, its sessions and its private data in all containers go. This cannot be undone.",
+  submit: async () => {
+    await call("DELETE /admin/1/users", { query: { name } });
+    reload();
+    toast(`Deleted ${name}`);
+  },
+});

@@ -1,0 +1,133 @@
+"""Containers, users, access, limits, audit, cluster, team."""
+
+import re
+
+from playwright.sync_api import expect
+
+from conftest import PASSWORD
+
+
+def test_a_container_is_made_once(server, open_page):
+    page = open_page()
+    for _ in range(2):
+        page.get_by_role("link", name="Zonekeeper, all containers").click()
+        page.locator("header").get_by_role("button", name="New Container").click()
+        page.get_by_role("dialog").get_by_label("Name").fill("iCloud.com.example.twice")
+        page.get_by_role("button", name="Make container").click()
+        if _ == 0:
+            expect(page.get_by_role("heading", name="Record Types")).to_be_visible()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("EXISTS")
+    names = [each["name"] for each in server.call("GET", "/admin/1/containers")["containers"]]
+    assert names.count("iCloud.com.example.twice") == 1
+
+
+def test_an_api_token_works_until_it_is_revoked(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("access"))
+    page.get_by_role("button", name="New API Token").first.click()
+    page.get_by_role("dialog").get_by_label("Name").fill("Web app")
+    page.get_by_role("button", name="Make token").click()
+    secret = page.get_by_role("dialog", name="The new API token").locator("code").inner_text()
+    page.get_by_role("button", name="I have kept it").click()
+    expect(page.get_by_role("table", name="API tokens")).to_contain_text("Web app")
+    assert secret not in page.content()
+
+    def ask():
+        return restaurants.server.call("POST", f"/database/1/{restaurants.name}/development/public/records/lookup",
+                                       {"records": [{"recordName": "osteria"}]}, token=False, ckAPIToken=secret)
+
+    assert ask()["records"][0]["fields"]["name"]["value"] == "Osteria"
+    page.get_by_role("button", name="Revoke").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("No API tokens yet")).to_be_visible()
+    assert ask()["serverErrorCode"] == "AUTHENTICATION_FAILED"
+
+
+def test_a_user_is_made_changed_and_deleted(server, open_page):
+    page = open_page("/console/~/development/users")
+    page.get_by_role("button", name="New User").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("console-ada")
+    dialog.get_by_label("Given name").fill("Ada")
+    dialog.get_by_role("button", name="Make user").click()
+    row = page.get_by_role("row", name=re.compile("console-ada"))
+    expect(row).to_contain_text("Ada")
+    page.get_by_role("button", name="More on console-ada").click()
+    page.get_by_role("menuitem", name="Edit…").click()
+    page.get_by_role("dialog").get_by_label("E-mail address").fill("ada@example.com")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("ada@example.com")
+    page.get_by_role("button", name="More on console-ada").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    page.get_by_role("alertdialog").get_by_role("textbox").fill("console-ada")
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete user").click()
+    expect(row).to_have_count(0)
+    assert all(user["name"] != "console-ada" for user in server.call("GET", "/admin/1/users")["users"])
+
+
+def test_a_limit_is_set_and_taken_back(container, open_page):
+    page = open_page(container.address("limits"))
+    row = page.get_by_role("row", name=re.compile("databaseRecords"))
+    page.get_by_role("button", name="Set databaseRecords").click()
+    page.get_by_role("dialog").get_by_label("Value (records)").fill("5")
+    page.get_by_role("dialog").get_by_role("button", name="Set limit").click()
+    expect(row).to_contain_text("5 records")
+    expect(row).to_contain_text("container")
+    expect(page.get_by_text("It would be allowed now")).to_be_visible()
+    page.get_by_role("button", name="Set databaseRecords").click()
+    page.get_by_role("dialog").get_by_label("Take this container’s value back").check()
+    page.get_by_role("dialog").get_by_role("button", name="Set limit").click()
+    expect(row).to_contain_text("unlimited")
+
+
+def test_the_audit_has_the_newest_first(container, open_page):
+    page = open_page(container.address("audit"))
+    rows = page.get_by_role("table", name="Audit").locator("tbody tr")
+    expect(rows.first).to_contain_text("limits.set")
+    page.get_by_label("Filter what is loaded").fill(f"container {container.name}")
+    expect(rows).to_have_count(2)
+    expect(page.get_by_text("chain intact")).to_be_visible()
+
+
+def test_the_cluster_shows_its_node_and_leaders(server, open_page):
+    page = open_page("/console/~/development/cluster")
+    expect(page.get_by_role("heading", name="Node 1")).to_be_visible()
+    shards = page.get_by_role("region", name="Shards by nodes")
+    expect(shards.get_by_role("row", name=re.compile("Directory")).get_by_role("img", name="leads")).to_be_visible()
+
+
+def test_usage_and_zones_count_records(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("usage"))
+    expect(page.get_by_role("row", name=re.compile("Public"))).to_contain_text("1")
+    page.get_by_role("button", name="Count again").click()
+    expect(page.get_by_text("the ledger of 1 database is right")).to_be_visible()
+    page.goto(restaurants.address("zones"))
+    expect(page.get_by_role("row", name=re.compile("_defaultZone"))).to_be_visible()
+
+
+def test_a_viewer_reads_and_may_not_write(server, restaurants, browser, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("team"))
+    page.get_by_role("button", name="Add Member").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("victor")
+    dialog.get_by_label("First password").fill(PASSWORD)
+    dialog.get_by_label("Role").select_option("viewer")
+    dialog.get_by_role("button", name="Add member").click()
+    expect(page.get_by_role("row", name=re.compile("victor"))).to_contain_text("Viewer")
+    viewer = open_page(restaurants.address("records", type="Restaurant", record="osteria"), state=None)
+    viewer.get_by_label("Name").fill("victor")
+    viewer.get_by_label("Password").fill(PASSWORD)
+    viewer.keyboard.press("Enter")
+    expect(viewer.get_by_role("link", name="osteria")).to_be_visible()
+    expect(viewer.get_by_role("button", name="New Record")).to_have_attribute("aria-disabled", "true")
+    expect(viewer.get_by_role("button", name="New Record")).to_have_attribute("title", re.compile("needs the role developer"))
+    refused = viewer.evaluate("""async (path) => {
+        const me = await (await fetch("/admin/1/console/me")).json();
+        const headers = {"Content-Type": "application/json", "X-Zonekeeper-CSRF": me.csrfToken};
+        const body = JSON.stringify({operations: [{operationType: "forceDelete", record: {recordName: "osteria"}}]});
+        return (await fetch(path, {method: "POST", headers, body})).json();
+    }""", f"/database/1/{restaurants.name}/development/public/records/modify")
+    assert "ACCESS_DENIED" in str(refused)
+    assert "fields" in restaurants.lookup("osteria")

@@ -1,0 +1,98 @@
+"""Every page: accessible in light and dark, whole at 360 pixels, nothing forbidden on the way."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+SCREENS = ["records", "zones", "types", "indexes", "roles", "schema", "access", "usage", "limits", "deploy", "reset", "users", "audit", "cluster", "team", "containers"]
+
+
+def settle(page):
+    expect(page.locator("main h1").first).to_be_visible()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+
+def axe(page):
+    results = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+    return [f"{each['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:200]}" for each in results.response["violations"] for node in each["nodes"]]
+
+
+@pytest.fixture
+def filled(restaurants):
+    restaurants.save("Restaurant", {"name": "Osteria", "seats": 12, "tags": ["wine"], "rating": 4.5}, "osteria")
+    return restaurants
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(filled, browser, server, signed_in, scheme):
+    # axe makes functions from text, which the pages' policy forbids; all other tests run under the policy.
+    context = browser.new_context(ignore_https_errors=True, storage_state=signed_in, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    found = {}
+    for screen in SCREENS:
+        page.goto(filled.address(screen))
+        settle(page)
+        found[screen] = axe(page)
+    page.goto(filled.address("records", type="Restaurant", record="osteria"))
+    expect(page.get_by_role("complementary").get_by_role("heading", name="Metadata")).to_be_visible()
+    found["record"] = axe(page)
+    page.get_by_role("button", name="Columns").click()
+    found["menu"] = axe(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keys and help").click()
+    found["dialog"] = axe(page)
+    page.keyboard.press("Escape")
+    page.goto(filled.address("types", "production"))
+    settle(page)
+    found["production"] = axe(page)
+    context.clear_cookies()
+    page.goto(server.url + "/console/")
+    expect(page.get_by_role("heading", name="Sign in to Zonekeeper")).to_be_visible()
+    found["sign-in"] = axe(page)
+    context.close()
+    assert {screen: some for screen, some in found.items() if some} == {}
+
+
+def test_pages_are_whole_at_360_pixels(filled, open_page):
+    page = open_page(filled.address("records", type="Restaurant"), viewport={"width": 360, "height": 740})
+    wide = []
+    for screen in SCREENS:
+        page.goto(filled.address(screen))
+        settle(page)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth || document.querySelector('main').scrollWidth > innerWidth"):
+            wide.append(screen)
+    assert wide == []
+    page.get_by_role("button", name="Navigation").click()
+    page.get_by_role("navigation", name="Screens").get_by_role("link", name="Records").click()
+    page.get_by_role("link", name="osteria").click()
+    expect(page.get_by_role("complementary").get_by_role("heading", name="osteria")).to_be_visible()
+
+
+def test_a_node_that_does_not_answer_is_told_and_asked_again(filled, open_page):
+    page = open_page(filled.address("usage"))
+    expect(page.get_by_role("row", name="Public")).to_be_visible()
+    page.route("**/admin/1/usage*", lambda route: route.abort())
+    page.get_by_role("button", name="Refresh").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("NO_ANSWER")
+    # What was there stays.
+    expect(page.get_by_role("row", name="Public")).to_be_visible()
+    page.unroute("**/admin/1/usage*")
+    alert.get_by_role("button", name="Retry").click()
+    expect(alert).to_have_count(0)
+
+
+def test_a_throttled_save_keeps_the_edit(filled, open_page):
+    page = open_page(filled.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("name", exact=True).fill("Changed")
+    refusal = {"uuid": "01A20B3B", "serverErrorCode": "THROTTLED", "reason": "too many requests", "retryAfter": 1, "retryAfterMilliseconds": 500}
+    page.route("**/records/modify", lambda route: route.fulfill(status=429, json=refusal))
+    pane.get_by_role("button", name="Save").click()
+    alert = pane.get_by_role("alert")
+    expect(alert).to_contain_text("THROTTLED")
+    expect(alert).to_contain_text("01A20B3B")
+    expect(pane.get_by_label("name", exact=True)).to_have_value("Changed")
+    page.unroute("**/records/modify")
+    alert.get_by_role("button", name="Retry").click()
+    expect(page.locator(".toast")).to_contain_text("Saved osteria")

@@ -1,0 +1,264 @@
+"""Records: queries, the table, and one record beside it."""
+
+import re
+
+from playwright.sync_api import expect
+
+
+def test_a_refused_query_says_which_index_is_missing_and_a_click_adds_it(container, open_page):
+    container.schema("DEFINE SCHEMA\n RECORD TYPE Restaurant ( name STRING, GRANT READ TO \"_world\" );")
+    container.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(container.address("records"))
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("not marked queryable")
+    expect(alert).to_contain_text("BAD_REQUEST")
+    alert.get_by_role("button", name="Add index: recordName Queryable").click()
+    expect(page.get_by_role("link", name="osteria")).to_be_visible()
+    assert '"___recordID"   REFERENCE QUERYABLE' in container.exported()
+
+
+def test_a_new_record_is_in_the_list_at_once(restaurants, open_page):
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    expect(page.get_by_text("No Restaurant yet")).to_be_visible()
+    page.locator("header").get_by_role("button", name="New Record").click()
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("Name", exact=True).fill("osteria")
+    pane.get_by_label("name", exact=True).fill("Osteria del Ponte")
+    pane.get_by_label("seats", exact=True).fill("9007199254740993")
+    pane.get_by_label("rating", exact=True).fill("4.5")
+    pane.get_by_label("opened", exact=True).fill("2020-02-29T12:30:15.125")
+    pane.get_by_label("location, Latitude").fill("45.4371")
+    pane.get_by_label("location, Longitude").fill("12.3326")
+    pane.get_by_label("near", exact=True).fill("elsewhere")
+    pane.get_by_label("hash, Base64").fill("AAEC")
+    pane.get_by_role("group", name="tags").get_by_role("button", name="Add to tags").click()
+    pane.get_by_label("tags, member").fill("wine")
+    pane.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name=re.compile("osteria")).first).to_contain_text("Osteria del Ponte")
+    fields = restaurants.lookup("osteria")["fields"]
+    assert fields["seats"] == {"value": "9007199254740993", "type": "INT64"}
+    assert fields["rating"]["value"] == "4.5"
+    assert fields["opened"] == {"value": "1582979415125", "type": "TIMESTAMP"}
+    assert fields["location"]["value"]["latitude"] == 45.4371
+    assert fields["near"]["value"]["recordName"] == "elsewhere"
+    assert fields["hash"] == {"value": "AAEC", "type": "BYTES"}
+    assert fields["tags"] == {"value": ["wine"], "type": "STRING_LIST"}
+    assert "phone" not in fields
+
+
+def test_a_changed_field_is_saved_with_the_tag_and_the_others_stay(restaurants, open_page):
+    first = restaurants.save("Restaurant", {"name": "Osteria", "seats": 12}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    page.get_by_role("link", name="osteria").click()
+    pane = page.get_by_role("complementary")
+    expect(pane.get_by_role("heading", name="Metadata")).to_be_visible()
+    expect(pane.get_by_label("seats", exact=True)).to_have_value("12")
+    pane.get_by_label("seats", exact=True).fill("13")
+    pane.get_by_role("button", name="Clear name").click()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".toast")).to_contain_text("Saved osteria")
+    record = restaurants.lookup("osteria")
+    assert record["fields"] == {"seats": {"value": "13", "type": "INT64"}}
+    assert record["recordChangeTag"] != first["recordChangeTag"]
+
+
+def test_a_wrong_number_is_refused_before_it_is_sent(restaurants, open_page):
+    restaurants.save("Restaurant", {"seats": 1}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("seats", exact=True).fill("9223372036854775808")
+    expect(pane.get_by_text("This is beyond 64 bits.")).to_be_visible()
+    expect(pane.get_by_role("button", name="Save")).to_have_attribute("aria-disabled", "true")
+    pane.get_by_label("seats", exact=True).fill("2")
+    pane.get_by_role("button", name="Save").click()
+    expect(page.locator(".toast")).to_contain_text("Saved")
+
+
+def test_two_who_edit_one_record_choose_between_both_values(restaurants, open_page):
+    first = restaurants.save("Restaurant", {"name": "Osteria", "seats": 12, "phone": "1"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("name", exact=True).fill("Mine")
+    pane.get_by_label("seats", exact=True).fill("20")
+    restaurants.save("Restaurant", {"name": "Theirs", "phone": "2"}, "osteria", first["recordChangeTag"])
+    pane.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="Somebody else saved this record")
+    expect(dialog).to_contain_text("Also changed on the server, and kept: phone.")
+    dialog.get_by_role("row", name=re.compile("^name")).get_by_label("Theirs").check()
+    dialog.get_by_role("button", name="Save these").click()
+    expect(page.locator(".toast")).to_contain_text("Saved osteria")
+    fields = restaurants.lookup("osteria")["fields"]
+    assert {name: field["value"] for name, field in fields.items()} == {"name": "Theirs", "seats": "20", "phone": "2"}
+
+
+def test_a_record_is_deleted_after_a_question(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    page.get_by_role("button", name="More on this record").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog).to_contain_text("Delete osteria?")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert "fields" in restaurants.lookup("osteria")
+    page.get_by_role("button", name="More on this record").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("complementary")).to_have_count(0)
+    expect(page.get_by_role("link", name="osteria")).to_have_count(0)
+    assert restaurants.lookup("osteria")["serverErrorCode"] == "NOT_FOUND"
+
+
+def test_several_records_are_deleted_at_once(restaurants, open_page):
+    for number in range(3):
+        restaurants.save("Restaurant", {"name": f"Bistro {number}"}, f"bistro-{number}")
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    page.get_by_label("Select bistro-0").check()
+    page.get_by_label("Select bistro-2").check()
+    page.get_by_role("button", name="Delete 2 records").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("link", name="bistro-2")).to_have_count(0)
+    expect(page.get_by_role("link", name="bistro-1")).to_be_visible()
+    assert restaurants.lookup("bistro-0")["serverErrorCode"] == "NOT_FOUND"
+
+
+def test_filters_and_the_order_are_in_the_address(restaurants, open_page):
+    for number in (3, 20, 100):
+        restaurants.save("Restaurant", {"name": f"Bistro {number}", "seats": number}, f"bistro-{number}")
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    expect(page.get_by_role("link", name="bistro-3", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Add filter").click()
+    row = page.get_by_role("group", name="Filters")
+    row.get_by_label("Field", exact=True).select_option("seats")
+    row.get_by_label("Comparison").select_option("GREATER_THAN")
+    row.get_by_label("Value for seats").fill("10")
+    row.get_by_label("Value for seats").press("Enter")
+    expect(page.get_by_role("link", name="bistro-3", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="seats", exact=True).click()
+    page.get_by_role("button", name="seats", exact=True).click()
+    names = page.get_by_role("table", name="Records").locator("tbody .row-link")
+    expect(names).to_have_text(["bistro-100", "bistro-20"])
+    page.reload()
+    expect(names).to_have_text(["bistro-100", "bistro-20"])
+    page.go_back()
+    page.go_back()
+    expect(names.first).to_be_visible()
+
+
+def test_pages_follow_each_other(restaurants, open_page):
+    for start in (0, 150):
+        operations = [{"operationType": "create", "record": {"recordType": "Restaurant", "recordName": f"bistro-{number:03}",
+                       "fields": {"name": {"value": f"Bistro {number:03}"}}}} for number in range(start, start + 150)]
+        restaurants.data("records/modify", {"operations": operations})
+    page = open_page(restaurants.address("records", type="Restaurant", sort="name"))
+    links = page.get_by_role("table", name="Records").locator("tbody .row-link")
+    expect(links.first).to_have_text("bistro-000")
+    # No more is loaded than somebody looks at.
+    expect(page.get_by_text("100 records shown")).to_be_visible()
+    for shown in (100, 200):
+        links.nth(shown - 1).scroll_into_view_if_needed()
+        expect(links.nth(shown)).to_be_attached()
+    expect(page.get_by_text("300 records shown, these are all")).to_be_visible()
+    assert len(set(links.all_text_contents())) == 300
+
+
+def test_a_file_goes_up_and_comes_down_the_same(restaurants, open_page):
+    content = bytes([0x89, 0x50, 0x4E, 0x47]) + bytes(range(256)) * 300
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    pane = page.get_by_role("complementary")
+    pane.get_by_label("image, file").set_input_files({"name": "front.png", "mimeType": "image/png", "buffer": content})
+    expect(pane.get_by_text("sent; kept when you save")).to_be_visible()
+    pane.get_by_role("button", name="Save").click()
+    expect(page.locator(".toast")).to_contain_text("Saved")
+    with page.expect_download() as coming:
+        pane.get_by_role("link", name=re.compile("Download")).click()
+    with open(coming.value.path(), "rb") as file:
+        assert file.read() == content
+
+
+def test_values_are_text_and_never_markup(restaurants, open_page):
+    text = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    restaurants.save("Restaurant", {"name": text}, "odd")
+    page = open_page(restaurants.address("records", type="Restaurant", record="odd"))
+    expect(page.get_by_role("row", name=re.compile("odd"))).to_contain_text(text)
+    expect(page.get_by_role("complementary").get_by_label("name", exact=True)).to_have_value(text)
+    assert page.locator("#app img, #app script").count() == 0
+
+
+def test_a_query_is_explained_and_copied(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria", "seats": 3}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", sort="-seats"))
+    expect(page.get_by_role("link", name="osteria")).to_be_visible()
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("menuitem", name="Explain the query").click()
+    expect(page.get_by_role("region", name="How the query ran")).to_contain_text("index on seats")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("menuitem", name=re.compile("Copy as curl")).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("records/query")
+    dialog.get_by_role("button", name="Command").click()
+    expect(dialog).to_contain_text("--sort -seats")
+    dialog.get_by_role("button", name="Swift").click()
+    expect(dialog).to_contain_text('NSSortDescriptor(key: "seats", ascending: false)')
+
+
+def test_an_export_guards_spreadsheets(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "=1+1", "seats": -3}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant"))
+    expect(page.get_by_role("link", name="osteria")).to_be_visible()
+    page.get_by_role("button", name="More", exact=True).click()
+    with page.expect_download() as coming:
+        page.get_by_role("menuitem", name="as CSV").click()
+    with open(coming.value.path(), newline="") as file:
+        assert file.read() == "recordName,name,seats\r\nosteria,'=1+1,-3\r\n"
+
+
+def test_everything_goes_by_keyboard(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "One"}, "a-one")
+    restaurants.save("Restaurant", {"name": "Two"}, "b-two")
+    page = open_page(restaurants.address("records", type="Restaurant", sort="name"))
+    page.get_by_role("link", name="a-one").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="b-two")).to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Delete 1 record")).to_be_visible()
+    page.keyboard.press("Enter")
+    pane = page.get_by_role("complementary")
+    expect(pane.get_by_role("heading", name="b-two")).to_be_visible()
+    pane.get_by_label("name", exact=True).focus()
+    page.keyboard.press("End")
+    page.keyboard.type("!")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".toast")).to_contain_text("Saved b-two")
+    page.keyboard.press("Escape")
+    expect(pane).to_have_count(0)
+    page.keyboard.press("n")
+    expect(page.get_by_role("complementary").get_by_label("Name", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("index")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Indexes")).to_be_visible()
+    assert restaurants.lookup("b-two")["fields"]["name"]["value"] == "Two!"
+
+
+def test_leaving_with_edits_asks(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    page.get_by_role("complementary").get_by_label("name", exact=True).fill("Changed")
+    page.get_by_role("link", name="Indexes").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("complementary").get_by_label("name", exact=True)).to_have_value("Changed")
+    page.get_by_role("link", name="Indexes").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Discard changes").click()
+    expect(page.get_by_role("heading", name="Indexes")).to_be_visible()
+
+
+def test_edits_outlast_a_reload(restaurants, open_page):
+    restaurants.save("Restaurant", {"name": "Osteria"}, "osteria")
+    page = open_page(restaurants.address("records", type="Restaurant", record="osteria"))
+    page.get_by_role("complementary").get_by_label("name", exact=True).fill("Changed")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(page.get_by_role("complementary").get_by_label("name", exact=True)).to_have_value("Changed")
+    expect(page.get_by_text("1 field changed")).to_be_visible()
