@@ -1,4 +1,6 @@
 import Foundation
+import RecordModel
+import TestSupport
 import Testing
 
 @testable import CloudKit
