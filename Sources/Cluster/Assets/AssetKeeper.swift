@@ -211,7 +211,7 @@ final class AssetKeeper: Sendable {
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
             if mayDelete, status.modified < before, try await isGone(hash, before) { return }
-            if mayDelete { try await stampAnew(hash, status.modified) }
+            try await stampAnew(hash, status.modified)
             files += 1
             bytes += UInt64(status.bytes)
         }
@@ -222,8 +222,7 @@ final class AssetKeeper: Sendable {
     /// A file that was stamped while the time was not known, or by a clock far ahead, is renewed now: it would be kept
     /// for so much longer.
     private func stampAnew(_ hash: [UInt8], _ modified: Int64) async throws {
-        let now = clock.wallMilliseconds
-        guard modified > now + ShardClock.stepMax else { return }
+        guard let now = lane.clockWatch.knownMilliseconds, modified > now + ShardClock.stepMax else { return }
         let interval = settings.graceMilliseconds
         try await work { files in
             guard let file = try files.open(sha256: hash) else { return }
