@@ -5,8 +5,8 @@ import Wire
 
 /// The cookie of a session in the console: its secret, and when the browser used it, sealed for this cluster.
 ///
-/// Browsers share cookies among the ports of a host. Nodes of one cluster there share the sign-in; another cluster looks
-/// for another name, and could not open this one.
+/// Browsers share cookies among the ports of a host. Nodes of one cluster there share the sign-in; another cluster
+/// looks for another name, and could not open this one.
 struct ConsoleCookie: Hashable, Sendable {
     private static let purpose = "console-session"
 
