@@ -81,8 +81,8 @@ package struct Subscriptions: Sendable {
             }
         }
         if command.changes.isEmpty { return outcomes }
-        let bytes = try await service.submit(.subscriptions(command), to: home, by: request.deadline)
-        let outcome = try unpacked(bytes, as: SubscriptionsOutcome.self)
+        let outcome = try await service.submit(
+            .subscriptions(command), to: home, by: request.deadline, as: SubscriptionsOutcome.self)
         for (place, failure) in zip(places, outcome.failures) {
             if let failure { outcomes[place] = .failed(failure) }
         }

@@ -74,7 +74,7 @@ extension WebResponder {
         let target = Target(container: container, environment: environment, needsUser: true)
         let action = try NotificationAction(url.segments[4], method: call.request.method.rawValue)
         let scope = RequestScope(target: target, rate: .requests, isWatch: action == .watch)
-        return try await enter(call, scope, action: "push/\(action.rawValue)", &headers) {
+        return try await enter(call, scope, action: "push/\(action.rawValue)", role: .admin, &headers) {
             entry throws(RequestFailure) in
             let store = StoreKey(
                 container: container, environment: environment, user: entry.requester.admitted.caller.user ?? "")
