@@ -19,7 +19,7 @@ struct ConsoleFilesTests {
         let node = try await SingleNode.start(shards: 1)
         let page = try await get(node, "/console")
         #expect(page.status == 200 && page["content-type"] == "text/html; charset=UTF-8")
-        #expect(page.text.hasPrefix("<!DOCTYPE html>"))
+        #expect(page.text.hasPrefix("<!doctype html>"))
         let policy = (page["content-security-policy"] ?? "").split(separator: ";").map {
             $0.trimmingCharacters(in: .whitespaces)
         }

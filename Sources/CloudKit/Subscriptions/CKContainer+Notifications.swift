@@ -22,8 +22,8 @@ extension CKContainer {
     /// told of its own changes.
     /// - Parameter token: of the last notification that the app has dealt with; nil begins with the first one that the
     ///   server keeps: those of 7 days, at most 10,000.
-    /// - Returns: notifications in the order of the log. They end with an error: `changeTokenExpired` where the token is
-    ///   too old; then all changes have to be fetched, and the log followed without a token.
+    /// - Returns: notifications in the order of the log. They end with an error: `changeTokenExpired` where the token
+    ///   is too old; then all changes have to be fetched, and the log followed without a token.
     public func notifications(since token: String? = nil) -> AsyncThrowingStream<DeliveredNotification, any Error> {
         let source = NotificationSource(account: account, token: token)
         return AsyncThrowingStream { try await source.next() }

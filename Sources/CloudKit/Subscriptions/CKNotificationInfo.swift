@@ -28,6 +28,11 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
         var body: String?
         var key: String?
         var arguments: [String]?
+
+        init(_ body: String? = nil, key: String? = nil, _ arguments: [String] = []) {
+            (self.body, self.key) = (body, key)
+            self.arguments = arguments.isEmpty ? nil : arguments
+        }
     }
 
     /// A notification that shows nothing.
@@ -50,11 +55,11 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
     ) {
         self.init(
             Content(
-                alert: Text(body: alertBody, key: alertLocalizationKey, arguments: alertLocalizationArgs),
-                title: Text(body: title, key: titleLocalizationKey, arguments: titleLocalizationArgs),
-                subtitle: Text(body: subtitle, key: subtitleLocalizationKey, arguments: subtitleLocalizationArgs),
+                alert: Text(alertBody, key: alertLocalizationKey, alertLocalizationArgs),
+                title: Text(title, key: titleLocalizationKey, titleLocalizationArgs),
+                subtitle: Text(subtitle, key: subtitleLocalizationKey, subtitleLocalizationArgs),
                 alertActionLocalizationKey: alertActionLocalizationKey, alertLaunchImage: alertLaunchImage,
-                soundName: soundName, desiredKeys: desiredKeys, shouldBadge: shouldBadge,
+                soundName: soundName, desiredKeys: desiredKeys.isEmpty ? nil : desiredKeys, shouldBadge: shouldBadge,
                 shouldSendContentAvailable: shouldSendContentAvailable,
                 shouldSendMutableContent: shouldSendMutableContent, category: category, collapseIDKey: collapseIDKey))
     }

@@ -32,6 +32,7 @@ package struct RecordType: Hashable, Sendable {
     /// The version of the schema in which the type came, or came again; see `FieldDefinition.addedIn`.
     package var addedIn: UInt64
 
+    /// Brings the fields in order.
     package init(name: String, fields: [FieldDefinition] = [], grants: [Grant] = [], addedIn: UInt64 = 0) {
         self.name = name
         self.fields = fields.sorted { $0.name.precedes($1.name) }
@@ -64,6 +65,7 @@ package struct FieldDefinition: Hashable, Sendable {
     /// `FeatureLevel.datedFields` on; 0 where nobody did, and in schemas that were not installed.
     package var addedIn: UInt64
 
+    /// A field of a schema that nobody has installed where `addedIn` is left out.
     package init(name: String, type: FieldType, indexes: IndexOptions = [], addedIn: UInt64 = 0) {
         self.name = name
         self.type = type

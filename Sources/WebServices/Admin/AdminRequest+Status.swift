@@ -34,23 +34,21 @@ extension AdminRequest {
             }
             writer.key("replicas")
             writer.array { writer in
-                for replica in replicas {
-                    writer.object { writer in
-                        writer.member("group", integer: Int64(replica.group.rawValue))
-                        writer.member("role", "\(replica.role)")
-                        writer.member("term", integer: Int64(replica.term.rawValue))
-                        if let leader = replica.leader { writer.member("leader", integer: Int64(leader.node.rawValue)) }
-                        writer.member("commitIndex", integer: Int64(replica.commitIndex.rawValue))
-                        writer.member("appliedIndex", integer: Int64(replica.appliedIndex.rawValue))
-                        writer.member("featureLevel", integer: Int64(clamping: replica.level.rawValue))
-                        if replica.waitingEffects > 0 {
-                            writer.member("waitingEffects", integer: Int64(replica.waitingEffects))
-                        }
-                        if let failure = replica.applyFailure { writer.member("failure", failure) }
-                    }
-                }
+                for replica in replicas { writer.object { write(replica, to: &$0) } }
             }
         }
+    }
+
+    private func write(_ replica: ReplicaStatus, to writer: inout JSONWriter) {
+        writer.member("group", integer: Int64(replica.group.rawValue))
+        writer.member("role", "\(replica.role)")
+        writer.member("term", integer: Int64(replica.term.rawValue))
+        if let leader = replica.leader { writer.member("leader", integer: Int64(leader.node.rawValue)) }
+        writer.member("commitIndex", integer: Int64(replica.commitIndex.rawValue))
+        writer.member("appliedIndex", integer: Int64(replica.appliedIndex.rawValue))
+        writer.member("featureLevel", integer: Int64(clamping: replica.level.rawValue))
+        if replica.waitingEffects > 0 { writer.member("waitingEffects", integer: Int64(replica.waitingEffects)) }
+        if let failure = replica.applyFailure { writer.member("failure", failure) }
     }
 
     /// Whether this node leads the shard of a container's public data.

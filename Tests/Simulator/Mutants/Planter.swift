@@ -7,8 +7,8 @@ import Foundation
 /// is false, `!PLANTED && sound` where it is true, `PLANTED(faulty, sound)` where the two differ; anywhere else when it
 /// is asked. So it is asked last.
 struct Planter {
-    /// The number of the mutant in force; 0 for none. Where it is 0, the process says of each fault when it would make a
-    /// difference for the first time, the second, fourth, eighth and so on; where it is unset it says nothing.
+    /// The number of the mutant in force; 0 for none. Where it is 0, the process says of each fault when it would make
+    /// a difference for the first time, the second, fourth, eighth and so on; where it is unset it says nothing.
     static let variable = "ZONEKEEPER_PLANTED_BUG"
     /// How such a line begins; the number follows.
     static let reached = "reached "
