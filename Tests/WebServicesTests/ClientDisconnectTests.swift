@@ -1,7 +1,10 @@
+import HTTPTypes
+import HummingbirdCore
 import NIOCore
 import NIOPosix
 import RecordModel
 import Service
+import Synchronization
 import Testing
 
 @testable import WebServices
@@ -57,6 +60,48 @@ struct ClientDisconnectTests {
                 }
             }
         }
+        try await client.close()
+        try await listener.close()
+        try await group.shutdownGracefully()
+    }
+
+    /// Gives parts to a loop, as the writers of connections do, and counts those that wait before it.
+    private struct LoopWriter: ResponseBodyWriter {
+        final class Count: Sendable {
+            let waiting = Atomic(0)
+            let most = Atomic(0)
+        }
+
+        let loop: any EventLoop
+        let count: Count
+
+        mutating func write(_ buffer: ByteBuffer) async throws {
+            let waiting = count.waiting.add(1, ordering: .sequentiallyConsistent).newValue
+            count.most.max(waiting, ordering: .sequentiallyConsistent)
+            loop.execute { [count] in
+                // Slower than parts come.
+                for _ in 0..<10_000 { count.most.max(0, ordering: .sequentiallyConsistent) }
+                count.waiting.subtract(1, ordering: .sequentiallyConsistent)
+            }
+        }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+    }
+
+    @Test("parts of an answer do not pile up before a slow loop")
+    func pacing() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let (listener, server, client) = try await connection(group)
+        let clientDisconnect: ClientDisconnect? = ClientDisconnect(of: server)
+        let (parts, part) = AsyncStream.makeStream(of: ByteBuffer.self)
+        for _ in 0..<100 { part.yield(ByteBuffer(repeating: 7, count: 5)) }
+        part.finish()
+        let count = LoopWriter.Count()
+        var writer: any ResponseBodyWriter = LoopWriter(loop: server.eventLoop, count: count)
+        var bytes = 0
+        try await clientDisconnect.write(parts, to: &writer) { bytes += $0 }
+        #expect(bytes == 500)
+        #expect(count.most.load(ordering: .sequentiallyConsistent) == 1)
         try await client.close()
         try await listener.close()
         try await group.shutdownGracefully()

@@ -163,11 +163,8 @@ extension WebResponder {
             return reply
         }
         reply.streamBytes = range.count
-        reply.stream = { [service = context.service] writer in
-            for try await part in bytes {
-                try await writer.write(part)
-                AssetTransfers(service).carried(part.readableBytes, for: ticket.zone)
-            }
+        reply.stream = { [service = context.service, connection = call.clientDisconnect] writer in
+            try await connection.write(bytes, to: &writer) { AssetTransfers(service).carried($0, for: ticket.zone) }
             try await writer.finish(nil)
             withExtendedLifetime(held) {}
         }

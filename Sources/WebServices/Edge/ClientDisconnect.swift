@@ -1,3 +1,4 @@
+import HummingbirdCore
 import NIOCore
 import Service
 
@@ -11,6 +12,9 @@ struct ClientDisconnect: Sendable {
 
     /// Whether the client has gone.
     var isOver: Bool { !channel.isActive }
+
+    /// Done once the connection's loop has done all that it was given until now.
+    fileprivate func caughtUp() -> EventLoopFuture<Void> { channel.eventLoop.submit {} }
 
     /// Has `body` called when the client goes, perhaps also when the answer has ended; `end` is to be called with what
     /// this returns.
@@ -54,6 +58,23 @@ extension ClientDisconnect? {
         } onCancel: {
             task.cancel()
         }.get()
+    }
+}
+
+extension ClientDisconnect? {
+    /// Writes parts, each once the connection's loop has taken the one before: a writer waits for a full socket, but not
+    /// for a loop that seals more slowly than parts come, and they would pile up before it.
+    /// - Parameter wrote: called with each part's length.
+    func write<Parts: AsyncSequence>(
+        _ parts: Parts, to writer: inout any ResponseBodyWriter, _ wrote: (Int) -> Void
+    ) async throws where Parts.Element == ByteBuffer {
+        var sent: EventLoopFuture<Void>?
+        for try await part in parts {
+            try await sent?.get()
+            try await writer.write(part)
+            sent = self?.caughtUp()
+            wrote(part.readableBytes)
+        }
     }
 }
 
