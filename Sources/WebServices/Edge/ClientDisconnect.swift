@@ -62,8 +62,8 @@ extension ClientDisconnect? {
 }
 
 extension ClientDisconnect? {
-    /// Writes parts, each once the connection's loop has taken the one before: a writer waits for a full socket, but not
-    /// for a loop that seals more slowly than parts come, and they would pile up before it.
+    /// Writes parts, each once the connection's loop has taken the one before: a writer waits for a full socket, but
+    /// not for a loop that seals more slowly than parts come, and they would pile up before it.
     /// - Parameter wrote: called with each part's length.
     func write<Parts: AsyncSequence>(
         _ parts: Parts, to writer: inout any ResponseBodyWriter, _ wrote: (Int) -> Void
