@@ -8,7 +8,7 @@ package enum ConsoleCommand: Hashable, Sendable {
     case remove(name: String)
     /// Nil takes the password away. Ends a lock-out and all sessions but the one of the id.
     case setPassword(name: String, PasswordHash?, keepingSession: String, time: Int64)
-    /// Whoever holds a session without a name becomes this administrator, and the session theirs.
+    /// The holder of a session without a name becomes this administrator, and the session theirs.
     case found(Administrator, session: String)
     /// A link that opens the console once.
     case makeLink(Token)

@@ -198,7 +198,7 @@ extension DirectoryTables {
             .map { try Token(decoding: [UInt8]($0)) }
     }
 
-    /// - Throws: `AUTHENTICATION_FAILED` for a name that no administrator has; whoever has the nodes' token has none.
+    /// - Throws: `AUTHENTICATION_FAILED` for a name that no administrator has; the nodes' token comes without a name.
     private static func requireAdministrator(_ name: String, in db: Database) throws {
         if name.isEmpty { return }
         if try settings(in: db).administrators.contains(where: { $0.name == name }) { return }

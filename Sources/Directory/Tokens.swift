@@ -14,7 +14,7 @@ package enum TokenKind: Hashable, Sendable {
     case signIn(container: String, accountID: String, expires: Int64)
     /// Speaks for an administrator of the cluster, whom the audit log names so.
     case administrator(name: String)
-    /// A session of an administrator in the console; the name is empty for whoever came by the nodes' own token.
+    /// A session of an administrator in the console; the name is empty for one that the nodes' own token began.
     case console(name: String, expires: Int64)
     /// Begins such a session, once.
     case consoleLink(name: String, expires: Int64)
@@ -46,7 +46,7 @@ package enum TokenKind: Hashable, Sendable {
         }
     }
 
-    /// Whose it is, if it is an administrator's; empty for whoever came by the nodes' own token.
+    /// Whose it is, if it is an administrator's; empty for one that the nodes' own token began.
     package var administratorName: String? {
         switch self {
         case .administrator(let name), .console(let name, _), .consoleLink(let name, _): name

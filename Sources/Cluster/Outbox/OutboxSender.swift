@@ -61,14 +61,22 @@ final class OutboxSender: Sendable {
 
     /// Effects wait in a group. Any thread.
     func ring(_ group: GroupID) {
+        work(\.looking, on: group) { [self] in await look(at: group) }
+    }
+
+    /// Has a key worked on, by one task at a time: once more where it is worked on already.
+    private func work<Key: Hashable & Sendable>(
+        _ work: any WritableKeyPath<State, [Key: Bool]> & Sendable, on key: Key,
+        _ body: @escaping @Sendable () async -> Void
+    ) {
         let isNew = state.withLock { state in
             if state.isStopped { return false }
-            defer { state.looking[group] = state.looking[group] != nil }
-            return state.looking[group] == nil
+            defer { state[keyPath: work][key] = state[keyPath: work][key] != nil }
+            return state[keyPath: work][key] == nil
         }
         guard isNew else { return }
         platform.startTask { [self] in
-            repeat { await look(at: group) } while again(\.looking, group)
+            repeat { await body() } while again(work, key)
         }
     }
 
@@ -93,20 +101,12 @@ final class OutboxSender: Sendable {
     }
 
     private func start(_ stream: Stream) {
-        let isNew = state.withLock { state in
-            if state.isStopped { return false }
-            defer { state.running[stream] = state.running[stream] != nil }
-            return state.running[stream] == nil
-        }
-        guard isNew else { return }
-        platform.startTask { [self] in
-            repeat {
-                do {
-                    try await deliver(stream)
-                } catch {
-                    logger.debug("group \(stream.source): effects on group \(stream.destination) wait: \(error)")
-                }
-            } while again(\.running, stream)
+        work(\.running, on: stream) { [self] in
+            do {
+                try await deliver(stream)
+            } catch {
+                logger.debug("group \(stream.source): effects on group \(stream.destination) wait: \(error)")
+            }
         }
     }
 

@@ -36,7 +36,7 @@ extension RecordTransaction {
         try Outbox(db: db).acknowledge(acknowledgement)
     }
 
-    /// Tells those who watch what the command at hand has changed.
+    /// Tells those who watch what the current command has changed.
     func tellWatchers(client: String?) throws {
         for leftover in try matcher.tell(client: client, time: stamp) {
             _ = try addJob(
@@ -63,7 +63,7 @@ extension RecordTransaction {
     func removeSubscriptions(of container: String, budget: inout Int) throws {
         guard level >= .notifications else { return }
         let home = SubscriptionHome(db: db)
-        // Tokens of the old lives shall fit no new one.
+        // Tokens of the old lives must fit no new one.
         let life = try home.lastLife(of: container)
         if life >= incarnationFloor {
             incarnationFloor = life + 1

@@ -3,7 +3,7 @@ import GRDB
 import RecordModel
 import Wire
 
-/// A change of a zone or a record by the command at hand, in a database that somebody watches.
+/// A change of a zone or a record by the current command, in a database that somebody watches.
 struct WatchedChange {
     var zone: ZoneKey
     /// Tells it from every other change: the zone's incarnation and sequence.
@@ -163,7 +163,7 @@ final class Matcher {
 
     func forget(after mark: Int) { noted.removeSubrange(mark...) }
 
-    /// Tells those who watch what the command at hand has changed.
+    /// Tells those who watch what the current command has changed.
     /// - Parameters:
     ///   - client: the device that asked for it.
     ///   - time: that of the change, in milliseconds since 1970.

@@ -31,7 +31,7 @@ package struct NotificationLog: Sendable {
     /// What a read came to.
     package enum Page: Sendable {
         case entries([Entry], token: NotificationToken, hasMore: Bool)
-        /// Everything is to be fetched anew, and the log followed without a token.
+        /// Everything is to be fetched again, and the log followed without a token.
         case expired(Expiry)
     }
 

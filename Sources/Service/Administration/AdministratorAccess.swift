@@ -28,7 +28,7 @@ package struct AdministratorNeed: Hashable, Sendable {
 
 /// An administrator who asks for something, and by what they were known.
 package struct AdministratorAccess: Hashable, Sendable {
-    /// Nil for whoever holds the nodes' own token.
+    /// Nil for the nodes' own token.
     package var name: String?
     package var role: AdministratorRole
     /// Where the role holds; nil: in the whole cluster.

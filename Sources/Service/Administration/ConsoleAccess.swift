@@ -55,7 +55,7 @@ package struct ConsoleAccess: Sendable {
 
     // MARK: Signing in
 
-    /// A link that opens the console once, for whoever asks.
+    /// A link that opens the console once, as the administrator `name`; nil is the nodes' own token.
     package func makeLink(
         for name: String?, id: String, secret: String, origin: AuditOrigin
     ) async throws(RequestFailure) -> Link {
@@ -213,7 +213,7 @@ package struct ConsoleAccess: Sendable {
         try await settle(.console(command), origin)
     }
 
-    /// Whoever came by a link of the nodes' token becomes an administrator with the role `admin`.
+    /// Makes the holder of a session that the nodes' token began an administrator with the role `admin`.
     package func found(
         _ name: String, _ password: PasswordHash, _ session: ConsoleSession, origin: AuditOrigin
     ) async throws(RequestFailure) {

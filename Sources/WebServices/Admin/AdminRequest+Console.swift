@@ -8,7 +8,7 @@ import Service
 extension AdminRequest {
     private var console: ConsoleAccess { ConsoleAccess(context.service) }
 
-    /// `POST console/links`: a link that opens the console once, for whoever has the token.
+    /// `POST console/links`: a link that opens the console once, for the holder of the token.
     func makeConsoleLink() async throws(RequestFailure) -> Reply {
         let access = try access
         guard access.session == nil else {

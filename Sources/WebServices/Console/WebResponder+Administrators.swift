@@ -81,7 +81,7 @@ extension WebResponder {
         return access
     }
 
-    /// Who signs in: nobody yet, or whoever's session in the console is to be replaced.
+    /// Who signs in: nobody yet, or the administrator whose session in the console is to be replaced.
     func openingCaller(
         _ call: WebCall, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> AdministratorAccess? {
