@@ -87,10 +87,16 @@ package final class ProcessCluster {
             program: program.map { URL(filePath: $0) } ?? ServerProcess.binary)
     }
 
-    /// Starts all nodes that do not run, and waits until all are ready.
+    /// Starts all nodes that do not run, and waits until all are ready and all groups at the level of this build.
     package func startAll() async throws {
         for id in ids where processes[id]?.isRunning != true { try start(id) }
         for id in ids { try await awaitReady(id) }
+        for id in ids {
+            try await awaitTrue("node \(id) is at the level of its build") {
+                let status = try await client.admin("GET", "status", node: id - 1)
+                return status["replicas"]?.array?.allSatisfy { $0["featureLevel"] == status["featureLevelMax"] } == true
+            }
+        }
         _ = try await client.admin("PATCH", "limits", limits)
     }
 

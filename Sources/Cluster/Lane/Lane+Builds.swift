@@ -10,13 +10,16 @@ import Wire
 // What this node's build, its peers' builds and their clocks allow its replicas to do. Everything here is called on the
 // lane's event loop.
 extension Lane {
-    /// How often groups are looked through for a level that all of their nodes can follow, and the clock is looked at.
-    private static let buildIntervalMilliseconds: UInt64 = 1_000
+    /// How often groups are looked through for a level that all of their nodes can follow, and the clock is looked at;
+    /// more often while a group is new, because clients wait for its level.
+    private var buildIntervalMilliseconds: UInt64 {
+        groups.contains { replicas[$0]?.applier.level == .first } ? 100 : 1_000
+    }
 
     /// Raises feature levels where all nodes can follow, and says how the clock is.
     func reviewBuilds(now: MonotonicTime) {
         guard nextBuildReview <= now else { return }
-        nextBuildReview = now.adding(milliseconds: Self.buildIntervalMilliseconds)
+        nextBuildReview = now.adding(milliseconds: buildIntervalMilliseconds)
         clockWatch.say(logger)
         // Another node shall lead at once.
         if isUnfit { nextRebalance = .zero }
@@ -59,6 +62,16 @@ extension Lane {
             guard isConnected(node), !rejectedPeers.contains(node), let most = peers[node]?.build.levels?.upperBound
             else { return nil }
             level = min(level, FeatureLevel(most))
+        }
+        return level
+    }
+
+    /// The level that a new group reaches once its leader has proposed it; nil where it waits for none.
+    ///
+    /// A group begins at the first level, and what clients find in its documents may need a later one.
+    func awaitedLevel(of group: GroupID, _ replica: Replica) -> FeatureLevel? {
+        guard replica.applier.level == .first, let level = commonLevel(of: group, replica), level > .first else {
+            return nil
         }
         return level
     }

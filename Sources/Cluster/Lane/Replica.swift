@@ -141,6 +141,8 @@ package struct ReplicaStatus: Sendable {
     package var applyFailure: String?
     /// At which the group's commands are applied here.
     package var level: FeatureLevel
+    /// Which a new group waits for before it serves clients; nil if it waits for none.
+    package var awaitedLevel: FeatureLevel?
     /// Whether its vote counts; a learner may lack most of the state.
     package var isVoter = true
     /// How many effects on other groups wait to be delivered.

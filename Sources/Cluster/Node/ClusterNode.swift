@@ -237,6 +237,9 @@ extension ClusterNode {
             let present = replicas.first { $0.group == group && $0.id == ReplicaID(wanted) }
             if let failure = present?.applyFailure { return "group \(group) fails: \(failure)" }
             if present?.leader == nil { return "a group that this node holds has no leader yet" }
+            if let level = present?.awaitedLevel {
+                return "group \(group) is new and not at feature level \(level) yet"
+            }
         }
         return nil
     }
