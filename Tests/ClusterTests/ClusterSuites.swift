@@ -1,13 +1,17 @@
 import TestSupport
 import Testing
 
-/// Everything that runs nodes: one after another, because each uses the whole machine.
+/// What runs nodes and keeps the machine busy: one after another.
 @Suite(.serialized)
 enum ClusterSuites {
     /// Tests that kill nothing, cut nothing and set no limits of the whole cluster, on the nodes of `SharedCluster`.
     @Suite(.serialized, .sharedCluster)
     enum Shared {}
 }
+
+/// What runs nodes and mostly waits for them, for elections and restarts: one after another, beside `ClusterSuites`.
+@Suite(.serialized)
+enum WaitingClusterSuites {}
 
 /// The three nodes of `ClusterSuites.Shared`. They start when its first test asks for them, and stop after its last.
 enum SharedCluster {

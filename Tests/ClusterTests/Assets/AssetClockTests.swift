@@ -10,7 +10,7 @@ import Testing
 @testable import Service
 
 // Files, URLs and receipts while a node does not know whether its clock is right.
-extension ClusterSuites.AssetClusterTests {
+extension WaitingClusterSuites.AssetClusterTests {
     @Test("while nobody knows which clock is right files are kept, and kept for the grace from when it is known")
     func clockInDoubt() async throws {
         let grace: Int64 = 3_600_000

@@ -12,7 +12,7 @@ import Testing
 
 @testable import Cluster
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("Files of assets in a cluster")
     struct AssetClusterTests {
         static let schema = Schema(types: [

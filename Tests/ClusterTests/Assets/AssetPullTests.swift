@@ -71,7 +71,7 @@ private final class NarrowDisk: LogDisk {
     }
 }
 
-extension ClusterSuites.AssetClusterTests {
+extension WaitingClusterSuites.AssetClusterTests {
     private func incoming(_ cluster: TestCluster, _ id: UInt64) throws -> [String] {
         try listFolder(at: cluster.dataPath(id) + "/assets/incoming")
     }

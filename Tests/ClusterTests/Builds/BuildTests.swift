@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Wire
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("Nodes of several builds, and of wrong clocks")
     struct BuildTests {
         /// Of a build to come.

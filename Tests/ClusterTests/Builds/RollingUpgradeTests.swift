@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     /// With `ZONEKEEPER_OLDER_BUILD`, the path of an older build's program, that one is upgraded from, where it knows
     /// feature levels; else this build, held back at the level before its own.
     @Suite("A cluster is upgraded node by node, and not downgraded")

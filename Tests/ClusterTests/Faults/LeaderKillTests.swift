@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A leader is killed")
     struct LeaderKillTests {
         private static let kills = Soak.count(2, soak: 100)

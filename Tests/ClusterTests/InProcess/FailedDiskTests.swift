@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A node whose disk fails what it must keep")
     struct FailedDiskTests {
         @Test(

@@ -3,7 +3,7 @@ import Foundation
 import Storage
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A folder without its node.json")
     struct FirstStartTests {
         @Test("is gone on with where a first start was cut short, and refused where its raft log holds anything")

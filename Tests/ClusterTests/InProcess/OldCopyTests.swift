@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cluster
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("An old copy of a data folder")
     struct OldCopyTests {
         @Test(

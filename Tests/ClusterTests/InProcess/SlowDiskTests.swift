@@ -8,7 +8,7 @@ import Wire
 
 @testable import Cluster
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A node whose disk is slow")
     struct SlowDiskTests {
         @Test(

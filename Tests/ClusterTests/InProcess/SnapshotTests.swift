@@ -8,7 +8,7 @@ import Testing
 
 @testable import Cluster
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A node that was away for longer than the log remembers")
     struct SnapshotTests {
         @Test("is given a snapshot, ends up with the same state, and keeps it over a restart")

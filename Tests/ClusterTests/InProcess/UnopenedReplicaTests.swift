@@ -3,7 +3,7 @@ import Foundation
 import RaftCore
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite(
         "A replica that cannot be opened",
         .enabled(if: SmallDisk.isPossible, "a disk that can be filled needs the right to mount one"))

@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite(
         "Real nodes whose disk is full",
         .enabled(if: SmallDisk.isPossible, "a disk that can be filled needs the right to mount one"))

@@ -11,7 +11,7 @@ import Testing
 
 @testable import WebServices
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("Handshakes that are allowed, and certificates that change", .timeLimit(.minutes(2)))
     struct HandshakeTests {
         /// A handshake that must fail on both listeners of a node.
@@ -172,10 +172,10 @@ extension ClusterSuites.Shared {
         func bothListeners() async throws {
             let cluster = try await SharedCluster.tenant()
             let ports = try [
-                (cluster.clientPorts[0], true), (ClusterSuites.HandshakeTests.peerPort(of: cluster), false),
+                (cluster.clientPorts[0], true), (WaitingClusterSuites.HandshakeTests.peerPort(of: cluster), false),
             ]
             for (port, isClient) in ports {
-                for handshake in ClusterSuites.HandshakeTests.badHandshakes {
+                for handshake in WaitingClusterSuites.HandshakeTests.badHandshakes {
                     let what = "\(handshake.name) on the \(isClient ? "client" : "peer") port"
                     guard let arguments = handshake.openssl else {
                         let client = try await RawClient(port: port, tls: nil, saying: handshake.bytes)

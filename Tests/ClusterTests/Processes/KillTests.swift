@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("Three processes over TLS, killed without warning")
     struct KillTests {
         /// What became of the saves of a run.

@@ -3,7 +3,7 @@ import RecordModel
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A node that is not who it should be is refused, and the log says so")
     struct RefusedPeerTests {
         @Test("certificates of another authority")

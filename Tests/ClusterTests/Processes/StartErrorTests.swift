@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("A node that cannot start says why, and ends")
     struct StartErrorTests {
         private let folder = NSTemporaryDirectory() + "zonekeeper-start-\(UUID().uuidString)"

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension ClusterSuites {
+extension WaitingClusterSuites {
     @Suite("Clients that only follow tokens")
     struct SyncTests {
         @Test(
