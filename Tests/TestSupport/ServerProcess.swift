@@ -13,10 +13,15 @@ package final class ServerProcess {
     package var isRunning: Bool { process.isRunning }
 
     /// Starts `zonekeeper serve` with more arguments.
-    /// - Parameter program: another build's binary.
+    /// - Parameters:
+    ///   - environment: what it finds in its environment beside what this process has.
+    ///   - program: another build's binary.
     /// - Throws: where the binary cannot be started.
-    package init(arguments: [String], logPath: String, program: URL = binary) throws {
+    package init(
+        arguments: [String], logPath: String, environment: [String: String] = [:], program: URL = binary
+    ) throws {
         self.logPath = logPath
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.executableURL = program
         process.arguments = ["serve"] + arguments
         if !FileManager.default.fileExists(atPath: logPath) {

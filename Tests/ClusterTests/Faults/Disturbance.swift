@@ -5,10 +5,12 @@ import TestSupport
 /// What goes wrong in a live run, one thing after the other, drawn from a seed.
 struct Disturbance {
     private enum Kind: String, CaseIterable {
-        case kill, killTwo, killAll, pause, pauseTwo, isolate, silence, oneWay, bridge, flicker
+        case kill, killTwo, killAll, pause, pauseTwo, isolate, silence, oneWay, bridge, flicker, fullDisk, wrongClock
     }
 
     private let faults: FaultCluster
+    /// What can happen on this machine.
+    private let kinds: [Kind]
     /// What the clients are answered meanwhile: things last for some requests.
     private let tally: AnswerTally
     private var generator: SplitMix64
@@ -17,6 +19,7 @@ struct Disturbance {
 
     init(_ faults: FaultCluster, _ tally: AnswerTally, seed: UInt64) {
         self.faults = faults
+        kinds = Kind.allCases.filter { $0 != .fullDisk || faults.disk != nil }
         self.tally = tally
         generator = SplitMix64(seed: seed)
     }
@@ -25,8 +28,8 @@ struct Disturbance {
     mutating func run(_ count: Int) async throws {
         for _ in 0..<count {
             // Each thing once at least before chance decides.
-            let next = Kind.allCases.first { counts[$0.rawValue] == nil }
-            let kind = next ?? Kind.allCases.randomElement(using: &generator) ?? .kill
+            let next = kinds.first { counts[$0.rawValue] == nil }
+            let kind = next ?? kinds.randomElement(using: &generator) ?? .kill
             counts[kind.rawValue, default: 0] += 1
             try await happen(kind)
             faults.heal()
@@ -68,7 +71,31 @@ struct Disturbance {
                 faults.set(.passing, between: nodes[0], and: nodes[1])
                 try await tally.awaitAnswers(roll(in: 1...5))
             }
+        case .fullDisk:
+            try faults.disk?.disk.fill()
+            try await tally.awaitAnswers(roll(in: 40...200))
+            // Whoever fills a disk often has the node started again.
+            if let id = faults.disk?.id, roll(in: 0...1) == 0 {
+                faults.cluster.kill(id)
+                try faults.start(id)
+                try await tally.awaitAnswers(roll(in: 5...40))
+            }
+        case .wrongClock: try await mistakeClock(of: nodes[0])
         }
+    }
+
+    /// Starts a node with a clock that is three days ahead, until it has said so for a while; then with the right one.
+    private mutating func mistakeClock(of id: Int) async throws {
+        faults.cluster.kill(id)
+        try faults.start(id, clockSecondsAhead: 3 * 86_400)
+        try await awaitState("node \(id) says that its clock is wrong") {
+            "\(try await faults.client.get("/health/ready", node: id - 1).json)"
+        } until: {
+            $0.contains("clock")
+        }
+        try await tally.awaitAnswers(roll(in: 40...200))
+        faults.cluster.kill(id)
+        try faults.start(id)
     }
 
     private mutating func kill(_ ids: [Int]) async throws {

@@ -7,6 +7,8 @@ final class FaultCluster {
     let cluster: ProcessCluster
     /// By sender and receiver.
     private let links: [[Int]: FaultyLink]
+    /// The disk of one node, which can be filled where this process may mount one.
+    let disk: (id: Int, disk: SmallDisk)?
 
     var ids: [Int] { cluster.ids }
     var client: TestClient { cluster.client }
@@ -27,6 +29,9 @@ final class FaultCluster {
             try own.write(toFile: Self.configPath(from, cluster), atomically: true, encoding: .utf8)
         }
         self.links = links
+        disk =
+            SmallDisk.isPossible
+            ? (2, try SmallDisk(at: cluster.folder + "/data/node-2", megabytes: Soak.count(300, soak: 3_000))) : nil
     }
 
     private static func configPath(_ id: Int, _ cluster: ProcessCluster) -> String {
@@ -34,12 +39,16 @@ final class FaultCluster {
     }
 
     /// Starts a node that knows the others by its links to them.
-    func start(_ id: Int) throws {
+    /// - Parameter clockSecondsAhead: how wrong its wall clock shall be.
+    func start(_ id: Int, clockSecondsAhead: Int = 0) throws {
+        let environment =
+            clockSecondsAhead == 0
+            ? [:] : try ShiftedClock.environment(in: cluster.folder, secondsAhead: clockSecondsAhead)
         cluster.processes[id] = try ServerProcess(
             arguments: [
                 "--config", Self.configPath(id, cluster), "--node", "\(id)", "--admin-token-file",
                 cluster.folder + "/admin.token", "--log-level", "info",
-            ], logPath: "\(cluster.folder)/node-\(id).log")
+            ], logPath: "\(cluster.folder)/node-\(id).log", environment: environment)
     }
 
     /// Starts all nodes, and makes the container, the user and the tokens. They found the cluster by one file, and go
@@ -66,8 +75,9 @@ final class FaultCluster {
         link(other, one)?.set(mode)
     }
 
-    /// All links pass, and what was stopped goes on.
+    /// All links pass, what was stopped goes on, and a full disk has room again.
     func heal() {
+        try? disk?.disk.empty()
         for link in links.values { link.set(.passing) }
         for id in ids { signal(id, SIGCONT) }
     }

@@ -6,10 +6,10 @@ import Testing
 
 extension ClusterSuites {
     /// The order of faults is `ZONEKEEPER_FAULT_SEED`.
-    @Suite("Three processes while nodes are killed and stopped and the network fails")
+    @Suite("Three processes while nodes are killed and stopped, the network fails, a disk is full and a clock days off")
     struct LiveFaultTests {
         /// In the short form each kind of fault comes once.
-        private static let count = Soak.count(10, soak: 500)
+        private static let count = Soak.count(12, soak: 150)
         private static let seed =
             UInt64(ProcessInfo.processInfo.environment["ZONEKEEPER_FAULT_SEED"] ?? "")
             ?? UInt64(Date().timeIntervalSince1970)
