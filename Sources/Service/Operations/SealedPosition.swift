@@ -23,8 +23,12 @@ enum SealedPosition: String {
     func open(_ text: String?, in service: RecordService) async throws(RequestFailure) -> [UInt8]? {
         guard let text, !text.isEmpty else { return nil }
         guard let bytes = Base64.decode(text) else { throw foreign }
-        let secret = service.node.directory.snapshot.secret
-        if !ClusterSecret.isSealed(bytes), secret?.takesClear(at: service.now) ?? true {
+        if !ClusterSecret.isSealed(bytes) {
+            if let secret = service.node.directory.snapshot.secret {
+                try service.judgedByClock { now throws(RequestFailure) in
+                    if !secret.takesClear(at: now) { throw foreign }
+                }
+            }
             return try openEarlier(bytes, service.signer)
         }
         guard let position = try await service.requireSecret().open(bytes, purpose: rawValue) else { throw foreign }
