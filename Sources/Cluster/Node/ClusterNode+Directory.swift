@@ -34,14 +34,16 @@ extension ClusterNode {
     }
 
     private func spread(until end: MonotonicTime) async {
+        let map = map
         let others = map.nodes.map { NodeID(rawValue: $0.id) }.filter { $0 != settings.nodeID }
+        let hasStrays = lease.mayBeHeldByRemoved(map.removed.count, at: platform.clock.now)
         let areAllAware = await withTaskGroup(of: Bool.self) { tasks in
             for node in others { tasks.addTask { await self.router.catchUp(node, until: end) } }
             // That this node knows is what the caller asks for next.
             tasks.addTask { (try? await self.refreshDirectory()) != nil }
             return await tasks.reduce(true) { $0 && $1 }
         }
-        guard !areAllAware else { return }
+        guard !areAllAware || hasStrays else { return }
         let now = platform.clock.now
         if now < end {
             try? await platform.clock.sleep(milliseconds: (end.nanoseconds - now.nanoseconds) / 1_000_000 + 1)

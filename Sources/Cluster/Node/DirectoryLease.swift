@@ -14,11 +14,23 @@ final class DirectoryLease: Sendable {
     var settlingMilliseconds: UInt64 { lengthMilliseconds + lengthMilliseconds / 20 }
 
     private let end = Atomic<UInt64>(0)
+    /// How many nodes were ever removed, as far as was looked, and when the last of them relies on nothing any more.
+    private let removals = Mutex((count: 0, settled: MonotonicTime.zero))
 
     init(lengthMilliseconds: UInt64) { self.lengthMilliseconds = lengthMilliseconds }
 
     /// Whether the lease is in force.
     func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < end.load(ordering: .acquiring) }
+
+    /// Whether a node that was removed from the cluster may still rely on what it knew then. It hears of no change any
+    /// more, and cannot be asked.
+    /// - Parameter removed: how many nodes were ever removed.
+    func mayBeHeldByRemoved(_ removed: Int, at now: MonotonicTime) -> Bool {
+        removals.withLock { state in
+            if removed > state.count { state = (removed, now.adding(milliseconds: settlingMilliseconds)) }
+            return now < state.settled
+        }
+    }
 
     /// A renewal that began at `begin` has succeeded.
     func renew(begunAt begin: MonotonicTime) {
