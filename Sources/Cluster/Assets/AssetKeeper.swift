@@ -155,12 +155,15 @@ final class AssetKeeper: Sendable {
         let wanted = wanted
         countWanted()
         if wanted.isEmpty { return }
+        let current = (try? await areCurrent()) ?? [:]
         // As many at once as are fetched at once, so that one dead peer does not hold up all.
         await withTaskGroup(of: Void.self) { tasks in
             for (place, (asset, state)) in wanted.enumerated() {
                 if place >= settings.pullsMax { await tasks.next() }
                 if Task.isCancelled { break }
-                tasks.addTask { await self.fetch(asset, of: state.group) }
+                tasks.addTask {
+                    await self.fetch(asset, of: state.group, isCurrent: current[state.group] == true)
+                }
             }
         }
         countWanted()
@@ -181,13 +184,15 @@ final class AssetKeeper: Sendable {
         }
     }
 
-    private func fetch(_ asset: AssetReference, of group: GroupID) async {
+    /// - Parameter isCurrent: whether the group's tables tell of all that its log held a while ago. Else a file that no
+    ///   node has may be one whose record was deleted since.
+    private func fetch(_ asset: AssetReference, of group: GroupID, isCurrent: Bool) async {
         do {
             if try await groupThatCounts(asset.sha256) != nil {
                 try await exchange.pull(asset, from: map().holders(of: group))
             }
             state.withLock { _ = $0.wanted.removeValue(forKey: asset) }
-        } catch AssetError.missing {
+        } catch AssetError.missing where isCurrent {
             let wasKnown = state.withLock { state in
                 defer { state.wanted[asset]?.isMissing = true }
                 return state.wanted[asset]?.isMissing ?? false
@@ -263,22 +268,31 @@ final class AssetKeeper: Sendable {
             if time > now + ShardClock.stepMax { try folder.update { $0.gaveUpAt = now } }
             return false
         }
+        let current = try await areCurrent()
+        guard current.values.allSatisfy(\.self) else { return false }
+        let map = map()
+        return map.groups.filter { $0 != .directory }.allSatisfy { group in
+            !map.replicas(ofShard: group.shard).contains { $0.node == exchange.settings.nodeID.rawValue }
+                || current[group] != nil
+        }
+    }
+
+    /// Of each shard with a replica here, whether its tables tell of all that its log held at the last look, and the
+    /// replica is not being brought up any more. The directory names no files, and many nodes only follow it.
+    private func areCurrent() async throws -> [GroupID: Bool] {
         let replicas = try await lane.eventLoop.submit { [lane] in lane.status() }.get()
+            .filter { $0.group != .directory }
         let ends = state.withLock { state in
             defer { state.ends = Dictionary(uniqueKeysWithValues: replicas.map { ($0.group, $0.lastLog.index) }) }
             return state.ends
         }
-        for replica in replicas {
-            guard let end = ends[replica.group], replica.isVoter, replica.applyFailure == nil,
-                replica.appliedIndex >= end
-            else { return false }
+        let current = replicas.map { replica in
+            guard let end = ends[replica.group] else { return (replica.group, false) }
+            return (
+                replica.group, replica.isVoter && replica.applyFailure == nil && replica.appliedIndex >= end
+            )
         }
-        let map = map()
-        let present = Set(replicas.map(\.group))
-        return map.groups.allSatisfy { group in
-            !map.replicas(ofShard: group.shard).contains { $0.node == exchange.settings.nodeID.rawValue }
-                || present.contains(group)
-        }
+        return Dictionary(uniqueKeysWithValues: current)
     }
 
     // MARK: What a disk changed
