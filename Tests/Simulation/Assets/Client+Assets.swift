@@ -136,7 +136,7 @@ extension Client {
     func photos(of names: [String], in zone: Int) async -> [Photo]? {
         let list = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
         let body = Array(#"{"records":[\#(list)],"zoneID":{"zoneName":"\#(recorder.zones[zone].key.name)"}}"#.utf8)
-        let answer = await ask(repeats: true, triesMax: 6) { visit throws(RequestFailure) in
+        let answer = await ask(repeats: true, triesMax: isEnding ? 25 : 6) { visit throws(RequestFailure) in
             try await visit.database { request throws(RequestFailure) in
                 try await RecordQueries(visit.service, request).lookUp(try LookupRecordsRequest(sent: body)).records
             }

@@ -60,7 +60,8 @@ extension Simulation {
                 return "node \(node.number) goes on to have \(left), which nothing names"
             }
         }
-        // The first node's disk is the one that damages files.
+        // The first node's disk is the one that damages files; a removed node mends none.
+        guard nodes[0].running != nil else { return nil }
         for (name, content) in recorder.files.damaged.sorted(by: { $0.key < $1.key }) {
             guard let content, let present = try? readWholeFile(at: "\(nodes[0].folder)/assets/\(name)") else {
                 continue
