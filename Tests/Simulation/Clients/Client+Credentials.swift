@@ -105,8 +105,7 @@ extension Client {
                 }
                 isUsed = true
             }
-            // It may have been let in.
-            if case .nothing(mayHaveBeenDone: true) = answer { isUsed = true }
+            // Without an answer it may have been let in, or may have waited for its date at a node that ended.
             moveOn()
             if isEnding { return }
             await sleep(world.milliseconds(world.chance(70) ? 1...2_000 : 5_000...20_000))

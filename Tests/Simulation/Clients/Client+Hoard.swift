@@ -65,6 +65,7 @@ extension Client {
     ) async -> Asked<Value> {
         let (database, user) = (hoard.database, hoard.user)
         return await ask(repeats: true) { visit throws(RequestFailure) in
+            try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             var request = DatabaseRequest(key: database, requester: requester, deadline: visit.deadline)
             request.identity = try RequestIdentity(
