@@ -10,7 +10,8 @@ import Storage
 extension Simulation {
     func checkFiles() {
         guard recorder.files.isUsed, recorder.isSetUp else { return }
-        let present = nodes.filter { $0.running != nil }
+        // One that was started and never added answers nobody.
+        let present = nodes.filter { $0.running != nil && newestMap?.node(UInt64($0.number)) != nil }
         // Every node takes files again.
         for node in present {
             readBack { await $0.uploadAndSave(at: node.number) }
