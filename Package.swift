@@ -86,16 +86,18 @@ let package = Package(
     targets: [
         module("Wire"),
         module("RaftCore", ["Wire"], testing: ["EventQueue"]),
-        module("RecordModel", ["Wire"]),
+        module("RecordModel", ["Wire"], testing: ["RaftCore"]),
         module("Authorization", ["RecordModel", "Wire"]),
         module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite], testing: ["TestSupport"]),
         module("Certificates", [.x509, .asn1, .crypto], testing: ["TestSupport"]),
         module(
             "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
             testing: ["Certificates", "TestSupport"]),
-        module("RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite], testing: ["Storage"]),
+        module(
+            "RecordStore", ["Authorization", "RecordModel", "Wire", .grdb, .grdbSQLite],
+            testing: ["RaftCore", "Storage"]),
         module("KeyValueStore", ["RecordModel", "Wire", .grdb], testing: ["RaftCore"]),
-        module("Directory", ["RecordModel", "Wire", .grdb, .crypto]),
+        module("Directory", ["RecordModel", "Wire", .grdb, .crypto], testing: ["RaftCore"]),
         module(
             "Cluster",
             [
@@ -110,7 +112,8 @@ let package = Package(
                 .lifecycle, .nioHTTP1, .nioHTTP2, .nioSSL, .nioTLS,
             ]),
         module(
-            "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt]),
+            "Admission", ["Authorization", "Directory", "RecordModel", "Wire", .crypto, .cryptoExtras, .jwt],
+            testing: ["RaftCore"]),
         module(
             "Service",
             [
@@ -173,7 +176,7 @@ let package = Package(
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel", "Service",
                     "WebServices",
-                    "zonekeeper", .asyncHTTPClient, .grdbSQLite,
+                    "zonekeeper", .asyncHTTPClient, .grdbSQLite, .httpTypes, .hummingbird, .hummingbirdCore,
                     .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 ], path: "Tests/TestSupport", swiftSettings: settings),
             .target(name: "EventQueue", dependencies: [.heap], path: "Tests/EventQueue", swiftSettings: settings),
@@ -196,10 +199,13 @@ let package = Package(
                 dependencies: ["HistoryChecks", "RaftCore", "Simulation", "Storage", .grdb], swiftSettings: settings),
             .testTarget(
                 name: "ConformanceTests",
-                dependencies: ["RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore],
+                dependencies: [
+                    "RaftCore", "RecordModel", "TestSupport", "WebServices", .asyncHTTPClient, .crypto, .nioCore,
+                ],
                 swiftSettings: settings),
             .testTarget(
-                name: "FuzzTests", dependencies: ["RecordModel", "RecordStore", "Wire"], swiftSettings: settings),
+                name: "FuzzTests", dependencies: ["RaftCore", "RecordModel", "RecordStore", "Wire"],
+                swiftSettings: settings),
             // Depends on the programs that no other tests need, so that one build makes everything.
             .testTarget(
                 name: "LintTests", dependencies: ["sdk-benchmarks", "seed-apps", "simulate", "store-benchmarks"],

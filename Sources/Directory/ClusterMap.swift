@@ -99,12 +99,6 @@ extension ClusterMap {
     /// The nodes that shall vote in the directory: the first five of those that stay.
     package var directoryVoters: [UInt64] { Array(stayingDirectory.prefix(Self.directoryVotersMax).map(\.node)) }
 
-    /// The nodes that shall follow the directory without a vote; those that leave are among them until they are gone.
-    package var directoryLearners: [UInt64] {
-        let voters = directoryVoters
-        return directory.map(\.node).filter { !voters.contains($0) }
-    }
-
     private var stayingDirectory: [Replica] { directory.filter { node($0.node)?.isLeaving == false } }
 
     /// The replicas that a group shall have, the preferred leader first.

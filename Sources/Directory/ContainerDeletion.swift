@@ -32,7 +32,8 @@ package struct ContainerDeletion: Hashable, Sendable {
             ? "its data are being removed"
             : "until \(Self.date(restorableUntil)) an administrator can bring it back with `zonekeeper container restore \(name)`"
         return ServiceError(
-            .notFound, "no container '\(name)' any more: it was deleted on \(Self.date(deleted)), and \(restore)")
+            .notFound, "no container '\(name)' any more: it was deleted on \(Self.date(deleted)), and \(restore)",
+            detail: .unknownContainer)
     }
 
     /// As reasons say a time.
@@ -194,6 +195,7 @@ extension DirectoryTables {
             try db.execute(sql: "DELETE FROM \(table) WHERE container = ?", arguments: [name])
         }
         try db.execute(sql: "DELETE FROM container WHERE name = ?", arguments: [name])
+        try checkOneRow("the removal of container '\(name)'", in: db)
         // Its epoch never starts over.
         if let body = try Data.fetchOne(db, sql: "SELECT body FROM limits WHERE container = ?", arguments: [name]) {
             var overrides = try LimitOverrides(decoding: [UInt8](body))

@@ -11,6 +11,8 @@ package struct DirectorySnapshot: Sendable {
     }
 
     private var box: Box
+    /// Grows with each change on this node: two snapshots of one node with the same version say the same.
+    package var version: UInt64 = 0
 
     package init() { box = Box(DirectoryContents()) }
 
@@ -25,6 +27,10 @@ package struct DirectorySnapshot: Sendable {
     /// Creation times, in milliseconds since 1970, by container name; deleted ones are not among them.
     package var containers: [String: Int64] { box.contents.containers }
     package var schemas: [SchemaKey: VersionedSchema] { box.contents.schemas }
+    /// Version 0 and empty where none was imported.
+    package func schema(_ key: SchemaKey) -> VersionedSchema {
+        schemas[key] ?? VersionedSchema(version: 0, schema: Schema())
+    }
     /// The data keys of containers that have any, ascending by number; the last one seals.
     package var containerKeys: [String: [ContainerKey]] { box.contents.containerKeys }
 

@@ -21,7 +21,12 @@ extension DirectoryTables {
             throw ServiceError(.tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1)
         }
         let map = try installed.changed(by: change)
-        return map == installed ? [] : try write(map, in: db)
+        if map == installed { return [] }
+        try Invariant.check(
+            !map.nodes.isEmpty && map.shards.count == installed.shards.count,
+            "the map would have \(map.nodes.count) nodes, and \(map.shards.count) shards in place of \(installed.shards.count)"
+        )
+        return try write(map, in: db)
     }
 
     private static func installedMap(in db: Database) throws -> ClusterMap? {
@@ -98,6 +103,7 @@ extension DirectoryTables {
         try db.execute(
             sql: "INSERT INTO container_key (container, number, body) VALUES (?, ?, ?)",
             arguments: [container, Int64(key.number), Data(key.encoded())])
+        try checkOneRow("key \(key.number) of '\(container)'", in: db)
         return [.containerKey(container: container, key)]
     }
 
@@ -128,6 +134,14 @@ extension DirectoryTables {
     }
 
     private static func write(_ schema: VersionedSchema, of key: SchemaKey, in db: Database) throws {
+        let known = try Row.fetchOne(
+            db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
+            arguments: [key.container, key.environment.rawValue])
+        let (version, generation): (Int64, Int64) = known.map { ($0[0], $0[1]) } ?? (0, 0)
+        try Invariant.check(
+            Int64(schema.version) > version && Int64(schema.generation) >= generation,
+            "the schema of '\(key.container)' would go from version \(version) of \(generation) to \(schema.version) of \(schema.generation)"
+        )
         try db.execute(
             sql: """
                 INSERT OR REPLACE INTO schema (container, environment, version, generation, body)
@@ -137,6 +151,11 @@ extension DirectoryTables {
                 key.container, key.environment.rawValue, Int64(schema.version), Int64(schema.generation),
                 Data(schema.schema.encoded()),
             ])
+    }
+
+    /// Makes sure that the statement before changed the row that it was for, and no other.
+    static func checkOneRow(_ what: @autoclosure () -> String, in db: Database) throws(InvariantViolation) {
+        try Invariant.check(db.changesCount == 1, "\(what()): \(db.changesCount) rows changed")
     }
 
     static func containerExists(_ name: String, in db: Database) throws -> Bool {
@@ -150,6 +169,8 @@ extension DirectoryTables {
     }
 
     static func unknownContainer(_ name: String) -> ServiceError {
-        ServiceError(.notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`")
+        ServiceError(
+            .notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`",
+            detail: .unknownContainer)
     }
 }

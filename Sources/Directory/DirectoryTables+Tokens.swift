@@ -79,7 +79,9 @@ extension DirectoryTables {
                 .notFound, "no token '\(AuditText.id(id))': `zonekeeper token list` shows those that exist")
         }
         let token = try Token(decoding: [UInt8](body))
+        try Invariant.check(token.id == id, "token \(id) is stored as \(token.id)")
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
+        try checkOneRow("the end of token \(id)", in: db)
         let changes = try SessionTotals.changes(byRemoving: [token], in: db)
         guard case .administrator(let name) = token.kind,
             try !settings(in: db).administrators.contains(where: { $0.name == name })
@@ -92,6 +94,9 @@ extension DirectoryTables {
         let bodies = try Data.fetchAll(
             db, sql: "SELECT body FROM token WHERE account = ? ORDER BY id", arguments: [accountID])
         try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [accountID])
+        try Invariant.check(
+            db.changesCount == bodies.count,
+            "account \(accountID) has \(bodies.count) sessions, and \(db.changesCount) were ended")
         return try SessionTotals.changes(
             byRemoving: try bodies.map { try Token(decoding: [UInt8]($0)) }, in: db)
     }
@@ -128,6 +133,9 @@ extension DirectoryTables {
         let ids = try String.fetchAll(
             db, sql: "SELECT id FROM server_key WHERE account = ? ORDER BY id", arguments: [accountID])
         try db.execute(sql: "DELETE FROM server_key WHERE account = ?", arguments: [accountID])
+        try Invariant.check(
+            db.changesCount == ids.count,
+            "account \(accountID) has \(ids.count) server keys, and \(db.changesCount) were removed")
         return ids.map { .serverKeyRemoved(id: $0) }
     }
 }

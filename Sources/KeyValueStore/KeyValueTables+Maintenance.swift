@@ -12,6 +12,7 @@ extension KeyValueTables {
         guard value > (try StoreRow.shardIncarnation(in: db)) else { return false }
         let column = Int64(bitPattern: value)
         try db.execute(sql: "UPDATE kv_shard SET incarnation = ?", arguments: [column])
+        try Invariant.check(db.changesCount == 1, "the shard has \(db.changesCount) incarnations")
         try db.execute(sql: "UPDATE kv_store SET incarnation = ?", arguments: [column])
         return true
     }
@@ -74,10 +75,16 @@ extension KeyValueTables {
         if rows.isEmpty { return 0 }
         let removal = try db.cachedStatement(sql: "DELETE FROM kv_pair WHERE id = ?")
         let floor = try db.cachedStatement(
-            sql: "UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?) WHERE id = ?")
+            sql: """
+                UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?1)
+                WHERE id = ?2 AND tombstones > 0 AND sequence >= ?1
+                """)
         for row in rows {
             try removal.execute(arguments: [row[0] as Int64])
             try floor.execute(arguments: [row[2] as Int64, row[1] as Int64])
+            try Invariant.check(
+                db.changesCount == 1,
+                "store \(row[1] as Int64) counts no tombstone or is not that far, and one at \(row[2] as Int64) goes")
         }
         return rows.count
     }
@@ -93,7 +100,7 @@ extension KeyValueTables {
         if rows.isEmpty { return 0 }
         let removal = try db.cachedStatement(sql: "DELETE FROM kv_answer WHERE id = ?")
         for row in rows { try removal.execute(arguments: [row[0] as Int64]) }
-        if let last = rows.compactMap({ StoredAnswer.timeOfUUIDv7(Array($0[1] as Data)) }).max() {
+        if let last = rows.compactMap({ UUIDv7.milliseconds(of: Array($0[1] as Data)) }).max() {
             let floor = try db.cachedStatement(sql: "UPDATE kv_state SET forgotten = max(forgotten, ?)")
             try floor.execute(arguments: [last])
         }
@@ -164,21 +171,43 @@ struct StoreRow: Hashable {
         let row = try Row.fetchOne(
             statement, arguments: [blob(key.container), key.environment.column, blob(key.user)])
         guard let row else { return StoreRow(id: nil, incarnation: try shardIncarnation(in: db)) }
-        return StoreRow(
+        let store = StoreRow(
             id: row[0], incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2]),
             floor: UInt64(bitPattern: row[3]), usage: KeyValueUsage(keys: row[4], bytes: row[5]), tombstones: row[6],
             modified: row[7])
+        try store.check()
+        return store
+    }
+
+    /// What holds of every store, before and after a command.
+    private func check() throws(InvariantViolation) {
+        let name = id.map { "\($0)" } ?? "new"
+        try Invariant.check(incarnation > 0, "store \(name) has incarnation \(incarnation)")
+        try Invariant.check(
+            sequence <= UInt64(Int64.max) && floor <= sequence,
+            "store \(name) forgot deletions up to \(floor), and is at \(sequence)")
+        try Invariant.check(
+            usage.keys >= 0 && usage.bytes >= 0, "store \(name) holds \(usage.keys) keys of \(usage.bytes) bytes")
+        try Invariant.check(
+            usage.keys > 0 || usage.bytes == 0, "store \(name) has no key, and counts \(usage.bytes) bytes")
+        try Invariant.check(tombstones >= 0, "store \(name) counts \(tombstones) tombstones")
+        // Each row of the store has a sequence of its own.
+        try Invariant.check(
+            UInt64(usage.keys) + UInt64(tombstones) <= sequence,
+            "store \(name) has \(usage.keys) keys and \(tombstones) tombstones, and is at \(sequence)")
     }
 
     /// The incarnation that new stores are born with.
     static func shardIncarnation(in db: Database) throws -> UInt64 {
         let statement = try db.cachedStatement(sql: "SELECT incarnation FROM kv_shard WHERE id = 1")
         guard let value = try Int64.fetchOne(statement) else { throw KeyValueCorruption(message: "kv_shard is empty") }
+        try Invariant.check(value != 0, "the shard's stores are born with incarnation 0")
         return UInt64(bitPattern: value)
     }
 
     /// Writes the row, giving it its id if it has none.
     mutating func save(_ key: StoreKey, in db: Database) throws -> Int64 {
+        try check()
         if let id {
             let statement = try db.cachedStatement(
                 sql: """
@@ -191,6 +220,7 @@ struct StoreRow: Hashable {
                     modified,
                     id,
                 ])
+            try Invariant.check(db.changesCount == 1, "store \(id) has \(db.changesCount) rows")
             return id
         }
         let statement = try db.cachedStatement(
@@ -270,7 +300,7 @@ enum StoredAnswer {
     private static func isTooOld(
         _ key: [UInt8], at time: Int64, limits: KeyValueLimits, in db: Database
     ) throws -> Bool {
-        guard let made = timeOfUUIDv7(key) else { return false }
+        guard let made = UUIDv7.milliseconds(of: key) else { return false }
         let (oldest, overflowed) = time.subtractingReportingOverflow(limits.idempotencyMilliseconds)
         if !overflowed, made < oldest { return true }
         let forgotten = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT forgotten FROM kv_state"))
@@ -292,7 +322,8 @@ enum StoredAnswer {
             sql: "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)")
         try insert.execute(
             arguments: [
-                id, Data(key), max(time, timeOfUUIDv7(key) ?? time), digest(of: command), Data(kept.encoded()),
+                id, Data(key), max(time, UUIDv7.milliseconds(of: key) ?? time), digest(of: command),
+                Data(kept.encoded()),
             ])
     }
 
@@ -302,11 +333,5 @@ enum StoredAnswer {
         var writer = WireWriter()
         for write in command.writes { writer.field(1) { write.encode(to: &$0) } }
         return Int64(bitPattern: fnv1a(writer.bytes))
-    }
-
-    /// The milliseconds in a UUID of version 7; nil for any other key.
-    static func timeOfUUIDv7(_ key: [UInt8]) -> Int64? {
-        guard key.count == 16, key[6] >> 4 == 7 else { return nil }
-        return key[0..<6].reduce(0) { $0 << 8 | Int64($1) }
     }
 }

@@ -100,7 +100,10 @@ extension KeyValueTables {
         to command: KeyValueCommand, at time: Int64, limits: KeyValueLimits, in db: Database
     ) throws -> KeyValueOutcome {
         var store = try StoreRow.find(command.store, in: db)
-        store.modified = ShardClock.stamp(of: command.time, notBefore: store.modified)
+        let lastModified = store.modified
+        store.modified = ShardClock.stamp(of: command.time, notBefore: lastModified)
+        try Invariant.check(
+            store.modified >= lastModified, "a store's stamp would go from \(lastModified) back to \(store.modified)")
         guard let key = command.idempotencyKey else {
             return try perform(command, on: &store, limits: limits, in: db)
         }
@@ -127,6 +130,9 @@ extension KeyValueTables {
         // A store's id is given with its first row, which the pairs refer to.
         let id = try store.id ?? store.save(command.store, in: db)
         let versions = try batch.write(into: &store, id: id, device: command.device, in: db)
+        try Invariant.check(
+            versions.count == command.writes.count,
+            "a batch of \(command.writes.count) writes has \(versions.count) versions")
         store.usage = after
         if store.tombstones > limits.tombstonesMax {
             try forgetOlderTombstones(of: &store, id: id, keeping: limits.tombstonesMax / 2, in: db)
@@ -147,7 +153,11 @@ extension KeyValueTables {
         let removal = try db.cachedStatement(
             sql: "DELETE FROM kv_pair WHERE store = ? AND value IS NULL AND sequence <= ?")
         try removal.execute(arguments: [id, sequence])
-        store.tombstones -= db.changesCount
+        let removed = db.changesCount
+        try Invariant.check(
+            removed == store.tombstones - count,
+            "store \(id) counts \(store.tombstones) tombstones, and \(removed) before the last \(count) were removed")
+        store.tombstones -= removed
         store.floor = UInt64(bitPattern: sequence)
     }
 }
@@ -234,6 +244,22 @@ struct KeyValueBatch {
         /// How long the encoded value is; nil for a tombstone.
         var storedBytes: Int?
 
+        func check(in store: StoreRow) throws(InvariantViolation) {
+            try Invariant.check(
+                version.sequence > 0 && version.sequence <= store.sequence,
+                "pair \(id) changed at \(version.sequence), and its store is at \(store.sequence)")
+            try Invariant.check(
+                version.incarnation <= store.incarnation,
+                "pair \(id) is of incarnation \(version.incarnation), and its store of \(store.incarnation)")
+            try Invariant.check(
+                bytes >= 0 && (isLive || bytes == 0), "pair \(id) counts \(bytes) bytes, stored as \(storedBytes ?? 0)")
+            try Invariant.check(
+                isLive || store.tombstones > 0, "pair \(id) is a tombstone, and its store counts none of them")
+            try Invariant.check(
+                !isLive || store.usage.keys > 0 && bytes <= store.usage.bytes,
+                "pair \(id) has \(bytes) bytes, and its store \(store.usage.bytes) in \(store.usage.keys) keys")
+        }
+
         /// Whether the key has a value; if not, the row is a tombstone.
         var isLive: Bool { storedBytes != nil }
     }
@@ -267,10 +293,12 @@ struct KeyValueBatch {
         for write in writes {
             var slot = Slot(write: write, sizeBytes: write.value?.sizeBytes, current: nil)
             if let id = store.id, let row = try Row.fetchOne(statement, arguments: [id, blob(write.key)]) {
-                slot.current = Current(
+                let current = Current(
                     id: row[0],
                     version: ChangeTag(incarnation: UInt64(bitPattern: row[1]), sequence: UInt64(bitPattern: row[2])),
                     bytes: row[3], storedBytes: row[4])
+                try current.check(in: store)
+                slot.current = current
             }
             slots.append(slot)
         }
@@ -336,6 +364,7 @@ struct KeyValueBatch {
                     arguments: [
                         incarnation, sequence, store.modified, bytes, device.map(blob), value, current.id,
                     ])
+                try Invariant.check(db.changesCount == 1, "pair \(current.id) has \(db.changesCount) rows")
             } else {
                 try insert.execute(
                     arguments: [

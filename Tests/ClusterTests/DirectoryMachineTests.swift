@@ -69,6 +69,18 @@ struct DirectoryMachineTests {
         #expect(try read() == nil && machine.session(key) == nil)
     }
 
+    @Test("each change makes another version of the copy, also one by a replacement; what changes nothing makes none")
+    func versions() throws {
+        let first = machine.snapshot.version
+        try apply(.createToken(session("s2")))
+        let second = machine.snapshot.version
+        #expect(second > first)
+        machine.didCommit()
+        #expect(machine.snapshot.version == second)
+        try database.read { try machine.didReplace($0) }
+        #expect(machine.snapshot.version > second)
+    }
+
     @Test("what was replaced, or rolled back, is read again")
     func replaced() throws {
         try read()

@@ -1,5 +1,6 @@
 import Authorization
 import GRDB
+import RaftCore
 import RecordModel
 import RecordStore
 import Wire
@@ -202,13 +203,8 @@ extension RecordOutcome {
 
 /// A seeded generator (SplitMix64).
 struct Random: RandomNumberGenerator {
-    var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
+    private var numbers: SplitMix64
+
+    init(_ seed: UInt64) { numbers = SplitMix64(seed: seed) }
+    mutating func next() -> UInt64 { numbers.next() }
 }

@@ -134,7 +134,7 @@ package final class Applier: Sendable {
             } catch {
                 machine.didRollBack()
                 state.withLock { $0.isUnsure = true }
-                sayOnce(error)
+                logOnce(error)
                 giveUpWaiting(because: error)
                 report(.failed(error))
                 return
@@ -153,7 +153,7 @@ package final class Applier: Sendable {
     }
 
     /// A full disk fails many times a minute with the same words.
-    private func sayOnce(_ error: any Error) {
+    private func logOnce(_ error: any Error) {
         let text = "\(error)"
         let isNew = state.withLock { state in
             defer { state.failure = text }
@@ -238,17 +238,32 @@ package final class Applier: Sendable {
     }
 
     private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
+        try Self.check(entries, of: group)
         let (outcomes, level) = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
-            let applied = try AppliedRow.position(of: db).index
+            let position = try AppliedRow.position(of: db)
+            let applied = position.index
             let known = entries.prefix { $0.index <= applied }.count
             var level = try AppliedRow.level(of: db)
+            // The log goes on from where the database stands, not from another leader's entries.
+            let last = known > 0 ? entries[known - 1] : nil
+            try Invariant.check(
+                last.map { $0.index < applied || $0.term == position.term } ?? true,
+                "group \(group): the database is at \(position), and the log has \(last?.position ?? .zero) there")
+            try Invariant.check(
+                known == entries.count || entries[known].term >= position.term,
+                "group \(group): an entry of term \(entries.last?.term ?? .zero) would follow \(position)")
             guard known < entries.count else { return ([[UInt8]?](repeating: nil, count: known), level) }
             guard entries[known].index == applied.next else {
                 throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
             }
             try AppliedRow.setPosition(entries[entries.count - 1].position, in: db)
+            let before = level
             let outcomes = try self.outcomes(of: Array(entries[known...]), at: &level, in: db)
+            try Invariant.check(
+                outcomes.count == entries.count - known,
+                "group \(group): \(entries.count - known) entries came to \(outcomes.count) outcomes")
+            try Invariant.check(level >= before, "group \(group): its level would go from \(before) back to \(level)")
             return ([[UInt8]?](repeating: nil, count: known) + outcomes, level)
         }
         state.withLock { $0.level = level }
@@ -264,6 +279,16 @@ package final class Applier: Sendable {
         }
     }
 
+    /// Entries come one after the other, of terms that only grow.
+    private static func check(_ entries: [Entry], of group: GroupID) throws(InvariantViolation) {
+        try Invariant.check(!entries.isEmpty, "group \(group): no entry is to be applied")
+        for (before, entry) in zip(entries, entries.dropFirst()) {
+            try Invariant.check(
+                entry.index == before.index.next && entry.term >= before.term,
+                "group \(group): entry \(entry.position) is to be applied after \(before.position)")
+        }
+    }
+
     /// Applies the entries within a transaction: commands of the machine that follow each other go to it together.
     private func outcomes(
         of entries: [Entry], at level: inout FeatureLevel, in db: Database
@@ -273,7 +298,12 @@ package final class Applier: Sendable {
         var commands: [[UInt8]] = []
         func flush() throws {
             do {
-                if !commands.isEmpty { outcomes += try machine.apply(commands, at: level, in: db) }
+                if commands.isEmpty { return }
+                let results = try machine.apply(commands, at: level, in: db)
+                try Invariant.check(
+                    results.count == commands.count,
+                    "group \(group): \(commands.count) commands came to \(results.count) outcomes")
+                outcomes += results
             } catch let unknown as UnknownCommand {
                 throw tooOld(at: entries[outcomes.count + unknown.offset].index, "\(unknown.error)")
             }

@@ -120,7 +120,7 @@ extension Lane {
             replica.transferUntil = .zero
             scheduleFlush(of: group)
         }
-        if change.role == .follower { replica.leadGiver = nil }
+        if change.role == .follower { replica.leadershipSender = nil }
         if change.role == .leader {
             replica.leadingSince = now
             // A new cluster shall not begin its work at a lower level than it need to.
@@ -175,6 +175,7 @@ extension Lane {
             isLeader || isForced || replica.group == .directory || waiting >= settings.apply.followerEntriesMax
                 || due <= now
         else { return }
+        replica.checkOrder()
         let from = replica.handedOver.next
         let through = replica.committed
         replica.handedOver = through
@@ -249,7 +250,11 @@ extension Lane {
         case .applied(let position, let installed):
             replica.applyFailure = nil
             if let installed { return logInstalled(installed, of: replica) }
+            precondition(
+                position.index > replica.applied,
+                "group \(group): applied through \(position.index), after \(replica.applied)")
             replica.applied = position.index
+            replica.checkOrder()
             replica.raft.applied(position.index)
             runConfirmedReads(of: replica)
         }

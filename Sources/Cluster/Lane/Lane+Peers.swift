@@ -12,7 +12,7 @@ extension Lane: PeerTransportDelegate {
         judge(peer)
         dialled[peer.node] = peer
         switch channel {
-        case .request: host?.meet(peer.node)
+        case .request: host?.peerConnected(peer.node)
         case .raft: for (group, member) in members(on: peer.node) { replicas[group]?.raft.peerConnected(member) }
         case .bulk: break
         }
@@ -66,7 +66,7 @@ extension Lane: PeerTransportDelegate {
             if case .timeoutNow = message.message.body, replica.raft.role == .candidate,
                 preferredLeaders[message.group] != settings.nodeID
             {
-                replica.leadGiver = node
+                replica.leadershipSender = node
             }
             perform(effects, of: replica)
         }
@@ -99,7 +99,7 @@ extension Lane: PeerTransportDelegate {
         let answer: @Sendable (NodeReply) -> Void = { reply(.success($0.encoded())) }
         do throws(WireError) {
             let request = try NodeRequest(decoding: request)
-            guard !rejectedPeers.contains(node) || request.isOfStrangers else {
+            guard !rejectedPeers.contains(node) || request.isAllowedBeforeMembership else {
                 return reply(.failure(.refused("this data folder of node \(node) is not the one that counts")))
             }
             switch request {

@@ -42,11 +42,11 @@ package final class Lane: @unchecked Sendable {
     weak var host: (any MembershipHost)?
     /// Called when a replica's data are damaged.
     var onDamage: @Sendable (GroupID, ReplicaDamage) -> Void = { _, _ in }
-    /// Until this node has heard from its peers whether its data folder is the newest: nothing is sent, and nothing
-    /// counts.
+    /// True until peers confirmed that this node's data folder is the newest. Until then nothing is sent, and what is
+    /// received is dropped.
     var isHeld = false
-    /// The peers that have said so; those of the others do not count that have not. Nil where this folder cannot be an
-    /// old one.
+    /// Peers that confirmed our data folder. Messages from any other peer are dropped. Nil where this folder cannot be
+    /// an old one.
     var metPeers: Set<NodeID>?
     /// Who the peers said they are, at their last connection, and at the last one that this node dialled.
     var peers: [NodeID: PeerIdentity] = [:]
@@ -329,8 +329,8 @@ package final class Lane: @unchecked Sendable {
         finishTurn()
     }
 
-    /// Hands leads to who should have them: one in a while to the node that is preferred, once that has everything; and
-    /// at once what this node cannot do itself.
+    /// Transfers leadership to the preferred node, one group per interval, once that node's log is complete; immediately
+    /// if this node is unfit to lead.
     private func rebalance(now: MonotonicTime) {
         guard nextRebalance <= now else { return }
         nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
@@ -346,7 +346,8 @@ package final class Lane: @unchecked Sendable {
         }
     }
 
-    /// Who should lead instead of this node: another one if this node cannot do the work, the preferred one otherwise.
+    /// The replica that leadership is to be transferred to: any other if this node cannot do the work, otherwise the
+    /// preferred one. Nil where this node keeps it.
     private func successor(of replica: Replica, _ group: GroupID, now: MonotonicTime) -> ReplicaID? {
         let others = replica.raft.configuration.voters.filter {
             $0 != replica.raft.id && !rejectedPeers.contains($0.node) && canFollow(replica, $0.node)
@@ -355,15 +356,15 @@ package final class Lane: @unchecked Sendable {
         func hasLed(delays: UInt64) -> Bool {
             replica.leadingSince.adding(milliseconds: delays * settings.rebalanceDelayMilliseconds) <= now
         }
-        // Who gave the lead away has a reason, and may have it for a while; where all disks are full no lead shall go
-        // round and round.
-        let mayReturn = replica.leadGiver == nil || hasLed(delays: 12)
+        // The node that transferred leadership away had a reason, which may last; where all disks are full, leadership
+        // must not go round in circles.
+        let mayReturn = replica.leadershipSender == nil || hasLed(delays: 12)
         let isUnable = replica.applyFailure != nil || replica.damage != nil || space.isShort && submissions.isStalled
         if isUnable || isUnfit && mayReturn {
             // Any: the first one may be no better.
             return others.isEmpty ? nil : others[Int(platform.random() % UInt64(others.count))]
         }
-        guard hasLed(delays: 1), mayReturn || replica.leadGiver != preferredLeaders[group] else { return nil }
+        guard hasLed(delays: 1), mayReturn || replica.leadershipSender != preferredLeaders[group] else { return nil }
         return others.first { $0.node == preferredLeaders[group] }
     }
 

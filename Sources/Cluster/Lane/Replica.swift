@@ -55,9 +55,10 @@ final class Replica: @unchecked Sendable {
     var wakeAt: MonotonicTime
     /// When this node last became the leader.
     var leadingSince = MonotonicTime.zero
-    /// Who gave the lead to this replica though it is not preferred; nil where it was elected, or follows.
-    var leadGiver: NodeID?
-    /// Until then commands wait, because another replica was asked to take over: one that was appended now would keep
+    /// The node that transferred leadership to this replica although it is not preferred. Nil if it was elected, or
+    /// follows.
+    var leadershipSender: NodeID?
+    /// Until then commands wait, because another replica was asked to take over: a command appended now would keep
     /// it from being elected.
     var transferUntil = MonotonicTime.zero
     /// When the leader may next propose a part of the machine's own work; nil while one is underway.
@@ -84,6 +85,15 @@ final class Replica: @unchecked Sendable {
     var incomingSnapshotPath: String?
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
+
+    /// What is applied was handed over, and what was handed over is committed. What follows relies on it, so a node
+    /// that loses it ends.
+    func checkOrder() {
+        precondition(
+            applied <= handedOver && handedOver <= committed,
+            "group \(group): applied through \(applied), handed over through \(handedOver), committed through \(committed)"
+        )
+    }
 
     /// Entries that the applier has and has not applied yet. Beyond a limit no more are handed over: they stay in the
     /// log.

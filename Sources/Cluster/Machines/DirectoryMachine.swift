@@ -82,6 +82,7 @@ package final class DirectoryMachine: StateMachine {
         if pending.isEmpty { return }
         var snapshot = old
         for change in pending { snapshot.take(change) }
+        snapshot.version += 1
         vault.update(snapshot)
         // No request relies on a session that ended once this node says that it has applied its end.
         sessions.withLock { sessions in
@@ -95,7 +96,8 @@ package final class DirectoryMachine: StateMachine {
     package func didRollBack() { state.withLock { $0.pending = [] } }
 
     package func didReplace(_ db: Database) throws {
-        let snapshot = try StoredValues.read { try DirectoryTables.snapshot(of: db) }
+        var snapshot = try StoredValues.read { try DirectoryTables.snapshot(of: db) }
+        snapshot.version = self.snapshot.version + 1
         vault.update(snapshot)
         sessions.withLock { $0.removeAll() }
         userNames.removeAll()

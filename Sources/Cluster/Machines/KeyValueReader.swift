@@ -14,7 +14,9 @@ enum KeyValueReader {
     static let getBytesMax = 6 << 20
 
     private static let tooMuch = ServiceError(
-        .badRequest, "the values asked for are too large for one answer; ask for fewer keys, or list the store by pages"
+        .badRequest,
+        "the values asked for are too large for one answer; ask for fewer keys, or list the store by pages",
+        detail: .tooLongAnswer
     )
 
     /// - Parameter secret: seals the feed's tokens; nil while the cluster has none.
@@ -74,7 +76,7 @@ enum KeyValueReader {
         }
         switch feed {
         case .invalidToken:
-            return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
+            return .refused(ServiceError(.badRequest, "Unknown sync continuation type", detail: .expiredSyncToken))
         case .expired(let reason):
             var answer = ShardAnswer([])
             answer.expiry = reason

@@ -55,7 +55,7 @@ enum NotificationReader {
         var token: NotificationToken?
         if let bytes = read.token {
             guard let known = try? NotificationToken(decoding: bytes) else {
-                return .refused(ServiceError(.badRequest, "Unknown sync continuation type"))
+                return .refused(ServiceError(.badRequest, "Unknown sync continuation type", detail: .expiredSyncToken))
             }
             token = known
         }

@@ -29,7 +29,8 @@ struct ShardReader {
         "an encrypted field of the record was sealed by a key that the cluster does not have: restore the record, or the "
             + "directory, from a backup")
     private static let tooMuch = ServiceError(
-        .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys")
+        .badRequest, "the records asked for are too large for one answer; ask for fewer of them, or for desiredKeys",
+        detail: .tooLongAnswer)
 
     /// - Throws: `DirectoryBehind` where a record was sealed by a key that this node has not heard of.
     func answer(to read: ShardRead) throws -> ReadAnswer {

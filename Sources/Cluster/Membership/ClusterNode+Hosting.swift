@@ -11,11 +11,11 @@ extension ClusterNode: MembershipHost {
     /// How long the directory is asked before a node is told that nothing is certain; less than it waits for.
     private static let certaintyMilliseconds: UInt64 = 1_000
 
-    func meet(_ peer: NodeID) {
+    func peerConnected(_ peer: NodeID) {
         membership.withLock { _ = $0.met.remove(peer) }
         // While this node is of no cluster it asks everyone all the time.
         guard placement.map != nil else { return }
-        platform.startTask { [weak self] in await self?.meetNow(peer) }
+        platform.startTask { [weak self] in await self?.renewIntroduction(to: peer) }
     }
 
     func greet(_ introduction: Introduction, from node: NodeID, reply: @escaping @Sendable (NodeReply) -> Void) {

@@ -46,17 +46,18 @@ extension ClusterNode {
         if placement.map == nil {
             guard await settle() else { return }
         }
-        if membership.withLock(\.mayBeOld) { await meetAll() }
+        if membership.withLock(\.mayBeOld) { await introduceBeforeStart() }
         try? await lane.eventLoop.submit { [self] in lane.isHeld = !mayTakePart }.get()
         while !Task.isCancelled, ending == nil {
             if let reason = membership.withLock(\.givesUp) {
                 beginAnew(reason)
             } else {
-                await tend()
+                await reconcileReplicas()
                 // A node that the others do not count any more hears of it by asking.
                 let others = peers.map(\.node)
                 let met = membership.withLock(\.met)
-                await meet(lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
+                await renewIntroductions(
+                    to: lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
             }
             try? await platform.clock.sleep(milliseconds: settings.membershipIntervalMilliseconds)
         }
@@ -184,24 +185,24 @@ extension ClusterNode {
 
     /// Asks everyone whether this data folder is the newest, before anything of it may count; but not longer than a
     /// replica keeps silent after a start anyway: peers that are away must not keep the others from going on.
-    private func meetAll() async {
+    private func introduceBeforeStart() async {
         let end = platform.clock.now.adding(milliseconds: 2 * settings.electionTimeoutMilliseconds)
         while !Task.isCancelled, ending == nil {
             let others = peers.map(\.node)
             let silent = membership.withLock { state in others.filter { !state.met.contains($0) } }
             if silent.isEmpty || platform.clock.now >= end { return }
-            await meet(silent)
+            await renewIntroductions(to: silent)
             try? await platform.clock.sleep(milliseconds: 20)
         }
     }
 
-    private func meet(_ nodes: [NodeID]) async {
+    private func renewIntroductions(to nodes: [NodeID]) async {
         await withTaskGroup(of: Void.self) { tasks in
-            for node in nodes { tasks.addTask { await self.meetNow(node) } }
+            for node in nodes { tasks.addTask { await self.renewIntroduction(to: node) } }
         }
     }
 
-    func meetNow(_ node: NodeID) async {
+    func renewIntroduction(to node: NodeID) async {
         guard let standing = await introduce(to: node) else { return }
         placement.offer(standing.map)
         await hold(standing, of: node)

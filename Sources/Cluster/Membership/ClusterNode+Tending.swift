@@ -8,10 +8,10 @@ import Storage
 import Synchronization
 import Wire
 
-// What a node does again and again so that its replicas, and what the directory says of it, are as they should be.
+// The periodic round that makes this node's replicas, and its row in the directory, what the map says.
 extension ClusterNode {
     /// One round. What fails is tried again in the next.
-    func tend() async {
+    func reconcileReplicas() async {
         guard let map = placement.map else { return }
         checkOwnPlace(in: map)
         guard mayTakePart else { return }
@@ -120,12 +120,12 @@ extension ClusterNode {
             case .recovered:
                 membership.withLock { _ = $0.damaged.removeValue(forKey: group) }
                 try? await lane.eventLoop.submit { [lane] in lane.recovered(group) }.get()
-            case .keep: sayOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
+            case .keep: logOnce(damage, of: group, isOnly: map.replicas(ofShard: group.shard).count == 1)
             }
         }
     }
 
-    private func sayOnce(_ damage: ReplicaDamage, of group: GroupID, isOnly: Bool) {
+    private func logOnce(_ damage: ReplicaDamage, of group: GroupID, isOnly: Bool) {
         if damage.isTold { return }
         membership.withLock { $0.damaged[group]?.isTold = true }
         let consequence =

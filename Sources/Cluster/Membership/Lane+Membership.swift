@@ -21,7 +21,7 @@ extension Lane {
         clockWatch.keep(only: map.nodes.map { NodeID(rawValue: $0.id) })
         for group in map.groups {
             preferredLeaders[group] = map.preferredLeader(of: group)
-            if preferredLeaders[group] == settings.nodeID { replicas[group]?.leadGiver = nil }
+            if preferredLeaders[group] == settings.nodeID { replicas[group]?.leadershipSender = nil }
         }
         dialPeers()
         // Whose folder counts may have changed.

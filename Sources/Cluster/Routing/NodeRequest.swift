@@ -35,8 +35,8 @@ enum NodeRequest: Sendable {
     /// The bytes of a range of a file; no bytes where you do not have it whole.
     case readAsset(AssetReference, Range<UInt64>)
 
-    /// Whether a node may ask this whose data folder does not count.
-    var isOfStrangers: Bool {
+    /// Whether it is answered to a node whose data folder is not (yet) accepted.
+    var isAllowedBeforeMembership: Bool {
         switch self {
         case .introduce, .claim: true
         default: false

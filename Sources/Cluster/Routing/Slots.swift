@@ -66,9 +66,6 @@ extension ClusterMap {
             learners: replicas.filter { !voters.contains($0.node) }.map { ReplicaID($0) })
     }
 
-    /// A group's members when the cluster is made.
-    package func initialConfiguration(of group: GroupID) -> Configuration { configuration(of: group) }
-
     /// The node that should lead a group when it can, so that leaders are spread.
     package func preferredLeader(of group: GroupID) -> NodeID {
         NodeID(rawValue: preferredLeader(ofShard: group.shard) ?? nodes.first?.id ?? 0)

@@ -1,5 +1,6 @@
 import Foundation
 package import GRDB
+import RecordModel
 import Wire
 
 // The audit logs' rows. A record's body is what its hash is made of, with the hash of the record before it.
@@ -55,6 +56,8 @@ extension DirectoryTables {
         if events.isEmpty { return [] }
         if try !db.tableExists(log.table) { try createTables(of: log, in: db) }
         var (sequence, hash) = try auditTip(of: log, in: db)
+        let base = try auditBase(of: log, in: db).sequence
+        try Invariant.check(sequence >= base, "the audit log was purged to \(base), and ends at \(sequence)")
         let statement = try db.cachedStatement(
             sql: "INSERT INTO \(log.table) (sequence, body, hash) VALUES (?, ?, ?)")
         for event in events {
@@ -63,7 +66,7 @@ extension DirectoryTables {
             hash = record.hash
             try statement.execute(arguments: [Int64(sequence), Data(record.content), Data(hash)])
         }
-        return [.audit(log, AuditBounds(purged: try auditBase(of: log, in: db).sequence, last: sequence))]
+        return [.audit(log, AuditBounds(purged: base, last: sequence))]
     }
 
     /// A log's records with numbers above `after`, up to `limit` of them and 1,000.
@@ -124,6 +127,7 @@ extension DirectoryTables {
         let expired = try rows.map { row in
             let (id, body): (String, Data) = (row[0], row[1])
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
+            try checkOneRow("the end of the expired session \(id)", in: db)
             return try Token(decoding: [UInt8](body))
         }
         var changes = try SessionTotals.changes(byRemoving: expired, in: db)
@@ -142,6 +146,10 @@ extension DirectoryTables {
             db, sql: "SELECT sequence, hash FROM \(log.table) WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1",
             arguments: [Int64(purged)])
         let base = try row.map { position($0) } ?? (sequence: purged, hash: auditBase(of: log, in: db).hash)
+        try Invariant.check(
+            base.sequence >= bounds.purged && base.sequence <= bounds.last,
+            "the audit log was purged to \(bounds.purged), ends at \(bounds.last), and would be purged to \(base.sequence)"
+        )
         try db.execute(sql: "DELETE FROM \(log.table) WHERE sequence <= ?", arguments: [Int64(purged)])
         try db.execute(
             sql: "INSERT OR REPLACE INTO \(log.baseTable) (id, sequence, hash) VALUES (1, ?, ?)",

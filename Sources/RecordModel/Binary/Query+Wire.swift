@@ -43,5 +43,8 @@ extension ServiceError: WireMessage {
         try wire.required(1, &code)
         try wire.required(2, &reason)
         try wire.field(3, &retryAfterSeconds)
+        var name = detail?.rawValue
+        try wire.field(4, &name)
+        detail = name.flatMap(ErrorDetail.init)
     }
 }

@@ -141,7 +141,8 @@ extension SchemaExtension {
         guard let name = operation.recordType, !operation.kind.isDelete else { return nil }
         if schema.type(named: name) == nil, !operation.kind.mayCreate {
             return ServiceError(
-                .badRequest, "record type not found: \(name) is not in the schema, so there is no such record")
+                .badRequest, "record type not found: \(name) is not in the schema, so there is no such record",
+                detail: .unknownRecordType)
         }
         guard lacks(operation, in: schema) else { return nil }
         guard place.schemaGrows else { return closed(operation, name, schema, place) }

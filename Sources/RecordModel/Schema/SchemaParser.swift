@@ -2,8 +2,7 @@
 ///
 /// Keywords count in any case. A comma before the closing parenthesis is accepted, which Apple's tools never write.
 /// The result is normalized: system fields are in it only where they carry an index, and grants to one role are one.
-/// Source: "Integrating a Text-Based Schema into Your Workflow", and the exports named in
-/// `reference/schema-language.md`.
+/// Source: "Integrating a Text-Based Schema into Your Workflow", and exports of public projects.
 package struct SchemaParser {
     private var lexer: SchemaLexer
     var token: SchemaToken

@@ -147,7 +147,10 @@ extension PropertyValue {
     }
 
     private static func check(depth: Int, path: String) throws(ServiceError) {
-        if depth > depthMax { throw bad(path, "is nested deeper than \(depthMax); flatten it or keep it as BYTES") }
+        if depth <= depthMax { return }
+        var error = bad(path, "is nested deeper than \(depthMax); flatten it or keep it as BYTES")
+        error.detail = .tooDeep
+        throw error
     }
 
     private static func bad(_ path: String, _ problem: String) -> ServiceError {

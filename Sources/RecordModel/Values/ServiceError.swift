@@ -33,17 +33,48 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
     }
 }
 
+/// What an error says for programs where its code stands for several things: the member `detail`. Programs pass over
+/// one that they do not know.
+package enum ErrorDetail: String, Hashable, Sendable, CaseIterable {
+    /// Nothing was done, so that the request may be sent again as it is.
+    case nothingDone
+    /// There is no such container, or not any more.
+    case unknownContainer
+    /// The schema has no such record type.
+    case unknownRecordType
+    /// The sync token cannot be followed: begin again without one.
+    case expiredSyncToken
+    /// The request, or a record or value in it, is too large, or names too many things.
+    case tooLarge
+    /// The answer would be too large: ask for less.
+    case tooLongAnswer
+    /// A value is nested too deeply.
+    case tooDeep
+    /// The idempotency key was used for something else, or is too old for its answer to be known.
+    case idempotencyKey
+}
+
 /// An error as a client sees it: a code it knows, and a reason that says what was wrong, where, and what to do.
 package struct ServiceError: Error, Hashable, Sendable {
     package var code: ErrorCode
     package var reason: String
     /// Seconds after which a retry may help; nil where it does not.
     package var retryAfterSeconds: Double?
+    /// No outcome that a shard remembers has one: replicas of earlier builds would remember something else.
+    package var detail: ErrorDetail?
 
-    package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Double? = nil) {
+    package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Double? = nil, detail: ErrorDetail? = nil) {
         self.code = code
         self.reason = reason
         self.retryAfterSeconds = retryAfterSeconds
+        self.detail = detail
+    }
+
+    /// `TRY_AGAIN_LATER`, where nothing was done.
+    /// - Parameter reason: why; follows `nothing was done: `.
+    package static func nothingDone(_ reason: String, retryAfterSeconds: Double = 1) -> ServiceError {
+        ServiceError(
+            .tryAgainLater, "nothing was done: \(reason)", retryAfterSeconds: retryAfterSeconds, detail: .nothingDone)
     }
 
     /// `retryAfterSeconds` in whole milliseconds, rounded up; at most a year.

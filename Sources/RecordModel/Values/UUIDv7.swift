@@ -49,6 +49,11 @@ package struct UUIDv7: Hashable, Sendable {
     /// When it was made, in milliseconds since 1970.
     package var milliseconds: Int64 { Int64(high >> 16) }
 
+    /// The same, of a key that may be such a UUID; nil for any other.
+    package static func milliseconds(of key: [UInt8]) -> Int64? {
+        key.count == 16 && key[6] >> 4 == 7 ? UUIDv7(key).milliseconds : nil
+    }
+
     package var bytes: [UInt8] {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }

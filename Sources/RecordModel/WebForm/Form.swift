@@ -6,8 +6,10 @@ struct FormError: Error, Hashable {
     var problem: String
     /// CloudKit's own words for the fault, where it has any: clients look for them, so they come before the place.
     var words: String?
+    var detail: ErrorDetail?
 
-    init(_ problem: String, at path: String = "", words: String? = nil) {
+    init(_ problem: String, at path: String = "", words: String? = nil, detail: ErrorDetail? = nil) {
+        self.detail = detail
         self.path = path
         self.problem = problem
         self.words = words
@@ -23,7 +25,7 @@ struct FormError: Error, Hashable {
     /// What the client gets.
     var serviceError: ServiceError {
         let fault = path.isEmpty ? problem : "\(path): \(problem)"
-        return ServiceError(.badRequest, words.map { "\($0). \(fault)" } ?? fault)
+        return ServiceError(.badRequest, words.map { "\($0). \(fault)" } ?? fault, detail: detail)
     }
 
     static func expected(_ what: String, _ json: JSONValue) -> FormError {
@@ -103,7 +105,9 @@ struct Form {
         _ key: String, max: Int, _ decode: (JSONValue) throws(FormError) -> Value
     ) throws(FormError) -> [Value] {
         if let count = try need(key).array?.count, count > max {
-            throw FormError("\(count) given, at most \(max) in one request; send them in several requests", at: key)
+            throw FormError(
+                "\(count) given, at most \(max) in one request; send them in several requests", at: key,
+                detail: .tooLarge)
         }
         return try array(key, decode) ?? []
     }
@@ -127,7 +131,8 @@ extension WebRequest {
     package init(body: some Collection<UInt8>) throws(ServiceError) {
         guard body.count <= Limits.requestBodyBytesMax else {
             throw ServiceError(
-                .badRequest, "the body has \(body.count) bytes, at most \(Limits.requestBodyBytesMax) in one request")
+                .badRequest, "the body has \(body.count) bytes, at most \(Limits.requestBodyBytesMax) in one request",
+                detail: .tooLarge)
         }
         if body.isEmpty, Self.isBodyOptional {
             try self.init(json: .object([]))

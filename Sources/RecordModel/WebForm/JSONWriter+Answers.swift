@@ -85,6 +85,7 @@ extension JSONWriter {
         member("reason", error.reason)
         member("serverErrorCode", error.code.rawValue)
         retryAfter(error)
+        if let detail = error.detail { member("detail", detail.rawValue) }
     }
 
     /// When a retry may help: `retryAfter` in whole seconds, rounded up, as CloudKit's clients expect it, and

@@ -183,7 +183,7 @@ private enum NotificationInfoForm {
         var writer = JSONWriter()
         writer.value(json)
         guard writer.bytes.count <= bytesMax else {
-            throw FormError("has \(writer.bytes.count) bytes, at most \(bytesMax)")
+            throw FormError("has \(writer.bytes.count) bytes, at most \(bytesMax)", detail: .tooLarge)
         }
         return writer.bytes
     }

@@ -94,9 +94,11 @@ extension RecordTransaction {
         var freed: [Int64: Int64] = [:]
         for row in old where bytes < Int64(Self.partBytesMax) {
             try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
+            try checkOneRow("the end of answer \(row.id)")
             try SQLStatement(
                 cached: "UPDATE idempotency_use SET bytes = bytes - ? WHERE database = ? AND caller = ?", in: db
             ).run(.integer(row.bytes), .integer(row.databaseID), .text(row.key.caller))
+            try checkOneRow("\(row.bytes) bytes of answers to a caller of database \(row.databaseID)")
             try SQLStatement(
                 cached: "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", in: db
             ).run(.integer(row.databaseID), .text(row.key.caller))
@@ -123,8 +125,5 @@ func saturating(_ left: Int64, _ right: Int64) -> Int64 {
 
 extension IdempotencyKey {
     /// The time inside a UUIDv7 in milliseconds; nil for other keys.
-    var madeAt: Int64? {
-        guard key.count == 16, key[6] >> 4 == 7 else { return nil }
-        return key[0..<6].reduce(0) { $0 << 8 | Int64($1) }
-    }
+    var madeAt: Int64? { UUIDv7.milliseconds(of: key) }
 }

@@ -72,12 +72,15 @@ extension RecordTransaction {
 
     /// - Parameter before: what live records may hold; nil if there are none.
     private func replace(_ before: InstalledSchema?, by schema: Schema, version: UInt64, of row: SchemaRow) throws {
+        try Invariant.check(
+            version >= row.version, "schema \(row.id) would go from version \(row.version) to \(version)")
         try SQLStatement(
             cached: "UPDATE schema SET version = ?, generation = ?, revision = revision + 1, body = ? WHERE id = ?",
             in: db
         ).run(
             .integer(Int64(bitPattern: version)), .integer(Int64(bitPattern: row.generation)),
             .blob(schema.encoded()), .integer(row.id))
+        try checkOneRow("version \(version) of schema \(row.id)")
         let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
         // Retired zones keep what they hold until they are reclaimed.
         if lastRecord > 0, let before {
@@ -157,6 +160,7 @@ extension RecordTransaction {
         for row in unclaimed.rest {
             try SQLStatement(cached: "UPDATE field_index SET state = 2, job = 0 WHERE id = ?", in: db)
                 .run(.integer(row.id))
+            try checkOneRow("the end of index \(row.id)")
             _ = try addJob(.dropIndex, subject: row.id)
         }
         if let build, try isSmall(), let job = try Job.find(build, in: db) {

@@ -2,7 +2,7 @@ import Authorization
 import RecordModel
 
 extension RecordTransaction {
-    /// The table of `reference/web-services.md` section 9.
+    /// What becomes of an operation: by its kind, whether the record is there, and what the caller may do.
     func judge(_ operation: RecordChange, _ judged: JudgedRecord) throws -> Verdict {
         let type = operation.recordType.flatMap { judged.batch.schema.byName[$0]?.definition }
         if let refusal = operation.refusal(as: type, by: judged.caller, in: judged.batch.command.zone) {

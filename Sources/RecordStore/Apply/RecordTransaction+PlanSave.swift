@@ -165,7 +165,7 @@ extension InstalledType {
     var isUsers: Bool { definition.name == RecordType.usersName }
 }
 
-/// The rules of the record type that every container has one record a user of (`reference/limits-quotas.md` section 6).
+/// The rules of the record type `Users`, of which a container has one record for each user.
 enum UsersRules {
     static let rolesAreFixed = ServiceError(
         .accessDenied, "the field roles of \(RecordType.usersName) is changed by administrators only")

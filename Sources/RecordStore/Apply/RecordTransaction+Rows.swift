@@ -81,6 +81,7 @@ extension RecordTransaction {
         guard let databaseID else { return }
         try SQLStatement(cached: "UPDATE zone SET bytes = bytes + ? WHERE id = ?", in: db)
             .run(.integer(bytes), .integer(zoneID))
+        try checkOneRow("\(bytes) bytes of the deleted zone \(zoneID)")
         try count(bytes, databaseID: databaseID)
     }
 
@@ -124,9 +125,13 @@ extension RecordTransaction {
             earlier?.state != ZoneLife.live, "zone '\(key.name)' would be made again while \(earlier?.id ?? 0) lives")
         try SQLStatement(cached: "INSERT INTO zone VALUES (NULL, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, 0)", in: db).run(
             .integer(databaseID), .text(key.name), .integer(incarnation), .integer(stamp), .integer(ZoneLife.live))
+        try Invariant.check(
+            incarnation > earlier?.incarnation ?? 0,
+            "zone '\(key.name)' would be made with incarnation \(incarnation), as \(earlier?.id ?? 0) had")
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
             try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(earlier.id))
+            try checkOneRow("the tombstone \(earlier.id) of zone '\(key.name)'")
         }
         let zone = OpenZone(key: key, database: try openDatabase(key.database), row: row)
         zone.hasEdges = false

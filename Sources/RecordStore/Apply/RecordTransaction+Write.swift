@@ -49,12 +49,13 @@ extension RecordTransaction {
             try statements.updateRecord.run(
                 .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
                 .integer(userID), .integer(0), body, .integer(recordID))
-            try checkOneRowChanged(row)
+            try checkOneRow("the update of record \(row.id)")
         } else {
             try statements.insertRecord.run(
                 .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(stamp),
                 .integer(userID), .integer(stamp), .integer(userID), body)
             recordID = db.lastInsertedRowID
+            try Invariant.check(recordID > 0, "a new record of zone \(zone.row.id) has number \(recordID)")
         }
         var indexGrowth: Int64 = 0
         for rows in plan.indexes {
@@ -80,17 +81,17 @@ extension RecordTransaction {
     private func delete(_ plan: PlannedDeletion, batch: Batch) throws {
         let zone = try writableZone(batch)
         let userID = try writer(batch)
-        try bury(plan.row, type: plan.type, zone: zone, by: userID)
+        try leaveTombstone(plan.row, type: plan.type, zone: zone, by: userID)
         for id in plan.cascade {
             guard let row = try row(id) else { continue }
-            try bury(row, type: batch.schema.byID[row.typeID], zone: zone, by: userID)
+            try leaveTombstone(row, type: batch.schema.byID[row.typeID], zone: zone, by: userID)
         }
         if plan.leavesJob { try addCascade(from: plan.row.name, zone: zone, caller: batch.command.caller) }
     }
 
     /// Leaves a tombstone, which the change feed shows under a new sequence.
     /// - Parameter type: nil where the schema lost it; then its index rows go by index.
-    func bury(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
+    func leaveTombstone(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
         let sequence = try nextSequence(zone)
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
         try check(row, named: row.name, precedes: sequence, in: zone)
@@ -110,7 +111,7 @@ extension RecordTransaction {
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))
-        try checkOneRowChanged(row)
+        try checkOneRow("the deletion of record \(row.id)")
     }
 
     /// Every change of a record is later in its zone's feed than the one before.
@@ -128,7 +129,8 @@ extension RecordTransaction {
             !row.isDeleted || zone.row.tombstones > 0, "zone \(zone.row.id) counts no tombstone, and \(row.id) is one")
     }
 
-    private func checkOneRowChanged(_ row: RecordRow) throws(InvariantViolation) {
-        try Invariant.check(db.changesCount == 1, "the update of record \(row.id) changed \(db.changesCount) rows")
+    /// Makes sure that the statement before changed the row that was found, and no other.
+    func checkOneRow(_ what: @autoclosure () -> String) throws(InvariantViolation) {
+        try Invariant.check(db.changesCount == 1, "\(what()): \(db.changesCount) rows changed")
     }
 }

@@ -63,6 +63,8 @@ extension RecordTransaction {
         try touch(zone)
         try matcher.note(zone, type: nil)
         try Invariant.check(!zone.key.isDefault, "the default zone \(zone.row.id) would be deleted")
+        try Invariant.check(
+            zone.database.row.map { $0.zones > 0 } ?? false, "the database of zone \(zone.row.id) counts no zone")
         zone.database.row?.zones -= 1
         let used = zone.row.used
         // Its rows take room until maintenance has removed them; its files count as given up at once.
@@ -71,6 +73,7 @@ extension RecordTransaction {
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
         try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
+        try checkOneRow("the deletion of zone \(zone.row.id)")
         zones[zone.key] = nil
         hasJobs = true
     }

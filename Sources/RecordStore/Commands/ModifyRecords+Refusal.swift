@@ -37,11 +37,16 @@ extension RecordChange {
                 .badRequest, "recordName has \(length) characters, 1 to \(Limits.nameLengthMax) are allowed")
         }
         if let type, let denial = denial(type, caller, zone) { return denial }
-        let bytes = fields.reduce(0) { sum, field in
-            sum + (field.value.map { field.name.utf8.count + $0.sizeBytes } ?? 0)
-        }
-        return Self.refusal(ofRecordBytes: bytes)
+        return Self.refusal(ofRecordBytes: setBytes)
     }
+
+    /// Bytes of the values that it sets.
+    private var setBytes: Int {
+        fields.reduce(0) { sum, field in sum + (field.value.map { field.name.utf8.count + $0.sizeBytes } ?? 0) }
+    }
+
+    /// Whether it sets more than a record may hold.
+    package var isTooLarge: Bool { setBytes > Limits.recordSizeBytesMax }
 
     /// Why a record of so many bytes may not be stored; nil if it may.
     static func refusal(ofRecordBytes bytes: Int) -> ServiceError? {

@@ -118,12 +118,14 @@ package enum FeedLimits {
 enum FeedErrors {
     static func unknownToken(_ detail: String) -> ServiceError {
         ServiceError(
-            .badRequest, "Unknown sync continuation type: \(detail); start again without a token")
+            .badRequest, "Unknown sync continuation type: \(detail); start again without a token",
+            detail: .expiredSyncToken)
     }
 
     static func expired(_ detail: String) -> ServiceError {
         ServiceError(
             .badRequest,
-            "client knowledge differs from server knowledge: \(detail); start again without a token")
+            "client knowledge differs from server knowledge: \(detail); start again without a token",
+            detail: .expiredSyncToken)
     }
 }

@@ -31,7 +31,7 @@ extension RecordTransaction {
             guard let row = try row(id), !row.isDeleted, writer.mayDelete(row) else { continue }
             if let along, try holder(of: row, outside: along, writer) != nil { continue }
             let refersOn = try isTarget(row.name, zone: zone)
-            try bury(row, type: writer.schema.byID[row.typeID], zone: zone, by: try makeUserID(body.caller))
+            try leaveTombstone(row, type: writer.schema.byID[row.typeID], zone: zone, by: try makeUserID(body.caller))
             if refersOn { try addCascade(from: row.name, zone: zone, caller: body.caller) }
         }
         if sources.count == budget, let last = sources.last {

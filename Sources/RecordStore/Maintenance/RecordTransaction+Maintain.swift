@@ -3,7 +3,7 @@ import RecordModel
 import Wire
 
 /// The most rows that one command may be told to work on.
-private let rowsMaxMax: UInt64 = 10_000
+private let rowsPerCommandMax: UInt64 = 10_000
 
 extension RecordTransaction {
     /// Works off a bounded part of what waits: jobs in their order, then retired zones, then what is too old.
@@ -11,7 +11,7 @@ extension RecordTransaction {
     /// What is too old has a tenth of the rows to itself, so that it goes however long the jobs before it are.
     func maintain(_ command: Maintain) throws -> RecordOutcome {
         try finish()
-        let rowsMax = Int(min(max(command.rowsMax, 1), rowsMaxMax))
+        let rowsMax = Int(min(max(command.rowsMax, 1), rowsPerCommandMax))
         let share = max(rowsMax / 10, 1)
         var budget = rowsMax
         partBytes = 0
@@ -53,6 +53,7 @@ extension RecordTransaction {
     func revise(schemaID: Int64) throws {
         try SQLStatement(cached: "UPDATE schema SET revision = revision + 1 WHERE id = ?", in: db)
             .run(.integer(schemaID))
+        try checkOneRow("a revision of schema \(schemaID)")
     }
 
     func schema(id: Int64) throws -> InstalledSchema {

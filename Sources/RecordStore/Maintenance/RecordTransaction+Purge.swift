@@ -57,7 +57,7 @@ extension RecordTransaction {
         if taken < found.count { return taken }
         var used = found.count
         if used < budget { used += try dropRows(of: schema, zoneID: zoneID, budget: budget - used) }
-        if used < budget { try buryZone(zoneID) }
+        if used < budget { try finishRemoval(ofZone: zoneID) }
         return max(used, 1)
     }
 
@@ -89,10 +89,11 @@ extension RecordTransaction {
 
     private func deleteRow(_ id: Int64) throws {
         try SQLStatement(cached: "DELETE FROM record WHERE id = ?", in: db).run(.integer(id))
+        try checkOneRow("the removal of record \(id)")
     }
 
-    /// Keeps the row of an empty zone only while it is the last of its name.
-    private func buryZone(_ zoneID: Int64) throws {
+    /// Removes the row of an empty zone. The latest row of a name stays, as a tombstone.
+    private func finishRemoval(ofZone zoneID: Int64) throws {
         let found = try SQLStatement(cached: "SELECT bytes, database FROM zone WHERE id = ?", in: db)
             .first(.integer(zoneID)) { (bytes: $0.integer(0), databaseID: $0.integer(1)) }
         guard let found else { return }
@@ -120,10 +121,14 @@ extension RecordTransaction {
         ).all(.integer(databaseID), .integer(count - Int64(Limits.deletedZonesMax / 2))) {
             (id: $0.integer(0), incarnation: $0.integer(1))
         }
-        for zone in gone { try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone.id)) }
+        for zone in gone {
+            try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone.id))
+            try checkOneRow("the tombstone \(zone.id) of a zone of database \(databaseID)")
+        }
         let last = gone.reduce(0) { max($0, $1.incarnation) }
         try SQLStatement(cached: "UPDATE database SET incarnation = 1 + max(incarnation, ?) WHERE id = ?", in: db)
             .run(.integer(last), .integer(databaseID))
+        try checkOneRow("an incarnation of database \(databaseID) above \(last)")
     }
 
     /// Removes tombstones that are too old or too many, oldest first in each zone, and raises the zones' floors.

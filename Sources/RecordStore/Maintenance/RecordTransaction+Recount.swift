@@ -58,6 +58,7 @@ extension RecordTransaction {
         for (databaseID, bytes) in part.byDatabase.sorted(by: { $0.key < $1.key }) {
             try count(bytes, databaseID: databaseID)
         }
+        try Invariant.check(part.count <= limit, "a part of \(limit) rows has \(part.count)")
         if part.count == limit, let last = part.last {
             try moveRecount(to: last)
         } else if let table = place.table.next {
@@ -73,6 +74,7 @@ extension RecordTransaction {
         counted = .upTo(place)
         try SQLStatement(cached: "UPDATE job SET body = ? WHERE id = ?", in: db)
             .run(.blob(place.encoded()), .integer(Job.recountID))
+        try checkOneRow("the recount at \(place)")
     }
 
     private func rows(after place: RowPlace, limit: Int) throws -> RowPart {

@@ -18,7 +18,7 @@ extension RecordTransaction {
             if let type = schema.byID[row.typeID] {
                 try strip(row, type: type, zone: zone)
             } else {
-                try bury(row, type: nil, zone: zone, by: UserNameCache.anonymous)
+                try leaveTombstone(row, type: nil, zone: zone, by: UserNameCache.anonymous)
             }
         }
         if let next {
@@ -41,6 +41,7 @@ extension RecordTransaction {
         scrubbed.body = encodeBody(visible)
         try SQLStatement(cached: "UPDATE record SET body = ? WHERE id = ?", in: db)
             .run(.blob(scrubbed.body), .integer(row.id))
+        try checkOneRow("the values of record \(row.id)")
         zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
         try updateAssets(from: body.assets, to: visible.assets)
         try updateEdges(

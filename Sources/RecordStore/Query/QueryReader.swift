@@ -22,7 +22,7 @@ struct QueryReader {
                 .badRequest, "records of type \(RecordType.usersName) cannot be queried: look them up by name")
         }
         guard let type = schema.byName[query.recordType] else {
-            throw ServiceError(.badRequest, "record type not found: \(query.recordType)")
+            throw ServiceError(.badRequest, "record type not found: \(query.recordType)", detail: .unknownRecordType)
         }
         func mayRead(isCreator: Bool) -> Bool {
             Permissions(of: caller, in: type.definition, of: database, isCreator: isCreator).contains(.read)

@@ -76,6 +76,11 @@ struct ZoneRow: Hashable {
         try Invariant.check(
             tombstones >= 0 && tombstones <= sequence, "zone \(id) has \(tombstones) tombstones at \(sequence)")
         try Invariant.check(QuotaAmounts.zero.fits(in: used), "zone \(id) holds \(used)")
+        // Each row of the zone has a sequence of its own.
+        try Invariant.check(
+            used.records + tombstones <= sequence,
+            "zone \(id) has \(used.records) records and \(tombstones) tombstones at \(sequence)")
+        try Invariant.check(changedAt >= 0, "zone \(id) changed at \(changedAt)")
     }
 
     func changeTag(_ sequence: Int64) -> ChangeTag {
@@ -141,6 +146,7 @@ struct DatabaseRow: Hashable {
     func check() throws(InvariantViolation) {
         try Invariant.check(sequence >= 0 && zones >= 0, "database \(id) is at \(sequence), with \(zones) zones")
         try Invariant.check(QuotaAmounts.zero.fits(in: used), "database \(id) holds \(used)")
+        try Invariant.check(zones <= sequence || zones == 0, "database \(id) has \(zones) zones at \(sequence)")
         try Invariant.check(
             QuotaAmounts.zero.fits(in: returned) && returned.fits(in: received),
             "database \(id) received \(received) and gave back \(returned)")

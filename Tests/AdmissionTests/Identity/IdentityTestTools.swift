@@ -3,19 +3,15 @@ import Crypto
 import CryptoExtras
 import Directory
 import Foundation
+import RaftCore
 import RecordModel
 
 /// Random numbers from a seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
+    private var numbers: SplitMix64
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
+    init(state seed: UInt64) { numbers = SplitMix64(seed: seed) }
+    mutating func next() -> UInt64 { numbers.next() }
 }
 
 /// The error of a call that is refused; nil where it is not.

@@ -1,18 +1,13 @@
 import Admission
+import RaftCore
 
 /// A small generator with a seed, so that each run of a simulation is the same.
 struct RateGenerator: RandomNumberGenerator {
-    private var state: UInt64
+    private var numbers: SplitMix64
 
-    init(seed: UInt64) { state = seed }
+    init(seed: UInt64) { numbers = SplitMix64(seed: seed) }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
+    mutating func next() -> UInt64 { numbers.next() }
 }
 
 /// Limiters and a ledger in virtual time, a millisecond a step: messages take 1 to 5 ms and may be lost or come twice,

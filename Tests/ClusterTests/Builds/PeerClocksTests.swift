@@ -1,5 +1,6 @@
 import Foundation
 import PeerTransport
+import RaftCore
 import Testing
 
 @testable import Cluster
@@ -40,7 +41,7 @@ struct PeerClocksTests {
 
     @Test("at least half of all nodes may always make commands", arguments: 0..<200 as Range<UInt64>)
     func random(seed: UInt64) {
-        var generator = SplitMix(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let errors = (0..<Int.random(in: 1...7, using: &generator)).map { _ in
             Bool.random(using: &generator) ? 0 : Int64.random(in: -3 * day...3 * day, using: &generator)
         }
@@ -65,18 +66,5 @@ struct PeerClocksTests {
         #expect(clocks.verdict(base: 0) == .agrees)
         clocks.keep(only: [NodeID(1), NodeID(3)])
         guard case .undecided = clocks.verdict(base: 0) else { Issue.record("one peer decides"); return }
-    }
-}
-
-/// A generator from a seed.
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

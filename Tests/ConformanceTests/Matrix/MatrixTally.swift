@@ -1,4 +1,5 @@
 import Foundation
+import RaftCore
 import RecordModel
 import Testing
 
@@ -81,16 +82,10 @@ extension Matrix {
 
     /// Numbers that look random and are the same in each run.
     struct Dice {
-        private var state: UInt64
+        private var numbers: SplitMix64
 
-        init(seed: UInt64) { state = seed }
+        init(seed: UInt64) { numbers = SplitMix64(seed: seed) }
 
-        /// SplitMix64.
-        mutating func next(below bound: Int) -> Int {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
-        }
+        mutating func next(below bound: Int) -> Int { Int(numbers.next() % UInt64(bound)) }
     }
 }

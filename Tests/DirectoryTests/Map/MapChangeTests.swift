@@ -3,6 +3,14 @@ import RecordModel
 import Testing
 import Wire
 
+extension ClusterMap {
+    /// The nodes that shall follow the directory without a vote; those that leave are among them until they are gone.
+    var directoryLearners: [UInt64] {
+        let voters = directoryVoters
+        return directory.map(\.node).filter { !voters.contains($0) }
+    }
+}
+
 @Suite("Changes of the cluster's map")
 struct MapChangeTests {
     private static func node(_ id: UInt64) -> ClusterMap.Node {

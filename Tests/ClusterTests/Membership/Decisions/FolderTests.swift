@@ -133,6 +133,8 @@ struct FolderTests {
         ] {
             #expect("\(try NodeRequest(decoding: request.encoded()))" == "\(request)")
         }
-        #expect(NodeRequest.claim(incarnation: 3, previous: 4).isOfStrangers && !NodeRequest.catchUp.isOfStrangers)
+        #expect(
+            NodeRequest.claim(incarnation: 3, previous: 4).isAllowedBeforeMembership
+                && !NodeRequest.catchUp.isAllowedBeforeMembership)
     }
 }
