@@ -8,6 +8,7 @@ package enum Admission {
     ///
     /// - Parameters:
     ///   - session: what the web auth token of the credentials speaks for; nil without such a token.
+    ///   - known: the API token of the credentials, where it was found in this same directory before.
     ///   - now: milliseconds since 1970.
     /// - Throws: `AUTHENTICATION_REQUIRED` where a user is needed and no web auth token, or an expired one, was sent;
     ///   `AUTHENTICATION_FAILED` where a token or signature is not valid here; `ACCESS_DENIED` where it is, and does
@@ -15,7 +16,7 @@ package enum Admission {
     ///   refresh before it believes a refusal.
     package static func admit(
         _ credentials: Credentials, to target: Target, in directory: DirectorySnapshot, session: PresentedSession?,
-        now: Int64
+        known: Token? = nil, now: Int64
     ) throws(ServiceError) -> Admitted {
         if let signed = credentials.signed {
             guard credentials.apiToken == nil else {
@@ -24,7 +25,7 @@ package enum Admission {
             }
             return try admit(signed, to: target, in: directory, now: now)
         }
-        let token = try apiToken(credentials, for: target, in: directory)
+        let token = if let known { known } else { try apiToken(credentials, for: target, in: directory) }
         guard let session else {
             if target.needsUser {
                 throw ServiceError(.authenticationRequired, "request needs authorization: it has no ckWebAuthToken")
@@ -37,6 +38,32 @@ package enum Admission {
             session: use)
         admitted.accountName = session.known?.accountName
         return admitted
+    }
+
+    /// What can be said of a credential before the request's body is here.
+    /// - Parameter signature: that of a server-to-server key, where the request has one.
+    /// - Returns: the API token; nil for a key or an administrator.
+    /// - Throws: `AUTHENTICATION_FAILED` where the credential is missing, unknown or another container's;
+    ///   `ACCESS_DENIED` for a page that it is not for; `NOT_FOUND` where the container was deleted.
+    package static func precheck(
+        _ credentials: Credentials, _ signature: RequestSignature?, for target: Target, in directory: DirectorySnapshot
+    ) throws(ServiceError) -> Token? {
+        if credentials.administrator != nil {
+            try directory.requireContainer(target.container)
+            return nil
+        }
+        guard let signature else { return try apiToken(credentials, for: target, in: directory) }
+        _ = try key(of: signature, in: directory)
+        return nil
+    }
+
+    private static func key(
+        of signature: RequestSignature, in directory: DirectorySnapshot
+    ) throws(ServiceError) -> ServerKey {
+        if let key = directory.serverKey(id: signature.keyID) { return key }
+        throw ServiceError(
+            .authenticationFailed,
+            "the key of \(RequestSignature.keyIDHeader) is not known: it was never made, or was revoked")
     }
 
     /// The API token of a request, where it is valid for what the request names and for the page that sends it.
@@ -71,11 +98,7 @@ package enum Admission {
     private static func admit(
         _ signed: SignedRequest, to target: Target, in directory: DirectorySnapshot, now: Int64
     ) throws(ServiceError) -> Admitted {
-        guard let key = directory.serverKey(id: signed.signature.keyID) else {
-            throw ServiceError(
-                .authenticationFailed,
-                "the key of X-Apple-CloudKit-Request-KeyID is not known: it was never made, or was revoked")
-        }
+        let key = try key(of: signed.signature, in: directory)
         guard SchemaKey(container: key.container, environment: key.environment) == target.schemaKey else {
             throw ServiceError(
                 .authenticationFailed,

@@ -190,9 +190,7 @@ extension RecordService {
     }
 
     /// The schema as this node knows it; version 0 and empty where none was imported.
-    package func schema(_ key: SchemaKey) -> VersionedSchema {
-        node.directory.snapshot.schemas[key] ?? VersionedSchema(version: 0, schema: Schema())
-    }
+    package func schema(_ key: SchemaKey) -> VersionedSchema { node.directory.snapshot.schema(key) }
 
     /// Whether the directory holds a newer schema than the one at hand; then this node has it now.
     func isOutdated(

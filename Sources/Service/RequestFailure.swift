@@ -55,7 +55,7 @@ package struct RequestFailure: Error {
     package init(_ error: ClusterError) {
         switch error {
         case .unavailable(let reason):
-            self.init(ServiceError(.tryAgainLater, "nothing was done: \(reason)", retryAfterSeconds: 1))
+            self.init(ServiceError.nothingDone(reason))
         case .outcomeUnknown(let reason):
             self.init(
                 ServiceError(
@@ -75,14 +75,16 @@ package struct RequestFailure: Error {
             switch size.part {
             case .request:
                 self.init(
-                    .badRequest,
-                    "nothing was done: the request comes to \(size.bytes) bytes, at most \(size.bytesMax) are possible; send "
-                        + "less in one request", details: .requestTooLarge)
+                    ServiceError(
+                        .badRequest,
+                        "nothing was done: the request comes to \(size.bytes) bytes, at most \(size.bytesMax) are possible; send "
+                            + "less in one request", detail: .tooLarge), details: .requestTooLarge)
             case .answer:
                 self.init(
-                    .badRequest,
-                    "what was asked for comes to \(size.bytes) bytes, which is too large for one answer; ask for less of it. "
-                        + "What was to be changed is changed")
+                    ServiceError(
+                        .badRequest,
+                        "what was asked for comes to \(size.bytes) bytes, which is too large for one answer; ask for less of it. "
+                            + "What was to be changed is changed", detail: .tooLongAnswer))
             }
         }
     }
@@ -90,13 +92,17 @@ package struct RequestFailure: Error {
     /// A batch of preferences that breaks a rule.
     init(_ refusal: KeyValueRefusal) {
         self.init(refusal.isQuotaViolation ? .quotaExceeded : .badRequest, refusal.description)
-        guard refusal.rule.isLimit else { return }
+        guard refusal.rule.isLimit else {
+            error.detail = .idempotencyKey
+            return
+        }
         details = .limit(refusal.rule.name, actual: refusal.actual, max: refusal.max, key: refusal.key)
     }
 
     /// A sync token of preferences that is one, and cannot be followed.
     init(_ expiry: KeyValueTokenExpiry) {
         self.init(.badRequest, "the syncToken has expired: \(expiry). Start again without one")
+        error.detail = .expiredSyncToken
         details = .expiredToken(expiry)
     }
 }

@@ -105,17 +105,27 @@ struct LintTests {
 
     @Test("documents name files that exist")
     func documentsNameFiles() throws {
-        for document in ["README.md", "CHANGELOG.md"] {
+        let documents =
+            try ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+            + Repository.files(".md", in: ["docs"])
+        let sources = try Repository.files(".swift", in: ["Sources", "Tests", "Benchmarks"])
+        let names = Set(sources.compactMap { $0.split(separator: "/").last.map(String.init) })
+        for document in documents {
             let text = try Self.text(document)
-            for word in text.split(whereSeparator: { " \n`()|,;:\"'".contains($0) })
-            where !word.contains("*")
-                && ["scripts/", "Sources/", "Tests/", "docs/", "Benchmarks/"].contains(where: { word.hasPrefix($0) })
-            {
+            for word in text.split(whereSeparator: { " \n`()[]|,;:\"'".contains($0) }) where !word.contains("*") {
                 let path = String(word).trimmingCharacters(in: CharacterSet(charactersIn: "."))
-                #expect(
-                    FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path),
-                    "\(document) names \(path), which is not there")
+                if ["scripts/", "Sources/", "Tests/", "docs/", "Benchmarks/"].contains(where: { path.hasPrefix($0) }) {
+                    #expect(Self.exists(path), "\(document) names \(path), which is not there")
+                } else if path.hasSuffix(".swift"), path != "GRDB.swift", path.count > 6, !path.hasPrefix("/") {
+                    // Of a target, or by its name alone. GRDB.swift is a package.
+                    let isThere = path.contains("/") ? Self.exists("Sources/\(path)") : names.contains(path)
+                    #expect(isThere, "\(document) names \(path), which is not there")
+                }
             }
         }
+    }
+
+    private static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path)
     }
 }

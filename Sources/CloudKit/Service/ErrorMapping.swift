@@ -37,8 +37,7 @@ struct ErrorMapping: Sendable {
 
     private func error(of failure: ServiceFailure) -> CKError {
         var code =
-            code(failure.code, reason: failure.reason)
-            ?? (failure.status >= 500 ? .serviceUnavailable : .internalError)
+            code(failure.code, failure.detail) ?? (failure.status >= 500 ? .serviceUnavailable : .internalError)
         if failure.status == 501 { code = .serverRejectedRequest }
         if failure.status == 413 { code = .limitExceeded }
         return CKError(code, reason: failure.reason, details: details(of: failure))
@@ -47,40 +46,43 @@ struct ErrorMapping: Sendable {
     func details(of failure: ServiceFailure) -> CKErrorDetails {
         CKErrorDetails(
             serverMessage: failure.reason, serverCode: failure.code.isEmpty ? nil : failure.code,
-            requestUUID: failure.uuid, containerID: container, retryAfterSeconds: failure.retryAfterSeconds)
+            detail: failure.detail, requestUUID: failure.uuid, containerID: container,
+            retryAfterSeconds: failure.retryAfterSeconds)
     }
 
     /// The details of an item's error; the item has a `serverErrorCode`.
     func details(ofItem json: JSONValue) -> CKErrorDetails {
         CKErrorDetails(
             serverMessage: json["reason"]?.string, serverCode: json["serverErrorCode"]?.string,
-            requestUUID: json["uuid"]?.string, containerID: container, retryAfterSeconds: json.retryAfterSeconds)
+            detail: ErrorDetail(ofError: json), requestUUID: json["uuid"]?.string, containerID: container,
+            retryAfterSeconds: json.retryAfterSeconds)
     }
 
     /// The error of one record or zone of an answer; nil if it did not fail.
     func item(_ json: JSONValue) -> CKError? {
         guard let code = json["serverErrorCode"]?.string else { return nil }
         let reason = json["reason"]?.string ?? "no reason given"
-        let mapped = code == "TRY_AGAIN_LATER" ? .zoneBusy : self.code(code, reason: reason) ?? .internalError
-        return CKError(mapped, reason: reason, details: details(ofItem: json))
+        let details = details(ofItem: json)
+        let mapped = code == "TRY_AGAIN_LATER" ? .zoneBusy : self.code(code, details.detail) ?? .internalError
+        return CKError(mapped, reason: reason, details: details)
     }
 
-    private func code(_ serverCode: String, reason: String) -> CKError.Code? {
-        let code = Self.code(serverCode, reason: reason)
+    private func code(_ serverCode: String, _ detail: ErrorDetail?) -> CKError.Code? {
+        let code = Self.code(serverCode, detail)
         return isAnonymous && code == .permissionFailure ? .notAuthenticated : code
     }
 
     /// CloudKit's code for one of the server's; nil for an unknown one.
-    /// - Parameter reason: selects among the framework's codes where the server has a single one.
-    static func code(_ serverCode: String, reason: String) -> CKError.Code? {
+    /// - Parameter detail: selects among the framework's codes where the server has a single one.
+    static func code(_ serverCode: String, _ detail: ErrorDetail?) -> CKError.Code? {
         switch ErrorCode(rawValue: serverCode) {
         case .accessDenied: .permissionFailure
         case .atomicError: .batchRequestFailed
         case .authenticationFailed, .authenticationRequired: .notAuthenticated
-        case .badRequest: badRequest(reason)
+        case .badRequest: badRequest(detail)
         case .conflict, .exists: .serverRecordChanged
         case .internalError: .internalError
-        case .notFound: reason.hasPrefix("no container ") ? .badContainer : .unknownItem
+        case .notFound: detail == .unknownContainer ? .badContainer : .unknownItem
         case .quotaExceeded: .quotaExceeded
         case .throttled: .requestRateLimited
         case .tryAgainLater: .serviceUnavailable
@@ -90,18 +92,13 @@ struct ErrorMapping: Sendable {
         }
     }
 
-    /// The server's words for an answer that would be too long.
-    fileprivate static let tooLongAnswer = "too large for one answer"
-
-    private static func badRequest(_ reason: String) -> CKError.Code {
-        if reason.hasPrefix("Unknown sync continuation type") || reason.hasPrefix("client knowledge differs") {
-            return .changeTokenExpired
+    private static func badRequest(_ detail: ErrorDetail?) -> CKError.Code {
+        switch detail {
+        case .expiredSyncToken: .changeTokenExpired
+        case .unknownRecordType: .unknownItem
+        case .tooLarge, .tooLongAnswer: .limitExceeded
+        case .nothingDone, .unknownContainer, .tooDeep, .idempotencyKey, nil: .invalidArguments
         }
-        if reason.hasPrefix("record type not found") { return .unknownItem }
-        let isTooMuch = [
-            tooLongAnswer, "send them in several requests", " bytes, at most", "send less in one request",
-        ].contains { reason.contains($0) }
-        return isTooMuch ? .limitExceeded : .invalidArguments
     }
 }
 
@@ -118,7 +115,7 @@ extension CKError {
 
     /// Whether the server's answer would have been too long: fewer records may fit.
     var isOfTooLongAnswer: Bool {
-        code == .limitExceeded && localizedDescription.contains(ErrorMapping.tooLongAnswer)
+        _nsError.userInfo[Key.serverDetail] as? String == ErrorDetail.tooLongAnswer.rawValue
     }
 
     /// An answer that did not come from a node.
@@ -137,6 +134,8 @@ struct CKErrorDetails {
     var serverMessage: String?
     /// The server's own code, such as `ACCESS_DENIED`.
     var serverCode: String?
+    /// What the error is about, beside its code.
+    var detail: ErrorDetail?
     /// The server's name for the request, with which it can be found in the server's log.
     var requestUUID: String?
     /// The container that was asked.
@@ -160,6 +159,7 @@ extension CKError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: reason, Key.reason: reason]
         info[Key.serverMessage] = details.serverMessage
         info[Key.serverCode] = details.serverCode
+        info[Key.serverDetail] = details.detail?.rawValue
         info[Key.requestUUID] = details.requestUUID
         info[Key.containerID] = details.containerID
         info[CKErrorRetryAfterKey] = details.retryAfterSeconds.map { NSNumber(value: $0) }
@@ -176,6 +176,7 @@ extension CKError {
         static let reason = "CKErrorDescription"
         static let serverMessage = "ServerErrorDescription"
         static let serverCode = "ServerErrorCode"
+        static let serverDetail = "ServerErrorDetail"
         static let requestUUID = "RequestUUID"
         static let containerID = "ContainerID"
     }

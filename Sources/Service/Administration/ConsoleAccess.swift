@@ -241,10 +241,9 @@ package struct ConsoleAccess: Sendable {
         let level = await service.node.status().first { $0.group == .directory }?.level ?? .first
         guard level >= .console else {
             throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater,
-                    "nothing was done: the console needs feature level \(FeatureLevel.console), which comes into force once "
-                        + "every node runs this build; see `zonekeeper cluster status`", retryAfterSeconds: 1))
+                ServiceError.nothingDone(
+                    "the console needs feature level \(FeatureLevel.console), which comes into force once "
+                        + "every node runs this build; see `zonekeeper cluster status`"))
         }
     }
 }

@@ -19,17 +19,52 @@ extension RecordService {
         return node.directory.snapshot.administrator(withSecret: secret)
     }
 
+    /// Finds out whether a request's credential is known, so that the body of any other is not even read. A refusal is
+    /// believed only after this node has caught up with the directory.
+    /// - Parameter signature: that of a server-to-server key, where the request has one.
+    /// - Throws: `AUTHENTICATION_FAILED` where the credential is missing, unknown or another container's;
+    ///   `ACCESS_DENIED` for a page that it is not for; `NOT_FOUND` where the container was deleted; `THROTTLED` where
+    ///   the address has failed too often.
+    package func precheck(
+        _ credentials: Credentials, _ signature: RequestSignature? = nil, for scope: RequestScope, address: String?
+    ) async throws(RequestFailure) -> Precheck {
+        do throws(ServiceError) { return try precheck(credentials, signature, for: scope) } catch {}
+        let isAdministrator = credentials.administrator != nil
+        // What was not sent cannot be known better elsewhere.
+        if isAdministrator || signature != nil || credentials.apiToken != nil {
+            if !isAdministrator { try requireFewFailures(of: address) }
+            try await refreshDirectory()
+        }
+        do throws(ServiceError) {
+            return try precheck(credentials, signature, for: scope)
+        } catch {
+            throw refusal(error, credentials, to: scope.target, address: address)
+        }
+    }
+
+    private func precheck(
+        _ credentials: Credentials, _ signature: RequestSignature?, for scope: RequestScope
+    ) throws(ServiceError) -> Precheck {
+        let directory = node.directory.snapshot
+        let token = try Admission.precheck(credentials, signature, for: scope.target, in: directory)
+        return Precheck(
+            directoryVersion: directory.version, apiToken: token,
+            rateLimit: RateExchange.limit(of: scope.rateKey, in: directory))
+    }
+
     /// Decides who the caller is. A refusal is believed only after this node has caught up with the directory, so that
     /// a token works on every node as soon as it was made; and what was revoked works nowhere, because a node relies on
     /// what it knows no longer than its lease of the directory.
     /// - Parameter address: the client's, whose failures are counted.
     func identify(
-        _ credentials: Credentials, to target: Target, address: String?
-    ) async throws(RequestFailure) -> Admitted {
+        _ credentials: Credentials, _ precheck: Precheck, to target: Target, address: String?
+    ) async throws(RequestFailure) -> AdmittedRequest {
         do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
         var failure: ServiceError
         let session = try await accounts.session(of: credentials, signer)
-        do throws(ServiceError) { return try admitted(credentials, session, to: target) } catch { failure = error }
+        do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
+            failure = error
+        }
         // What was not sent cannot be known better elsewhere.
         let isMissing =
             credentials.signed == nil && credentials.apiToken == nil
@@ -37,15 +72,22 @@ extension RecordService {
         if !isMissing {
             try await refreshDirectory()
             let session = try await accounts.session(of: credentials, signer)
-            do throws(ServiceError) { return try admitted(credentials, session, to: target) } catch { failure = error }
+            do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
+                failure = error
+            }
         }
         throw refusal(failure, credentials, to: target, address: address)
     }
 
     private func admitted(
-        _ credentials: Credentials, _ session: PresentedSession?, to target: Target
-    ) throws(ServiceError) -> Admitted {
-        try Admission.admit(credentials, to: target, in: node.directory.snapshot, session: session, now: now)
+        _ credentials: Credentials, _ precheck: Precheck, _ session: PresentedSession?, to target: Target
+    ) throws(ServiceError) -> AdmittedRequest {
+        let directory = node.directory.snapshot
+        let known = precheck.directoryVersion == directory.version ? precheck.apiToken : nil
+        return AdmittedRequest(
+            admitted: try Admission.admit(
+                credentials, to: target, in: directory, session: session, known: known, now: now),
+            directory: directory)
     }
 
     /// A refusal as the client gets it: with where to sign in, or `THROTTLED` where its address has failed too often.
@@ -81,35 +123,6 @@ extension RecordService {
                 .throttled,
                 "too many requests from this address failed to authenticate; wait, and mend the token or key",
                 retryAfterSeconds: Double(failedAuthentications.retryAfterMilliseconds(address, now: now)) / 1_000))
-    }
-
-    /// - Throws: `AUTHENTICATION_FAILED` where there is no such server-to-server key.
-    package func requireKey(_ id: String, address: String?) async throws(RequestFailure) {
-        if node.directory.snapshot.serverKey(id: id) != nil { return }
-        try requireFewFailures(of: address)
-        try await refreshDirectory()
-        if node.directory.snapshot.serverKey(id: id) != nil { return }
-        try countFailure(of: address)
-        throw RequestFailure(
-            .authenticationFailed,
-            "the key of \(RequestSignature.keyIDHeader) is not known: it was never made, or was revoked")
-    }
-
-    /// - Throws: `AUTHENTICATION_FAILED` where the API token is missing, unknown or another's; `ACCESS_DENIED` for a
-    ///   page that it is not for.
-    package func requireAPIToken(
-        _ credentials: Credentials, for target: Target, address: String?
-    ) async throws(RequestFailure) {
-        if (try? Admission.apiToken(credentials, for: target, in: node.directory.snapshot)) != nil { return }
-        if credentials.apiToken != nil {
-            try requireFewFailures(of: address)
-            try await refreshDirectory()
-        }
-        do throws(ServiceError) {
-            _ = try Admission.apiToken(credentials, for: target, in: node.directory.snapshot)
-        } catch {
-            throw refusal(error, credentials, to: target, address: address)
-        }
     }
 
     /// The web auth token that takes the place of the one that a request came with.
@@ -151,7 +164,9 @@ extension RecordService {
     /// Spends one request of a container's rate.
     /// - Parameter notes: gets what is left of it.
     /// - Throws: `THROTTLED` with when to come back, `TRY_AGAIN_LATER` where this node has no share of the rate.
-    func spend(_ key: RateKey, _ notes: inout RequestNotes) async throws(RequestFailure) {
+    func spend(
+        _ key: RateKey, in directory: DirectorySnapshot, _ notes: inout RequestNotes
+    ) async throws(RequestFailure) {
         let decision: RateDecision
         do throws(ClusterError) {
             decision = try await peerExchange.rates.decide(key)
@@ -167,7 +182,7 @@ extension RecordService {
             throw RequestFailure(
                 ServiceError(
                     .throttled,
-                    "container '\(key.container)' takes \(RateExchange.limit(of: key, in: node.directory.snapshot)) \(name) a second over all nodes; come back after retryAfter seconds",
+                    "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
                     retryAfterSeconds: Double(milliseconds) / 1_000))
         case .needsShare: preconditionFailure("the exchange decides or throws")
         }
@@ -184,8 +199,8 @@ extension RecordService {
 
     /// Takes a place among the requests that this node works on, waiting for the container's turn where there is none.
     /// - Throws: `TRY_AGAIN_LATER` where too many of the container's wait already, or its turn does not come in time.
-    func takePlace(container: String) async throws(RequestFailure) {
-        let limit = Int(node.directory.snapshot.limits(of: container)[.concurrentRequests])
+    func takePlace(container: String, in directory: DirectorySnapshot) async throws(RequestFailure) {
+        let limit = Int(directory.limits(of: container)[.concurrentRequests])
         let load = gate.load
         // With so much room nobody waits, and a timer would only cost.
         let decision =
@@ -200,7 +215,7 @@ extension RecordService {
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
         throw RequestFailure(
-            ServiceError(.tryAgainLater, "nothing was done: \(reason)", retryAfterSeconds: 1))
+            ServiceError.nothingDone(reason))
     }
 
     private static let amplePlaces = 256
@@ -223,7 +238,7 @@ extension RecordService {
     }
 
     /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
-    package func requireContainer(_ container: String) async throws(RequestFailure) {
+    func requireContainer(_ container: String) async throws(RequestFailure) {
         if node.directory.snapshot.containers[container] != nil { return }
         try await refreshDirectory()
         do throws(ServiceError) {

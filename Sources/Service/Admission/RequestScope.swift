@@ -26,6 +26,25 @@ package struct RequestScope: Sendable {
     package var rateKey: RateKey { RateKey(container: target.container, kind: rate) }
 }
 
+/// What was found out about a request before its body was read. It keeps no snapshot of the directory: a body may take
+/// a minute.
+package struct Precheck: Sendable {
+    /// Of the directory in which the credential was found.
+    let directoryVersion: UInt64
+    /// Nil for keys and administrators.
+    let apiToken: Token?
+    /// Requests a second that the container may make over all nodes.
+    package let rateLimit: UInt64
+}
+
+/// What a request that was let in is worked on with: who asks, and the directory as it was when that was decided.
+///
+/// It is for one request. What goes on for longer asks for the directory again.
+package struct AdmittedRequest: Sendable {
+    package let admitted: Admitted
+    package let directory: DirectorySnapshot
+}
+
 /// What an answer says beside its body, also where the request fails.
 package struct RequestNotes: Sendable {
     /// Who asked, once that is known.
@@ -65,22 +84,26 @@ extension RecordService {
     /// session's token, spends the container's rate, takes a place among the requests that the node works on, and makes
     /// sure that a signature is new.
     ///
-    /// `leave` must follow where it returns.
+    /// All of it is decided by the directory as this node has it now, under its lease: what was revoked while the body
+    /// came in is refused. `leave` must follow where it returns.
     /// - Parameter notes: gets what the answer says beside its body.
     package func admit(
-        _ credentials: Credentials, to scope: RequestScope, address: String?, by deadline: Deadline,
-        _ notes: inout RequestNotes
-    ) async throws(RequestFailure) -> Admitted {
-        var admitted = Admitted(caller: .administrator)
+        _ credentials: Credentials, _ precheck: Precheck, to scope: RequestScope, address: String?,
+        by deadline: Deadline, _ notes: inout RequestNotes
+    ) async throws(RequestFailure) -> AdmittedRequest {
+        let context: AdmittedRequest
         if let administrator = credentials.administrator {
+            var admitted = Admitted(caller: .administrator)
             admitted.administrator = administrator
+            context = AdmittedRequest(admitted: admitted, directory: node.directory.snapshot)
         } else {
-            admitted = try await identify(credentials, to: scope.target, address: address)
+            context = try await identify(credentials, precheck, to: scope.target, address: address)
         }
+        let (admitted, directory) = (context.admitted, context.directory)
         notes.admitted = admitted
         if let session = admitted.session { notes.webAuthToken = try rotate(session) }
-        if !admitted.caller.isAdministrator { try await spend(scope.rateKey, &notes) }
-        if !scope.isWatch { try await takePlace(container: scope.target.container) }
+        if !admitted.caller.isAdministrator { try await spend(scope.rateKey, in: directory, &notes) }
+        if !scope.isWatch { try await takePlace(container: scope.target.container, in: directory) }
         if scope.mayChangeData, let signature = credentials.signed?.signature {
             do throws(RequestFailure) {
                 try await requireNew(signature, container: scope.target.container, by: deadline)
@@ -89,12 +112,7 @@ extension RecordService {
                 throw error
             }
         }
-        return admitted
-    }
-
-    /// What the header `RateLimit-Policy` says of a container's rate.
-    package func ratePolicy(_ key: RateKey) -> String {
-        "\"\(key.kind.rawValue)\";q=\(RateExchange.limit(of: key, in: node.directory.snapshot));w=1"
+        return context
     }
 
     /// Ends a request that `admit` let in.

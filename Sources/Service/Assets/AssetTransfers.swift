@@ -48,9 +48,10 @@ package struct AssetTransfers: Sendable {
         let database = ticket.zone.database
         do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
         try await service.requireContainer(database.container)
-        try await service.spend(RateKey(container: database.container, kind: .requests), &notes)
-        try await service.requireTransfer(for: database, by: service.node.deadline())
-        let limit = service.node.directory.snapshot.limits(of: database.container)[.unsavedAssetBytes]
+        let directory = service.node.directory.snapshot
+        try await service.spend(RateKey(container: database.container, kind: .requests), in: directory, &notes)
+        try await service.requireTransfer(for: database, in: directory, by: service.node.deadline())
+        let limit = directory.limits(of: database.container)[.unsavedAssetBytes]
         let owner = UnsavedUploads.Owner(container: database.container, user: ticket.uploader)
         try service.unsavedUploads.begin(owner, limit: limit, now: service.now)
         do throws(AssetError) {
@@ -161,7 +162,7 @@ extension RequestFailure {
         case .tooLarge(let limit): self = IncomingAsset.tooLarge(limit)
         case .missing: self.init(.notFound, "the file's bytes are not there: \(error)")
         case .diskFull, .unavailable:
-            self.init(ServiceError(.tryAgainLater, "nothing was done: \(error)", retryAfterSeconds: 1))
+            self.init(ServiceError.nothingDone("\(error)"))
         }
     }
 }

@@ -35,9 +35,11 @@ package struct Assets: Sendable {
         if !zone.isDefault, try await service.zoneState(zone, by: request.deadline) == nil {
             throw RequestFailure(.zoneNotFound, "Zone not found: \(zone.name)")
         }
-        try await service.requireTransfer(for: request.key, by: request.deadline)
-        try await requireFields(form.tokens)
-        let limits = service.node.directory.snapshot.limits(of: request.key.container)
+        try await service.requireTransfer(for: request.key, in: request.directory, by: request.deadline)
+        try await service.judge(request) { attempt throws(ServiceError) in
+            if let fault = fault(form.tokens, attempt) { throw fault }
+        }
+        let limits = request.directory.limits(of: request.key.container)
         let expires = try service.trustedNow() + AssetUploadTicket.lifeMilliseconds
         var uploads: [Upload] = []
         for (position, token) in form.tokens.enumerated() {
@@ -59,21 +61,11 @@ package struct Assets: Sendable {
         return uploads
     }
 
-    /// A fault is believed only under the newest schema.
-    private func requireFields(_ tokens: [AssetsUploadRequest.Token]) async throws(RequestFailure) {
-        let schema = service.schema(request.schemaKey)
-        guard var fault = fault(tokens, schema.schema) else { return }
-        if try await service.isOutdated(schema, request.schemaKey) {
-            guard let other = self.fault(tokens, service.schema(request.schemaKey).schema) else { return }
-            fault = other
-        }
-        throw RequestFailure(fault)
-    }
-
-    private func fault(_ tokens: [AssetsUploadRequest.Token], _ schema: Schema) -> ServiceError? {
+    private func fault(_ tokens: [AssetsUploadRequest.Token], _ attempt: Attempt) -> ServiceError? {
+        let schema = attempt.schema.schema
         let grows =
             request.key.environment == .development && request.caller.user != nil
-            && service.growthRate(of: request.key.container) != nil
+            && service.growthRate(of: request.key.container, in: attempt.directory) != nil
         for (position, token) in tokens.enumerated() {
             guard let type = schema.type(named: token.recordType) else {
                 if grows { continue }
@@ -148,7 +140,7 @@ package struct Assets: Sendable {
         _ records: [(name: String, fields: [String])], in zone: ZoneKey, _ assets: ShardRead.AssetRendering
     ) async throws(RequestFailure) -> [JSONValue] {
         let answer = try await service.readUnderSchema(
-            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .lookup(
                 ShardRead.RecordLookup(

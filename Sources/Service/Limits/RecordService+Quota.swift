@@ -1,5 +1,5 @@
 package import Cluster
-import Directory
+package import Directory
 import RaftCore
 package import RecordModel
 package import RecordStore
@@ -7,9 +7,10 @@ import Wire
 
 // How much there may be: the allotments that shards ask ledgers for before a database grows on them.
 extension RecordService {
-    /// What a database may hold, by the limits as this node knows them, and their version.
-    package func quota(of database: DatabaseKey) -> (cap: QuotaAmounts, epoch: UInt64) {
-        let directory = node.directory.snapshot
+    /// What a database may hold, by the limits of a directory, and their version.
+    package func quota(
+        of database: DatabaseKey, in directory: DirectorySnapshot
+    ) -> (cap: QuotaAmounts, epoch: UInt64) {
         let limits = directory.limits(of: database.container)
         var cap =
             switch database.scope {
@@ -41,28 +42,6 @@ extension RecordService {
         case .refused(let error): throw RequestFailure(error)
         default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
         }
-    }
-
-    /// Has a command applied that may make a database grow, under the schema this node knows.
-    ///
-    /// - Parameter command: makes it for a schema and terms.
-    /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
-    func submitGrowing(
-        _ key: SchemaKey, of database: DatabaseKey, to group: GroupID, by deadline: Deadline,
-        _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
-    ) async throws(RequestFailure) -> RecordOutcome {
-        var isOverQuota = false
-        for _ in 0..<16 {
-            let (cap, epoch) = quota(of: database)
-            let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
-            let outcome = try await submitUnderSchema(key, to: group, by: deadline) {
-                .modifyRecords(command($0, terms))
-            }
-            guard case .needsAllotment(let need) = outcome else { return outcome }
-            isOverQuota = try await !allot(need, under: terms, of: database, to: group, by: deadline)
-        }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "nothing was done: the quota kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     /// Has a shard allotted what a command lacks of a database's quota, or this node told of the newer limits that the
@@ -104,9 +83,10 @@ extension RecordService {
 
     /// - Throws: `QUOTA_EXCEEDED` where the month's transfer of public data is used up, which keeps data from growing
     ///   and nothing else.
-    func requireTransfer(for database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) {
+    func requireTransfer(
+        for database: DatabaseKey, in directory: DirectorySnapshot, by deadline: Deadline
+    ) async throws(RequestFailure) {
         guard database.scope == .public else { return }
-        let directory = node.directory.snapshot
         let limit = directory.limits(of: database.container).transferBytesPerMonth(
             users: directory.userCount(of: database.container))
         guard limit != ContainerLimit.unlimited else { return }

@@ -36,7 +36,7 @@ package struct ChangeFeeds: Sendable {
         let zone = try request.zone(item.zoneID)
         let token = try await SealedPosition.zone.open(item.syncToken, in: service)
         let page = try await service.readUnderSchema(
-            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .zoneChanges(
                 ZoneChangesRequest(

@@ -11,6 +11,8 @@ package import RecordStore
 package struct DatabaseRequest: Sendable {
     package var key: DatabaseKey
     package var requester: Requester
+    /// The directory as it was when the request was let in.
+    package let directory: DirectorySnapshot
     package var deadline: Deadline
     /// Under which the request is applied once, however often it comes; nil where the client gave no key.
     package var identity: RequestIdentity?
@@ -21,11 +23,11 @@ package struct DatabaseRequest: Sendable {
     /// The device that asks, as it names itself; nil where it does not.
     package var clientID: String?
 
-    package init(key: DatabaseKey, requester: Requester, deadline: Deadline, identity: RequestIdentity? = nil) {
+    package init(key: DatabaseKey, requester: Requester, in directory: DirectorySnapshot, deadline: Deadline) {
         self.key = key
         self.requester = requester
+        self.directory = directory
         self.deadline = deadline
-        self.identity = identity
     }
 
     package var caller: Caller { requester.admitted.caller }
@@ -110,14 +112,23 @@ package struct RequestIdentity: Hashable, Sendable {
     /// - Throws: as `init`.
     static func key(_ text: String, now: Int64) throws(RequestFailure) -> [UInt8] {
         guard let uuid = UUIDv7(text) else {
-            throw RequestFailure(.badRequest, "Idempotency-Key: '\(text.prefix(64))' is not a UUID of version 7")
+            throw RequestFailure(
+                ServiceError(
+                    .badRequest, "Idempotency-Key: '\(text.prefix(64))' is not a UUID of version 7",
+                    detail: .idempotencyKey))
         }
         guard now - uuid.milliseconds <= lifetimeMilliseconds else {
             throw RequestFailure(
-                .badRequest, "Idempotency-Key: it was made more than a day ago, and answers are not remembered longer")
+                ServiceError(
+                    .badRequest,
+                    "Idempotency-Key: it was made more than a day ago, and answers are not remembered longer",
+                    detail: .idempotencyKey))
         }
         guard uuid.milliseconds - now <= aheadMillisecondsMax else {
-            throw RequestFailure(.badRequest, "Idempotency-Key: it was made in the future; check the client's clock")
+            throw RequestFailure(
+                ServiceError(
+                    .badRequest, "Idempotency-Key: it was made in the future; check the client's clock",
+                    detail: .idempotencyKey))
         }
         return uuid.bytes
     }

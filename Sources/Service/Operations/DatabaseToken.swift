@@ -24,8 +24,10 @@ struct DatabaseToken: Hashable, Sendable {
         guard let bytes else { return }
         guard let known = try? DatabaseToken(decoding: bytes), known.database == database else {
             throw RequestFailure(
-                .badRequest,
-                "Unknown sync continuation type: syncToken is not one of this database's; start again without a token")
+                ServiceError(
+                    .badRequest,
+                    "Unknown sync continuation type: syncToken is not one of this database's; start again without a token",
+                    detail: .expiredSyncToken))
         }
         self = known
     }

@@ -18,17 +18,19 @@ struct DatabaseWideQuery {
             throw RequestFailure(
                 .badRequest, "explain: a query over one zone can be explained; name one in zoneID")
         }
-        let (query, _) = try await service.resolve(form, for: request, schema: service.schema(request.schemaKey))
+        let query = try await service.judge(request) { attempt throws(ServiceError) in
+            try request.resolved(form, schema: attempt.schema.schema)
+        }
         let marker = try await marker(for: query)
         let rendering = request.rendering(
             desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
         let answers = try await service.readAll(of: request.key, by: request.deadline) {
-            [service, request, form] _, schema throws(RequestFailure) in
-            let (query, version) = try await service.resolve(form, for: request, schema: schema)
-            return .databaseQuery(
+            [request, form] _, schema throws(ServiceError) in
+            .databaseQuery(
                 DatabaseQuery(
-                    database: request.key, schemaVersion: version, caller: request.caller, query: query,
-                    limit: form.resultsLimit, cursor: marker?.position),
+                    database: request.key, schemaVersion: schema.version, caller: request.caller,
+                    query: try request.resolved(form, schema: schema.schema), limit: form.resultsLimit,
+                    cursor: marker?.position),
                 rendering)
         }
         let page = try merged(answers.map(\.answer))

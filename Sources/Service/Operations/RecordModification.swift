@@ -68,50 +68,36 @@ package struct RecordModification: Sendable {
         let group = service.node.map.group(of: zone)
         let assets = try await AssetSaving(named, in: zone, service, request)
         try await requireTransfer(for: form)
-        var isOverQuota = false
         var isPaid = false
-        for _ in 0..<16 {
-            let schema = service.schema(request.schemaKey)
-            if try await service.extend(schema, by: named.map(\.0), for: request) { continue }
-            let plan = try await self.plan(named, hidden: hidden, assets, schema: schema.schema, zone: zone)
-            if plan.changes.count < plan.items.count,
-                try await service.isOutdated(schema, request.schemaKey)
-            {
-                continue
-            }
+        return try await service.attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
+            attempt throws(RequestFailure) in
+            let schema = attempt.schema
+            if try await service.extend(attempt, by: named.map(\.0), for: request) { return .outdated }
+            let plan = try await self.plan(named, hidden: hidden, assets, attempt, zone: zone)
             let answer = Answer(operations: named, plan: plan, zone: zone, schema: schema.schema)
-            if plan.changes.count < plan.items.count, let key = request.idempotencyKey(),
-                let result = try await earlierResult(answer, key)
-            {
-                return result
+            if plan.changes.count < plan.items.count {
+                if try await service.isOutdated(schema, request.schemaKey) { return .outdated }
+                if let key = request.idempotencyKey(), let result = try await earlierResult(answer, key) {
+                    return .done(result)
+                }
             }
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
-                return try await result(answer, isAtomicFailure: isAtomic)
+                return .done(try await result(answer, isAtomicFailure: isAtomic))
             }
             if !isPaid { pay(for: plan.changes, schema: schema.schema) }
             isPaid = true
-            let (cap, epoch) = service.quota(of: request.key)
-            let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
+            let terms = service.quotaTerms(of: request.key, attempt)
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
             (command.idempotency, command.client) = (request.idempotencyKey(), await service.client(request, group))
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
-            guard try await assets.hold(plan.changes) else { continue }
-            switch try await service.submit(.record(.modifyRecords(command)), to: group, by: request.deadline) {
-            case .needsSchema(let installed):
-                try await service.reconcile(request.schemaKey, installed: installed, on: group, by: request.deadline)
-            case .needsAllotment(let need):
-                isOverQuota = try await !service.allot(
-                    need, under: terms, of: request.key, to: group, by: request.deadline)
-            case let outcome: return try await result(answer, outcome)
-            }
+            guard try await assets.hold(plan.changes) else { return .outdated }
+            let outcome = try await service.tried(
+                .modifyRecords(command), terms, of: request.key, on: group, by: request.deadline)
+            return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
         }
-        throw RequestFailure(
-            ServiceError(
-                .tryAgainLater, "nothing was done: the schema or the quota kept changing meanwhile",
-                retryAfterSeconds: 1))
     }
 
     /// Spends what the request costs beyond the one token for which it was let in.
@@ -124,7 +110,8 @@ package struct RecordModification: Sendable {
     /// What only deletes is not held to the month's transfer.
     private func requireTransfer(for form: ModifyRecordsRequest) async throws(RequestFailure) {
         guard form.operations.contains(where: { !$0.kind.isDelete }) else { return }
-        try await service.requireTransfer(for: request.key, by: request.deadline)
+        try await service.requireTransfer(
+            for: request.key, in: request.directory, by: request.deadline)
     }
 
     /// Looks up the types of records whose operations set fields without naming a type: what a value means depends on
@@ -140,7 +127,7 @@ package struct RecordModification: Sendable {
         guard !untyped.isEmpty else { return [] }
         let rendering = ShardRead.Rendering(desiredKeys: [], numbersAsStrings: false)
         let answer = try await service.readUnderSchema(
-            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { [operations] schema in
             .lookup(
                 ShardRead.RecordLookup(
@@ -168,13 +155,15 @@ package struct RecordModification: Sendable {
     }
 
     private func plan(
-        _ operations: [(RecordOperation, String)], hidden: Set<Int>, _ assets: AssetSaving, schema: Schema,
+        _ operations: [(RecordOperation, String)], hidden: Set<Int>, _ assets: AssetSaving, _ attempt: Attempt,
         zone: ZoneKey
     ) async throws(RequestFailure) -> Plan {
         var plan = Plan(assets: assets)
+        let schema = attempt.schema.schema
         let place = RecordOperation.Place(
             container: request.key.container, environment: request.key.environment, scope: request.key.scope,
-            zone: request.zoneID(named: zone.name), schemaGrows: service.growthRate(of: request.key.container) != nil)
+            zone: request.zoneID(named: zone.name),
+            schemaGrows: service.growthRate(of: request.key.container, in: attempt.directory) != nil)
         for (position, (operation, name)) in operations.enumerated() {
             guard !hidden.contains(position) else {
                 plan.items.append(.failed(Self.hiddenType))
@@ -190,7 +179,8 @@ package struct RecordModification: Sendable {
             let plainFields = Fields(change.fields)
             try await service.seal(&change, in: zone)
             let type = change.recordType.flatMap { schema.type(named: $0) }
-            if let refusal = change.refusal(as: type, by: request.caller, in: zone) {
+            if var refusal = change.refusal(as: type, by: request.caller, in: zone) {
+                if change.isTooLarge { refusal.detail = .tooLarge }
                 plan.items.append(.failed(refusal))
                 continue
             }

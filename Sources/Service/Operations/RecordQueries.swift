@@ -38,7 +38,7 @@ package struct RecordQueries: Sendable {
             )
         }
         let records = try await service.readUnderSchema(
-            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
+            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
         ) { schema in
             .lookup(
                 ShardRead.RecordLookup(
@@ -63,12 +63,11 @@ package struct RecordQueries: Sendable {
         let rendering = request.rendering(
             desiredKeys: form.desiredKeys, numbersAsStrings: form.numbersAsStrings, now: service.now)
         let page = try await service.readUnderSchema(
-            request.schemaKey, from: service.node.map.group(of: zone), by: request.deadline
-        ) { schema throws(RequestFailure) in
-            let (query, version) = try await service.resolve(form, for: request, schema: schema)
+            request.schemaKey, in: request.directory, from: service.node.map.group(of: zone), by: request.deadline
+        ) { schema throws(ServiceError) in
             var read = RecordQuery(
-                zone: zone, schemaVersion: version, caller: request.caller, query: query, limit: form.resultsLimit,
-                cursor: cursor)
+                zone: zone, schemaVersion: schema.version, caller: request.caller,
+                query: try request.resolved(form, schema: schema.schema), limit: form.resultsLimit, cursor: cursor)
             read.explains = form.explains
             return .query(read, rendering)
         }
@@ -79,34 +78,14 @@ package struct RecordQueries: Sendable {
     }
 }
 
-extension RecordService {
-    /// A query in terms of the schema; a fault is believed only under the newest one.
-    func resolve(
-        _ form: QueryRecordsRequest, for request: DatabaseRequest, schema: VersionedSchema
-    ) async throws(RequestFailure) -> (Query, version: UInt64) {
-        do throws(ServiceError) {
-            return (try request.resolved(form, schema: schema.schema), schema.version)
-        } catch {
-            guard try await isOutdated(schema, request.schemaKey) else {
-                throw RequestFailure(error)
-            }
-        }
-        let newest = self.schema(request.schemaKey)
-        do throws(ServiceError) {
-            return (try request.resolved(form, schema: newest.schema), newest.version)
-        } catch {
-            throw RequestFailure(error)
-        }
-    }
-}
-
 extension DatabaseRequest {
-    fileprivate func resolved(_ form: QueryRecordsRequest, schema: Schema) throws(ServiceError) -> Query {
+    /// A query in terms of the schema.
+    func resolved(_ form: QueryRecordsRequest, schema: Schema) throws(ServiceError) -> Query {
         guard let type = schema.type(named: form.query.recordType) else {
             throw ServiceError(
                 .badRequest,
                 "record type not found: \(form.query.recordType). `zonekeeper schema export \(key.container)` shows those that "
-                    + "there are")
+                    + "there are", detail: .unknownRecordType)
         }
         let isWide = form.isZoneWide && key.scope == .private
         // The command that an error names must change this environment, and development is what it takes by itself.

@@ -16,10 +16,11 @@ extension RecordService {
     /// - Returns: whether the schema is another now, or may be.
     /// - Throws: `THROTTLED` where the container's saves added too often.
     func extend(
-        _ schema: VersionedSchema, by operations: [RecordOperation], for request: DatabaseRequest
+        _ attempt: Attempt, by operations: [RecordOperation], for request: DatabaseRequest
     ) async throws(RequestFailure) -> Bool {
+        let schema = attempt.schema
         guard request.key.environment == .development, request.caller.user != nil,
-            let rate = growthRate(of: request.key.container),
+            let rate = growthRate(of: request.key.container, in: attempt.directory),
             let extended = SchemaExtension.extended(schema.schema, by: operations, scope: request.key.scope)
         else { return false }
         try countGrowth(of: request.key.container, at: rate)
@@ -39,8 +40,8 @@ extension RecordService {
     private static let growthTextMax = 400
 
     /// How often a container's saves may add to development's schema; nil where they may not.
-    func growthRate(of container: String) -> AttemptRate? {
-        let perMinute = Int(node.directory.snapshot.limits(of: container)[.schemaGrowthsPerMinute])
+    func growthRate(of container: String, in directory: DirectorySnapshot) -> AttemptRate? {
+        let perMinute = Int(directory.limits(of: container)[.schemaGrowthsPerMinute])
         return perMinute > 0 ? AttemptRate(perMinute: perMinute, burst: perMinute) : nil
     }
 
@@ -97,15 +98,13 @@ extension RecordService {
             names.contains(user)
         else { return }
         // A reset of the environment takes the record along.
-        let generation = schema(request.schemaKey).generation
+        let generation = request.directory.schema(request.schemaKey).generation
         // And so does the container's purge, after which another may have its name.
-        let created = node.directory.snapshot.containers[request.key.container] ?? 0
+        let created = request.directory.containers[request.key.container] ?? 0
         let id = "\(request.key.container)/\(created)/\(request.key.environment.rawValue)/\(generation)/\(user)"
         guard !userRecords.contains(id) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
-        let outcome = try await submitGrowing(
-            request.schemaKey, of: request.key, to: node.map.group(of: zone), by: request.deadline
-        ) { schema, terms in
+        let outcome = try await submitGrowing(request, to: node.map.group(of: zone)) { schema, terms in
             ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: now, quota: terms,
                 operations: [RecordChange(.create, user, type: RecordType.usersName)])

@@ -5,56 +5,12 @@ package import RecordModel
 import RecordStore
 import Wire
 
-// Reads and writes of shards under a schema, which this node and the shard must agree on.
+// What is asked of the shards of a database.
 extension RecordService {
-    /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
-    func readUnderSchema(
-        _ key: SchemaKey, from group: GroupID, by deadline: Deadline,
-        _ request: (VersionedSchema) async throws(RequestFailure) -> ShardRead
-    ) async throws(RequestFailure) -> ShardAnswer {
-        for _ in 0..<8 {
-            switch try await read(try await request(schema(key)), from: group, by: deadline) {
-            case .found(let answer): return answer
-            case .refused(let error): throw RequestFailure(error)
-            case .needsSchema(let installed): try await reconcile(key, installed: installed, on: group, by: deadline)
-            }
-        }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "the schema kept changing meanwhile", retryAfterSeconds: 1))
-    }
-
-    /// Has a command applied under the schema this node knows, made anew where the shard has another version.
-    /// - Returns: the outcome, never `needsSchema`.
-    func submitUnderSchema(
-        _ key: SchemaKey, to group: GroupID, by deadline: Deadline, _ command: (VersionedSchema) -> RecordCommand
-    ) async throws(RequestFailure) -> RecordOutcome {
-        for _ in 0..<8 {
-            let outcome = try await submit(.record(command(schema(key))), to: group, by: deadline)
-            guard case .needsSchema(let installed) = outcome else { return outcome }
-            try await reconcile(key, installed: installed, on: group, by: deadline)
-        }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
-    }
-
-    /// Brings a shard's schema and this node's to the same version.
-    /// - Parameter installed: the version that the shard holds.
-    func reconcile(
-        _ key: SchemaKey, installed: UInt64, on group: GroupID, by deadline: Deadline
-    ) async throws(RequestFailure) {
-        let known = schema(key)
-        guard installed < known.version else { return try await refreshDirectory() }
-        let install = InstallSchema(
-            container: key.container, environment: key.environment, version: known.version,
-            generation: known.generation, schema: known.schema)
-        let outcome = try await submit(.record(.installSchema(install)), to: group, by: deadline)
-        if case .refused(let error) = outcome { throw RequestFailure(error) }
-    }
-
     /// Asks the shards that may hold a part of a database, all at once; the answers are in the order of the shards.
     func readAll(
         of database: DatabaseKey, by deadline: Deadline,
-        _ request: @escaping @Sendable (GroupID, VersionedSchema) async throws(RequestFailure) -> ShardRead
+        _ request: @escaping @Sendable (GroupID, VersionedSchema) throws(ServiceError) -> ShardRead
     ) async throws(RequestFailure) -> [(group: GroupID, answer: ShardAnswer)] {
         let key = SchemaKey(of: database)
         let groups = groups(of: database)
@@ -63,7 +19,7 @@ extension RecordService {
                 tasks.addTask {
                     do throws(RequestFailure) {
                         let answer = try await self.readUnderSchema(key, from: group, by: deadline) {
-                            schema throws(RequestFailure) in try await request(group, schema)
+                            schema throws(ServiceError) in try request(group, schema)
                         }
                         return (position, .success(answer))
                     } catch {

@@ -62,9 +62,10 @@ enum SealedPosition: String {
         case .marker: RequestFailure(.badRequest, "continuationMarker: it is not one that this server gave")
         case .zone, .database, .preferences, .notifications:
             RequestFailure(
-                .badRequest,
-                "Unknown sync continuation type: syncToken is not one that this server gave for this, or is of an earlier "
-                    + "version; start again without a token")
+                ServiceError(
+                    .badRequest,
+                    "Unknown sync continuation type: syncToken is not one that this server gave for this, or is of an earlier "
+                        + "version; start again without a token", detail: .expiredSyncToken))
         }
     }
 }

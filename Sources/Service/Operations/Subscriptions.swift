@@ -93,10 +93,9 @@ package struct Subscriptions: Sendable {
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {
         guard await !service.node.has(.notifications, in: group) else { return }
         throw RequestFailure(
-            ServiceError(
-                .tryAgainLater,
-                "nothing was done: subscriptions need feature level \(FeatureLevel.notifications), which comes into "
-                    + "force once every node runs this build; see `zonekeeper cluster status`", retryAfterSeconds: 1))
+            ServiceError.nothingDone(
+                "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
+                    + "force once every node runs this build; see `zonekeeper cluster status`"))
     }
 
     /// Waits until every group matches what it is to match.
@@ -166,32 +165,18 @@ package struct Subscriptions: Sendable {
         _ input: SubscriptionInput, _ subscription: Subscription
     ) async throws(RequestFailure) -> Query? {
         guard let query = input.query else { return nil }
-        for _ in 0..<8 {
-            let schema = service.schema(request.schemaKey)
-            do throws(RequestFailure) {
-                guard let type = schema.schema.type(named: query.recordType) else {
-                    throw RequestFailure(
-                        .badRequest, "query.recordType: the schema has no record type '\(query.recordType)'")
-                }
-                let isCreator = request.caller.user != nil
-                guard
-                    Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
-                else {
-                    throw RequestFailure(.accessDenied, "the caller may not read records of type '\(type.name)'")
-                }
-                do throws(ServiceError) {
-                    return try query.resolve(
-                        schema: type, zone: subscription.zone.map { request.zoneID(named: $0) },
-                        container: request.key.container)
-                } catch {
-                    throw RequestFailure(error)
-                }
-            } catch {
-                guard try await service.isOutdated(schema, request.schemaKey) else { throw error }
+        return try await service.judge(request) { attempt throws(ServiceError) in
+            guard let type = attempt.schema.schema.type(named: query.recordType) else {
+                throw ServiceError(
+                    .badRequest, "query.recordType: the schema has no record type '\(query.recordType)'")
             }
+            let isCreator = request.caller.user != nil
+            guard Permissions(of: request.caller, in: type, of: request.key, isCreator: isCreator).contains(.read)
+            else { throw ServiceError(.accessDenied, "the caller may not read records of type '\(type.name)'") }
+            return try query.resolve(
+                schema: type, zone: subscription.zone.map { request.zoneID(named: $0) },
+                container: request.key.container)
         }
-        throw RequestFailure(
-            ServiceError(.tryAgainLater, "nothing was done: the schema kept changing meanwhile", retryAfterSeconds: 1))
     }
 
     /// The groups whose changes a subscription may match, ascending.

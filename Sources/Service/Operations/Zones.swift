@@ -57,14 +57,15 @@ package struct Zones: Sendable {
         let idempotency = request.idempotencyKey(position: number)
         let group = service.node.map.group(of: zone)
         let client = await service.client(request, group)
-        let outcome = try await service.submitUnderSchema(
-            request.schemaKey, to: group, by: request.deadline
-        ) { schema in
+        let outcome = try await service.attempt(
+            under: request.schemaKey, in: request.directory, by: request.deadline
+        ) { attempt throws(RequestFailure) in
             var command = ModifyZone(
                 operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
-                time: service.now, schemaVersion: schema.version, idempotency: idempotency)
+                time: service.now, schemaVersion: attempt.schema.version, idempotency: idempotency)
             command.client = client
-            return .modifyZone(command)
+            return try await service.tried(
+                .modifyZone(command), of: request.key, on: group, by: request.deadline)
         }
         switch outcome {
         case .zone(.exists(let state)): return state

@@ -80,9 +80,7 @@ package struct PreferenceWatch: Sendable {
         guard case .entered = await service.looks.enter(container: line, containerMax: WatchHub.looksMax / 4)
         else {
             throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater, "nothing was done: this node has too many changes to tell of",
-                    retryAfterSeconds: 1))
+                ServiceError.nothingDone("this node has too many changes to tell of"))
         }
         defer { service.looks.leave(container: line) }
         service.watches.looked()

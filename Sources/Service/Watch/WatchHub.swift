@@ -206,26 +206,21 @@ extension RequestFailure {
         var limit: (name: String, max: Int)?
         switch refusal {
         case .tooManyOnNode(let max):
-            error = ServiceError(
-                .tryAgainLater,
-                "nothing was done: this node has \(max) watches of preferences already; watch on another node",
-                retryAfterSeconds: 5)
+            error = ServiceError.nothingDone(
+                "this node has \(max) watches of preferences already; watch on another node", retryAfterSeconds: 5)
             limit = ("watches", max)
         case .tooManyOfContainer(let max):
-            error = ServiceError(
-                .tryAgainLater,
-                "nothing was done: this container has \(max) watches of preferences on this node already; watch on another node",
+            error = ServiceError.nothingDone(
+                "this container has \(max) watches of preferences on this node already; watch on another node",
                 retryAfterSeconds: 5)
             limit = ("watchesPerContainer", max)
         case .tooManyOfUser(let max):
-            error = ServiceError(
-                .tryAgainLater,
-                "nothing was done: this user has \(max) watches of preferences on this node already; end one first",
-                retryAfterSeconds: 15)
+            error = ServiceError.nothingDone(
+                "this user has \(max) watches of preferences on this node already; end one first", retryAfterSeconds: 15
+            )
             limit = ("watchesPerUser", max)
         case .closing:
-            error = ServiceError(
-                .tryAgainLater, "nothing was done: this node is stopping; watch on another one", retryAfterSeconds: 0)
+            error = ServiceError.nothingDone("this node is stopping; watch on another one", retryAfterSeconds: 0)
         }
         self.init(error)
         if let limit { details = .limit(limit.name, actual: Int64(limit.max) + 1, max: Int64(limit.max)) }

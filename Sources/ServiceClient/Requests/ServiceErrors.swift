@@ -63,11 +63,38 @@ package struct ServiceFailure: Error, Sendable, CustomStringConvertible {
         redirectURL = json["redirectURL"]?.string
     }
 
+    /// What the error is about, beside its code.
+    package var detail: ErrorDetail? { ErrorDetail(ofError: json) }
+
     /// Whether the server does not accept the session's token.
     package var isSignedOut: Bool { status == 421 || code == "AUTHENTICATION_REQUIRED" }
 
     /// What was wrong and what to do about it.
     package var description: String { code.isEmpty ? reason : "\(code): \(reason)" }
+}
+
+extension ErrorDetail {
+    /// What an error's JSON object says beside its code.
+    package init?(ofError json: JSONValue) {
+        let said = json["detail"]?.string
+        guard let detail = said.map({ ErrorDetail(rawValue: $0) }) ?? json["reason"]?.string.flatMap(Self.inWords)
+        else { return nil }
+        self = detail
+    }
+
+    /// Servers from before the member `detail`, and shards that remember what they answered, say it in words only.
+    private static func inWords(_ reason: String) -> ErrorDetail? {
+        let words: [(ErrorDetail, [String])] = [
+            (.tooLongAnswer, ["too large for one answer"]),
+            (.tooLarge, ["send them in several requests", " bytes, at most", "send less in one request"]),
+            (.expiredSyncToken, ["nknown sync continuation type", "client knowledge differs"]),
+        ]
+        if let found = words.first(where: { $0.1.contains { reason.contains($0) } }) { return found.0 }
+        if reason.hasPrefix("nothing was done") { return .nothingDone }
+        if reason.hasPrefix("no container ") { return .unknownContainer }
+        if reason.hasPrefix("record type not found") { return .unknownRecordType }
+        return reason.lowercased().contains("idempotency") ? .idempotencyKey : nil
+    }
 }
 
 /// No node could be reached, or none answered.

@@ -85,8 +85,6 @@ extension HTTPMethod {
     package static let post = HTTPMethod.POST
     /// DELETE.
     package static let delete = HTTPMethod.DELETE
-    /// PATCH.
-    package static let patch = HTTPMethod.PATCH
 }
 
 /// Text inside a URL.
@@ -154,7 +152,10 @@ package struct ServiceResponse: Sendable {
     package func parsed() throws(JSONError) -> JSONValue { try JSONParser.parse(body) }
 
     /// Whether the server says that this attempt did nothing.
-    var saysNothingWasDone: Bool { (try? parsed())?["reason"]?.string?.hasPrefix("nothing was done") == true }
+    var saysNothingWasDone: Bool {
+        guard let json = try? parsed(), let detail = ErrorDetail(ofError: json) else { return false }
+        return detail == .nothingDone || detail == .tooLarge
+    }
 
     /// Whether the request may have been done although the answer is an error. It was certainly not done if the server
     /// refused the request itself, or says so.

@@ -242,7 +242,7 @@ enum PreferenceWire {
         let reason = json["reason"]?.string ?? "the server gave no reason"
         guard let limit = json["limit"]?.string else {
             // The batch's id was used for another batch, or is too old.
-            if reason.lowercased().contains("idempotency") { return .forgotten }
+            if ErrorDetail(ofError: json) == .idempotencyKey { return .forgotten }
             let code = json["serverErrorCode"]?.string
             return code == "BAD_REQUEST" || code == "QUOTA_EXCEEDED" ? .refused(.other, key: nil, reason: reason) : nil
         }
@@ -254,7 +254,7 @@ enum PreferenceWire {
     /// Whether an error says that the feed is to be read from its start.
     static func isTokenExpired(_ json: JSONValue) -> Bool {
         // A token of another store cannot be followed either.
-        json["syncTokenExpired"] != nil || json["reason"]?.string?.contains("sync continuation") == true
+        json["syncTokenExpired"] != nil || ErrorDetail(ofError: json) == .expiredSyncToken
     }
 
     /// Reads a key with its value and version; nil if a member is malformed.

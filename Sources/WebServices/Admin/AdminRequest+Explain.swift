@@ -111,7 +111,7 @@ extension AdminRequest {
         of database: DatabaseKey, action: String, _ directory: DirectorySnapshot
     ) async throws(RequestFailure) -> [Rule] {
         let isGrowing = action == "records/modify"
-        let cap = context.service.quota(of: database).cap
+        let cap = context.service.quota(of: database, in: directory).cap
         let used = try await ContainerUsage.used(database, in: context.service, by: deadline)
         let isPublic = database.scope == .public
         var rules = [

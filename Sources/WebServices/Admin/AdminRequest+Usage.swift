@@ -95,7 +95,7 @@ extension AdminRequest {
         to writer: inout JSONWriter
     ) {
         let key = database.key
-        let cap = context.service.quota(of: key).cap
+        let cap = context.service.quota(of: key, in: context.service.node.directory.snapshot).cap
         writer.member("environment", key.environment.rawValue)
         writer.member("scope", key.scope.rawValue)
         if key.scope == .private {

@@ -90,9 +90,7 @@ extension WebResponder {
     }
 
     private static let tooManyTransfers = RequestFailure(
-        ServiceError(
-            .tryAgainLater, "nothing was done: this node has as many files on their way as it may; use another one",
-            retryAfterSeconds: 1))
+        ServiceError.nothingDone("this node has as many files on their way as it may; use another one"))
 
     /// - Throws: also where the body was not whole: a connection that is cut looks like a body's end.
     private func read(

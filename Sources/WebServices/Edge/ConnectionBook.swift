@@ -29,9 +29,6 @@ final class ConnectionBook: Sendable {
 
     init(limits: EdgeLimits) { self.limits = limits }
 
-    /// How many connections are served.
-    var servedCount: Int { state.withLock { $0.served } }
-
     /// Takes a place for a connection. What is returned, and the address, must come back to `leave` once.
     func enter(_ address: ClientAddress) -> Place {
         state.withLock { state in

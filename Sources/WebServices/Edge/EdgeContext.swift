@@ -10,6 +10,9 @@ package struct EdgeContext: RequestContext {
     /// Tells where the client goes away.
     var clientDisconnect: ClientDisconnect?
 
+    /// For a request that comes over no connection.
+    package init(core: CoreRequestContextStorage) { coreContext = core }
+
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         clientDisconnect = ClientDisconnect(of: source.channel)

@@ -19,11 +19,7 @@ enum KeyValueAction: String, CaseIterable, Sendable {
             let names = Self.allCases.map(\.rawValue).joined(separator: ", ")
             throw RequestFailure(.notFound, "no action '\(name)': there are \(names)")
         }
-        guard action.methods.contains(method) else {
-            throw RequestFailure(
-                .badRequest, "\(name) is called with \(action.methods.joined(separator: " or ")), not with \(method)",
-                details: .methods(action.methods))
-        }
+        try RequestFailure.require(method, of: action.methods, for: name)
         self = action
     }
 }

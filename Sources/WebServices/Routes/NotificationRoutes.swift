@@ -17,11 +17,7 @@ enum NotificationAction: String, CaseIterable, Sendable {
         guard let action = NotificationAction(rawValue: name) else {
             throw RequestFailure(.notFound, "no action '\(name)': there are changes and watch")
         }
-        guard action.methods.contains(method) else {
-            throw RequestFailure(
-                .badRequest, "\(name) is called with \(action.methods.joined(separator: " or ")), not with \(method)",
-                details: .methods(action.methods))
-        }
+        try RequestFailure.require(method, of: action.methods, for: name)
         self = action
     }
 }
@@ -47,7 +43,7 @@ struct NotificationRoutes {
         watch: (_ notifications: Notifications, _ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
         let isStream = action == .watch && call.request.method == .get
-        let form = isStream ? try NotificationsRequest(query: call) : try form(NotificationsRequest.self)
+        let form = isStream ? try NotificationsRequest(query: call) : try body.form()
         let ofURL = try call.clientID()
         let notifications = Notifications(
             service, store, accountID: accountID, client: form.clientID ?? ofURL)
@@ -60,10 +56,6 @@ struct NotificationRoutes {
         case .watch:
             return try await watch(notifications, form.limit).longPoll(since: form.syncToken, seconds: form.seconds)
         }
-    }
-
-    private func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form {
-        do throws(ServiceError) { return try Form(body: body) } catch { throw RequestFailure(error) }
     }
 }
 

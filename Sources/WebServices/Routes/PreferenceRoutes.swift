@@ -177,7 +177,7 @@ extension PreferenceRoutes {
     private static func failure(_ error: ServiceError, key: String) -> RequestFailure {
         var failure = RequestFailure(error)
         let max = PropertyValue.depthMax
-        if error.reason.contains("is nested deeper than \(max)") {
+        if error.detail == .tooDeep {
             failure.details = .limit(
                 KeyValueRefusal.Rule.valueDepth.name, actual: Int64(max + 1), max: Int64(max), key: key)
         }

@@ -69,6 +69,5 @@ final class BodyBudget: Sendable {
         .badRequest, "the body took longer than \(secondsMax) s; send less in one request", details: .bodyTooSlow)
 
     private static let full = RequestFailure(
-        ServiceError(
-            .tryAgainLater, "nothing was done: this node holds as many request bodies as it may", retryAfterSeconds: 1))
+        ServiceError.nothingDone("this node holds as many request bodies as it may"))
 }

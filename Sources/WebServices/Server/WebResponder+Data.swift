@@ -16,249 +16,264 @@ struct DatabaseCall: Sendable {
     var isGet: Bool
 
     /// The request's body as one of the protocol's forms.
-    func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form {
-        do throws(ServiceError) {
-            return try Form(body: body)
-        } catch {
-            throw RequestFailure(error)
-        }
+    func form<Form: WebRequest>(_: Form.Type) throws(RequestFailure) -> Form { try body.form() }
+}
+
+extension [UInt8] {
+    /// A body as one of the protocol's forms.
+    func form<Form: WebRequest>(_: Form.Type = Form.self) throws(RequestFailure) -> Form {
+        do throws(ServiceError) { return try Form(body: self) } catch { throw RequestFailure(error) }
     }
 }
 
-// Requests for data: what each goes through before its route sees it.
+/// What a request for data asks for, by its path and method.
+struct DataRoute: Sendable {
+    enum Action: Sendable {
+        case database(Scope, DatabaseAction)
+        case keyValues(KeyValueAction)
+        case notifications(NotificationAction)
+    }
+
+    let scope: RequestScope
+    let action: Action
+
+    var target: Target { scope.target }
+
+    /// Nil for a path of something else.
+    /// - Throws: what is wrong with the path or the method.
+    init?(_ call: WebCall) throws(RequestFailure) {
+        let (url, method) = (call.url, call.request.method.rawValue)
+        switch url.segments.first {
+        case "database":
+            guard (7...8).contains(url.segments.count), url.segments[1] == "1" else {
+                throw RequestFailure(
+                    .notFound,
+                    "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
+            }
+            var target = try Self.target(url)
+            guard let database = Scope(rawValue: url.segments[4]) else {
+                throw RequestFailure(
+                    .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
+            }
+            let action = try DatabaseAction(url.segments.dropFirst(5).joined(separator: "/"), method: method)
+            if database == .shared { throw .notBuilt("the shared database") }
+            target.needsUser = database != .public
+            self.action = .database(database, action)
+            scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
+        case "kv":
+            guard url.segments.count == 5, url.segments[1] == "1" else {
+                throw RequestFailure(
+                    .notFound,
+                    "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
+            }
+            let target = try Self.target(url)
+            let action = try KeyValueAction(url.segments[4], method: method)
+            self.action = .keyValues(action)
+            scope = RequestScope(
+                target: target, rate: .keyValues, isWatch: action == .watch, mayChangeData: action == .set)
+        case "push":
+            guard url.segments.count == 5, url.segments[1] == "1" else {
+                throw RequestFailure(
+                    .notFound, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
+            }
+            let target = try Self.target(url)
+            let action = try NotificationAction(url.segments[4], method: method)
+            self.action = .notifications(action)
+            scope = RequestScope(target: target, rate: .requests, isWatch: action == .watch)
+        default: return nil
+        }
+    }
+
+    private static func target(_ url: RequestURL) throws(RequestFailure) -> Target {
+        Target(
+            container: try AdminRequest.containerName(url.segments[2]),
+            environment: try AdminRequest.environment(url.segments[3]), needsUser: true)
+    }
+
+    /// As the audit log names it.
+    var name: String {
+        switch action {
+        case .database(_, let action): action.rawValue
+        case .keyValues(let action): "kv/\(action.rawValue)"
+        case .notifications(let action): "push/\(action.rawValue)"
+        }
+    }
+
+    /// What it is about, as the audit log names it.
+    var subject: String {
+        let data =
+            switch action {
+            case .database(let database, _): "\(database.rawValue) database"
+            case .keyValues: "preferences"
+            case .notifications: "notifications"
+            }
+        return "\(data) of \(target.container) (\(target.environment.rawValue))"
+    }
+
+    /// The least role of an administrator who may ask for it.
+    var leastRole: AdministratorRole {
+        if case .database(_, let action) = action { action.leastRole } else { .admin }
+    }
+}
+
+/// A request that was let in: who sends it, what it says, and by when it is answered.
+struct AdmittedCall: Sendable {
+    let context: AdmittedRequest
+    let requester: Requester
+    let body: [UInt8]
+    let deadline: Deadline
+
+    /// The caller's own store in a container's environment.
+    func store(in target: Target) -> StoreKey {
+        StoreKey(
+            container: target.container, environment: target.environment, user: context.admitted.caller.user ?? "")
+    }
+}
+
+// Requests for data.
 extension WebResponder {
-    /// A request that was let in: who sends it, what it says, and by when it is answered.
-    private struct Entry {
-        var requester: Requester
-        var body: [UInt8]
-        var deadline: Deadline
-    }
-
-    func keyValues(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
-        let url = call.url
-        guard url.segments.count == 5, url.segments[1] == "1" else {
-            throw RequestFailure(
-                .notFound, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
-        }
-        let environment = try AdminRequest.environment(url.segments[3])
-        let container = try AdminRequest.containerName(url.segments[2])
-        let target = Target(container: container, environment: environment, needsUser: true)
-        let action = try KeyValueAction(url.segments[4], method: call.request.method.rawValue)
-        let scope = RequestScope(
-            target: target, rate: .keyValues, isWatch: action == .watch, mayChangeData: action == .set)
-        return try await enter(call, scope, action: "kv/\(action.rawValue)", role: .admin, &headers) {
-            entry throws(RequestFailure) in
-            let store = StoreKey(
-                container: target.container, environment: environment,
-                user: entry.requester.admitted.caller.user ?? "")
-            let preferences = Preferences(context.service, store)
-            return try await PreferenceRoutes(
-                preferences: preferences, call: call, body: entry.body, deadline: entry.deadline
-            ).respond(to: action) { limit in
-                PreferenceStream(
-                    watch: PreferenceWatch(
-                        preferences, credentials: call.credentials, target: target, requester: entry.requester,
-                        limit: limit),
-                    bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
-            }
-        }
-    }
-
-    func notifications(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
-        let url = call.url
-        guard url.segments.count == 5, url.segments[1] == "1" else {
-            throw RequestFailure(.notFound, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
-        }
-        let environment = try AdminRequest.environment(url.segments[3])
-        let container = try AdminRequest.containerName(url.segments[2])
-        let target = Target(container: container, environment: environment, needsUser: true)
-        let action = try NotificationAction(url.segments[4], method: call.request.method.rawValue)
-        let scope = RequestScope(target: target, rate: .requests, isWatch: action == .watch)
-        return try await enter(call, scope, action: "push/\(action.rawValue)", role: .admin, &headers) {
-            entry throws(RequestFailure) in
-            let store = StoreKey(
-                container: container, environment: environment, user: entry.requester.admitted.caller.user ?? "")
-            return try await NotificationRoutes(
-                service: context.service, store: store, accountID: entry.requester.admitted.accountID ?? "", call: call,
-                entry.body
-            ).respond(to: action, by: entry.deadline) { notifications, limit in
-                PreferenceStream(
-                    watch: PreferenceWatch(
-                        notifications, credentials: call.credentials, target: target, requester: entry.requester,
-                        limit: limit),
-                    bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
-            }
-        }
-    }
-
-    func database(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
-        let (target, databaseScope, action) = try Self.parse(call)
-        let scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
-        return try await enter(call, scope, action: action.rawValue, role: action.leastRole, &headers) {
-            entry throws(RequestFailure) in
-            let key = DatabaseKey(
-                container: target.container, environment: target.environment, scope: databaseScope,
-                owner: databaseScope == .public
-                    ? DatabaseKey.publicOwner : entry.requester.admitted.caller.user ?? "")
-            var request = DatabaseRequest(key: key, requester: entry.requester, deadline: entry.deadline)
-            if let text = call.request.headers[WebCall.idempotencyKey] {
-                request.identity = try context.service.judgedByClock { now throws(RequestFailure) in
-                    try RequestIdentity(text, body: entry.body, now: now)
-                }
-            }
-            request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
-            request.origin = call.origin
-            request.clientID = try call.clientID()
-            context.service.usage.carried(entry.body.count, for: key)
-            let asked = DatabaseCall(request: request, body: entry.body, isGet: call.request.method == .get)
-            let clientDisconnect = action.isLongRead ? call.clientDisconnect : nil
-            let reply = try await clientDisconnect.whileClientStays {
-                [service = context.service] () throws(RequestFailure) in
-                try await action.respond(to: asked, in: service)
-            }
-            context.service.usage.carried(reply.body.count, for: key)
-            return reply
-        }
-    }
-
-    /// What a path asks for.
-    private static func parse(
-        _ call: WebCall
-    ) throws(RequestFailure) -> (target: Target, scope: Scope, action: DatabaseAction) {
-        let url = call.url
-        let path = url.segments.dropFirst(5).joined(separator: "/")
-        guard (7...8).contains(url.segments.count), url.segments[1] == "1" else {
-            throw RequestFailure(
-                .notFound,
-                "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
-        }
-        let container = try AdminRequest.containerName(url.segments[2])
-        let environment = try AdminRequest.environment(url.segments[3])
-        guard let scope = Scope(rawValue: url.segments[4]) else {
-            throw RequestFailure(
-                .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
-        }
-        guard let action = DatabaseAction(rawValue: path) else {
-            throw RequestFailure(.notFound, "no action '\(path)'")
-        }
-        let method = call.request.method.rawValue
-        guard action.methods.contains(method) else {
-            throw RequestFailure(
-                .badRequest,
-                "\(path) is called with \(action.methods.joined(separator: " or ")), not with \(method)",
-                details: .methods(action.methods))
-        }
-        if scope == .shared { throw .notBuilt("the shared database") }
-        let target = Target(container: container, environment: environment, needsUser: scope != .public)
-        return (target, scope, action)
-    }
-
-    /// Lets a request in and has it worked on, and tells the audit log where it was refused for what its sender may
-    /// not.
-    private func enter(
-        _ call: WebCall, _ scope: RequestScope, action: String, role: AdministratorRole,
-        _ headers: inout AnswerHeaders, _ work: (Entry) async throws(RequestFailure) -> Reply
+    /// Lets a request in, has its operation done, and lets it out.
+    func respond(
+        to call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders
     ) async throws(RequestFailure) -> Reply {
         var notes = RequestNotes()
-        defer { headers.add(notes) }
-        do throws(RequestFailure) {
-            return try await admit(call, scope, role, &headers, &notes, work)
-        } catch {
-            var failure = error
-            if error.error.code == .authenticationRequired, failure.signIn == nil {
-                failure.signIn = notes.admitted?.apiToken
-            }
-            if error.error.code == .accessDenied {
-                let subject =
-                    switch call.url.segments.first {
-                    case "kv": "preferences"
-                    case "push": "notifications"
-                    default: "\(call.url.segments.dropFirst(4).first ?? "") database"
-                    }
-                context.service.audit.refused(
-                    context.service.origin(notes.admitted, requestID: call.uuid, address: call.address),
-                    in: scope.target.container, action: action,
-                    subject: "\(subject) of \(scope.target.container) (\(scope.target.environment.rawValue))")
-            }
-            throw failure
+        var held = 0
+        defer {
+            context.bodies.release(held)
+            headers.allow(notes.admitted?.apiToken)
+            headers.add(notes)
         }
+        do throws(RequestFailure) {
+            let admitted = try await admit(call, route, &headers, &notes, &held)
+            defer {
+                context.service.leave(route.scope)
+                // A token that was made before a wait would be older than those of other answers.
+                if route.scope.isWatch, let session = admitted.context.admitted.session {
+                    notes.webAuthToken = context.service.newToken(of: session)
+                }
+            }
+            switch route.action {
+            case .database(let database, let action):
+                let asked = try databaseCall(call, route, admitted, database)
+                let reply = try await action.respond(to: asked, in: context.service, call.clientDisconnect)
+                context.service.usage.carried(reply.body.count, for: asked.request.key)
+                return reply
+            case .keyValues(let action):
+                let preferences = Preferences(context.service, admitted.store(in: route.target))
+                return try await PreferenceRoutes(
+                    preferences: preferences, call: call, body: admitted.body, deadline: admitted.deadline
+                ).respond(to: action) { stream(of: preferences, call, route, admitted, limit: $0) }
+            case .notifications(let action):
+                return try await NotificationRoutes(
+                    service: context.service, store: admitted.store(in: route.target),
+                    accountID: admitted.context.admitted.accountID ?? "", call: call, admitted.body
+                ).respond(to: action, by: admitted.deadline) {
+                    stream(of: $0, call, route, admitted, limit: $1)
+                }
+            }
+        } catch {
+            throw refused(error, call, route, notes)
+        }
+    }
+
+    private func databaseCall(
+        _ call: WebCall, _ route: DataRoute, _ admitted: AdmittedCall, _ database: Scope
+    ) throws(RequestFailure) -> DatabaseCall {
+        let service = context.service
+        let target = DatabaseKey(
+            container: route.target.container, environment: route.target.environment, scope: database,
+            owner: database == .public ? DatabaseKey.publicOwner : admitted.context.admitted.caller.user ?? "")
+        var request = DatabaseRequest(
+            key: target, requester: admitted.requester, in: admitted.context.directory, deadline: admitted.deadline)
+        if let text = call.request.headers[WebCall.idempotencyKey] {
+            request.identity = try service.judgedByClock { now throws(RequestFailure) in
+                try RequestIdentity(text, body: admitted.body, now: now)
+            }
+        }
+        request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
+        request.origin = call.origin
+        request.clientID = try call.clientID()
+        service.usage.carried(admitted.body.count, for: target)
+        return DatabaseCall(request: request, body: admitted.body, isGet: call.request.method == .get)
+    }
+
+    private func stream(
+        of feed: any WatchedFeed, _ call: WebCall, _ route: DataRoute, _ admitted: AdmittedCall, limit: Int
+    ) -> PreferenceStream {
+        PreferenceStream(
+            watch: PreferenceWatch(
+                feed, credentials: call.credentials, target: route.target, requester: admitted.requester, limit: limit),
+            bodies: context.bodies, uuid: call.uuid, clientDisconnect: call.clientDisconnect)
+    }
+
+    /// Says where to sign in, and tells the audit log where a request was refused for what its sender may not.
+    private func refused(
+        _ failure: RequestFailure, _ call: WebCall, _ route: DataRoute, _ notes: RequestNotes
+    ) -> RequestFailure {
+        var failure = failure
+        if failure.error.code == .authenticationRequired, failure.signIn == nil {
+            failure.signIn = notes.admitted?.apiToken
+        }
+        if failure.error.code == .accessDenied {
+            context.service.audit.refused(
+                context.service.origin(notes.admitted, requestID: call.uuid, address: call.address),
+                in: route.target.container, action: route.name, subject: route.subject)
+        }
+        return failure
     }
 
     /// The body is read before anything is decided, so that a decision is about the moment in which the request is
     /// worked on; but only that of a request whose credential is known.
+    /// - Parameter held: gets how many bytes of the body are held.
     private func admit(
-        _ call: WebCall, _ scope: RequestScope, _ role: AdministratorRole, _ headers: inout AnswerHeaders,
-        _ notes: inout RequestNotes, _ work: (Entry) async throws(RequestFailure) -> Reply
-    ) async throws(RequestFailure) -> Reply {
-        let service = context.service
-        let sender = try await precheckCredential(call, for: scope.target, role, &headers)
-        headers.add("RateLimit-Policy", service.ratePolicy(scope.rateKey))
+        _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders, _ notes: inout RequestNotes,
+        _ held: inout Int
+    ) async throws(RequestFailure) -> AdmittedCall {
+        let (service, scope) = (context.service, route.scope)
+        var credentials = call.credentials
+        let signature = try call.signature()
+        // A request with tokens is a client's, whatever else it says of its sender.
+        if credentials.apiToken == nil, call.bearerToken != nil || signature == nil {
+            credentials.administrator = try await administrator(call, route, &headers)
+        }
+        let precheck = try await service.precheck(credentials, signature, for: scope, address: call.address)
+        headers.add("RateLimit-Policy", "\"\(scope.rate.rawValue)\";q=\(precheck.rateLimit);w=1")
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
-        var held = body.count
-        defer { context.bodies.release(held) }
+        held = body.count
         let deadline = service.node.deadline()
-        var credentials = call.credentials
-        switch sender {
-        case .administrator(let name): credentials.administrator = name
-        case .client(let signature):
+        if credentials.administrator == nil {
             credentials.signed = signature.map {
                 SignedRequest(signature: $0, target: call.request.head.path ?? "/", body: body)
             }
         }
-        defer { headers.allow(notes.admitted?.apiToken) }
         let admitted = try await service.admit(
-            credentials, to: scope, address: call.address, by: deadline, &notes)
-        defer { service.leave(scope) }
+            credentials, precheck, to: scope, address: call.address, by: deadline, &notes)
         if scope.isWatch {
             // It waits long; its small body counts no more.
             context.bodies.release(held)
             held = 0
         }
-        defer {
-            // A token that was made before a wait would be older than those of other answers.
-            if scope.isWatch, let session = admitted.session { notes.webAuthToken = service.newToken(of: session) }
-        }
-        return try await work(
-            Entry(
-                requester: Requester(admitted, requestID: call.uuid, address: call.address), body: body,
-                deadline: deadline))
+        return AdmittedCall(
+            context: admitted,
+            requester: Requester(admitted.admitted, requestID: call.uuid, address: call.address), body: body,
+            deadline: deadline)
     }
 
     private static let watchBodyBytesMax = 4 << 10
 
-    /// By what a request may be known.
-    private enum Sender {
-        /// As the audit log names them.
-        case administrator(String)
-        /// With the signature of a server-to-server key, where it has one.
-        case client(RequestSignature?)
-    }
-
-    /// Turns away a request whose credential is not known here, before any of its body is read.
-    private func precheckCredential(
-        _ call: WebCall, for target: Target, _ role: AdministratorRole, _ headers: inout AnswerHeaders
-    ) async throws(RequestFailure) -> Sender {
-        let signature = try call.signature()
-        // A request with tokens is a client's, whoever else it says it is.
-        if call.credentials.apiToken == nil, call.bearerToken != nil || signature == nil,
-            let administrator = try await administrator(call, &headers)
-        {
-            guard !target.needsUser else {
-                throw RequestFailure(
-                    .accessDenied, "the administrator may use public data, and nobody's private data or preferences")
-            }
-            try administrator.require(
-                AdministratorNeed(role, .container), container: target.container, environment: target.environment,
-                now: context.service.now)
-            try await context.service.requireContainer(target.container)
-            return .administrator(administrator.actor)
+    /// The administrator who sends a request for data, as the audit log names them; nil where it is a client.
+    private func administrator(
+        _ call: WebCall, _ route: DataRoute, _ headers: inout AnswerHeaders
+    ) async throws(RequestFailure) -> String? {
+        guard let administrator = try await administrator(call, &headers) else { return nil }
+        guard !route.target.needsUser else {
+            throw RequestFailure(
+                .accessDenied, "the administrator may use public data, but no private data and no preferences")
         }
-        if let signature {
-            try await context.service.requireKey(signature.keyID, address: call.address)
-            return .client(signature)
-        }
-        try await context.service.requireAPIToken(call.credentials, for: target, address: call.address)
-        return .client(nil)
+        try administrator.require(
+            AdministratorNeed(route.leastRole, .container), container: route.target.container,
+            environment: route.target.environment, now: context.service.now)
+        return administrator.actor
     }
 }

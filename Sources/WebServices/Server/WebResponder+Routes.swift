@@ -37,6 +37,15 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         }
     }
 
+    /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
+    init(_ path: String, method: String) throws(RequestFailure) {
+        guard let action = DatabaseAction(rawValue: path) else {
+            throw RequestFailure(.notFound, "no action '\(path)'")
+        }
+        try RequestFailure.require(method, of: action.methods, for: path)
+        self = action
+    }
+
     /// The least role of an administrator who calls it for public data; production asks for `admin` to change anything.
     var leastRole: AdministratorRole {
         switch self {
@@ -49,18 +58,23 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it may read much, so that it ends when its client goes away.
-    var isLongRead: Bool {
+    private var isLongRead: Bool {
         switch self {
         case .queryRecords, .recordChanges, .zoneChanges, .databaseChanges, .zonesChanges: true
         default: false
         }
     }
 
+    /// - Parameter long: ends what may read much when its client goes away.
     func respond(
-        to call: DatabaseCall, in service: RecordService
+        to call: DatabaseCall, in service: RecordService, _ long: ClientDisconnect?
     ) async throws(RequestFailure) -> Reply {
-        switch self {
+        if isLongRead, long != nil {
+            return try await long.whileClientStays { () throws(RequestFailure) in
+                try await respond(to: call, in: service, nil)
+            }
+        }
+        return switch self {
         case .modifyRecords: try await RecordRoutes(service: service, call: call).modify()
         case .lookUpRecords: try await RecordRoutes(service: service, call: call).lookUp()
         case .queryRecords: try await RecordRoutes(service: service, call: call).query()
@@ -84,5 +98,15 @@ enum DatabaseAction: String, CaseIterable, Sendable {
         case .modifySubscriptions: try await SubscriptionRoutes(service: service, call: call).modify()
         case .resolveShares, .acceptShares, .prepareZip: throw .notBuilt(rawValue)
         }
+    }
+}
+
+extension RequestFailure {
+    /// - Throws: 405 for a method that an action is not called with.
+    static func require(_ method: String, of methods: [String], for action: String) throws(RequestFailure) {
+        if methods.contains(method) { return }
+        throw RequestFailure(
+            .badRequest, "\(action) is called with \(methods.joined(separator: " or ")), not with \(method)",
+            details: .methods(methods))
     }
 }

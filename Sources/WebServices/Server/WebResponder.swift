@@ -3,49 +3,45 @@ import Authorization
 import Cluster
 import Directory
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import KeyValueStore
 import Logging
 import NIOCore
 import RecordModel
 import Service
 
-/// Every request's way in: reads the body, finds the route, and turns what fails into CloudKit's error form.
-struct WebResponder: HTTPResponder {
-    typealias Context = EdgeContext
+/// Every request's way in: finds the route, and turns what fails into CloudKit's error form.
+package struct WebResponder: HTTPResponder {
+    package typealias Context = EdgeContext
 
-    var context: WebContext
+    let context: WebContext
 
+    /// For one node.
+    package init(context: WebContext) { self.context = context }
+
+    /// Answers a request; what fails is an answer, too.
     @Sendable
-    func respond(to request: Request, context: EdgeContext) async throws -> Response {
-        await answer(request, address: context.remoteAddress, clientDisconnect: context.clientDisconnect)
-    }
-
-    /// - Parameter address: the client's, where it is known.
-    func answer(_ request: Request, address: String?, clientDisconnect: ClientDisconnect? = nil) async -> Response {
+    package func respond(to request: Request, context edge: EdgeContext) async -> Response {
         let uuid = context.service.newName()
         let url = RequestURL(target: request.head.path ?? "/")
         let trace = RequestTrace(id: uuid)
-        let call = WebCall(request: request, url: url, uuid: uuid, address: address, clientDisconnect: clientDisconnect)
+        let call = WebCall(
+            request: request, url: url, uuid: uuid, address: edge.remoteAddress, clientDisconnect: edge.clientDisconnect
+        )
         var headers = AnswerHeaders(request, url: url)
-        var reply: Reply
-        let result = await RequestTrace.$current.withValue(trace) { () async -> Result<Reply, RequestFailure> in
+        let reply = await RequestTrace.$current.withValue(trace) { () async -> Reply in
             do throws(RequestFailure) {
-                return .success(try await route(call, &headers))
+                return try await route(call, &headers)
             } catch {
-                return .failure(error)
-            }
-        }
-        do throws(RequestFailure) {
-            reply = try result.get()
-        } catch {
-            reply = self.reply(to: error, call)
-            if error.error.code != .throttled {
-                context.service.peerExchange.report(
-                    trace,
-                    WebCall.logged(
-                        "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
-                    ))
+                let reply = self.reply(to: error, call)
+                if error.error.code != .throttled {
+                    context.service.peerExchange.report(
+                        trace,
+                        WebCall.logged(
+                            "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
+                        ))
+                }
+                return reply
             }
         }
         context.metrics.count(route: Self.metricName(url), status: reply.status)
@@ -93,11 +89,9 @@ struct WebResponder: HTTPResponder {
             headers.allowPreflight(in: context.service.node.directory.snapshot)
             return Reply(body: [])
         }
+        if let data = try DataRoute(call) { return try await respond(to: call, data, &headers) }
         switch call.url.segments.first {
         case "health": return try await health(call.url)
-        case "database": return try await database(call, &headers)
-        case "kv": return try await keyValues(call, &headers)
-        case "push": return try await notifications(call, &headers)
         case "admin": return try await administration(call, &headers)
         case "console":
             headers.leaveOutAccessControl()

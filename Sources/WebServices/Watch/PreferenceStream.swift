@@ -47,10 +47,7 @@ struct PreferenceStream: Sendable {
         withExtendedLifetime(followed) {}
         guard let held = HeldBytes(page.json.count, in: bodies) else {
             throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater,
-                    "nothing was done: this node holds as many bytes for clients as it may; watch on another one",
-                    retryAfterSeconds: 1))
+                ServiceError.nothingDone("this node holds as many bytes for clients as it may; watch on another one"))
         }
         var reply = Reply(body: [])
         reply.stream = { writer in
@@ -223,6 +220,7 @@ struct PreferenceStream: Sendable {
             writer.member("serverErrorCode", failure.error.code.rawValue)
             writer.member("reason", failure.error.reason)
             writer.retryAfter(failure.error)
+            if let detail = failure.error.detail { writer.member("detail", detail.rawValue) }
             failure.details?.write(to: &writer)
         }
         let isExpired = if case .expiredToken? = failure.details { true } else { false }

@@ -14,11 +14,11 @@ struct ErrorMappingTests {
 
     @Test("Every code of the server has one", arguments: ErrorCode.allCases)
     func allCodes(code: ErrorCode) {
-        #expect(ErrorMapping.code(code.rawValue, reason: "") != nil)
+        #expect(ErrorMapping.code(code.rawValue, nil) != nil)
     }
 
     @Test(
-        "Codes, told apart by the reason where one is several",
+        "Codes; those of servers from before `detail` are told apart by the reason where one is several",
         arguments: [
             ("ACCESS_DENIED", "Operation not permitted", CKError.Code.permissionFailure),
             ("CONFLICT", "client oplock error updating record", .serverRecordChanged),
@@ -40,7 +40,26 @@ struct ErrorMappingTests {
             ("AUTHENTICATION_REQUIRED", "", .notAuthenticated),
         ])
     func codes(serverCode: String, reason: String, code: CKError.Code) {
-        #expect(ErrorMapping.code(serverCode, reason: reason) == code)
+        #expect(ErrorMapping.code(serverCode, ErrorDetail(ofError: .members(["reason": .string(reason)]))) == code)
+    }
+
+    @Test(
+        "Where the server says what an error is about, its words count for nothing",
+        arguments: [
+            ("NOT_FOUND", "unknownContainer", CKError.Code.badContainer),
+            ("BAD_REQUEST", "unknownRecordType", .unknownItem),
+            ("BAD_REQUEST", "expiredSyncToken", .changeTokenExpired),
+            ("BAD_REQUEST", "tooLarge", .limitExceeded), ("BAD_REQUEST", "tooLongAnswer", .limitExceeded),
+            ("BAD_REQUEST", "tooDeep", .invalidArguments), ("BAD_REQUEST", "ofLaterVersions", .invalidArguments),
+        ])
+    func details(serverCode: String, detail: String, code: CKError.Code) throws {
+        // The words are of something else.
+        let reason = detail == "unknownRecordType" ? "Unknown sync continuation type" : "record type not found: X"
+        let body = #"{"serverErrorCode": "\#(serverCode)", "reason": "\#(reason)", "detail": "\#(detail)"}"#
+        let error = mapping.error(failure(400, body))
+        #expect(error.code == code && error.isOfTooLongAnswer == (detail == "tooLongAnswer"))
+        let item = try JSONParser.parse(Array(body.utf8))
+        #expect(mapping.item(item)?.code == code)
     }
 
     @Test("A whole request's error carries what the server said, when to come back, and under which name it is logged")

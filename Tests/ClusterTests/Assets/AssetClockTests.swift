@@ -76,7 +76,7 @@ extension WaitingClusterSuites.AssetClusterTests {
             let request = DatabaseRequest(
                 key: Commands.database,
                 requester: Requester(Admitted(caller: Caller(user: "_me")), requestID: "", address: nil),
-                deadline: node.deadline())
+                in: node.directory.snapshot, deadline: node.deadline())
             let saving = try await AssetSaving([(operation, "a")], in: Commands.zone, service, request)
             let place = RecordOperation.Place(
                 container: Commands.database.container, environment: .development, scope: .private,

@@ -220,9 +220,9 @@ extension Visit {
     func enter(signed: SignedRequest) async throws(RequestFailure) -> Bool {
         let scope = RequestScope(target: Place.publicTarget, rate: .requests, mayChangeData: true)
         var notes = RequestNotes()
-        _ = try await service.admit(
-            Credentials(apiToken: nil, webAuthToken: nil, signed: signed), to: scope, address: nil, by: deadline, &notes
-        )
+        let credentials = Credentials(apiToken: nil, webAuthToken: nil, signed: signed)
+        let precheck = try await service.precheck(credentials, signed.signature, for: scope, address: nil)
+        _ = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
         service.leave(scope)
         return true
     }

@@ -1,5 +1,6 @@
 import Admission
 import Authorization
+import Cluster
 import Directory
 import RaftCore
 import RecordModel
@@ -67,7 +68,8 @@ extension Client {
         return await ask(repeats: true) { visit throws(RequestFailure) in
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
-            var request = DatabaseRequest(key: database, requester: requester, deadline: visit.deadline)
+            var request = DatabaseRequest(
+                key: database, requester: requester, in: visit.node.directory.snapshot, deadline: visit.deadline)
             request.identity = try RequestIdentity(
                 identity.key, body: identity.body, now: try visit.service.trustedNow())
             return try await work(visit, request)

@@ -29,28 +29,31 @@ final class Visit: @unchecked Sendable {
 
     /// Has the service admit the request, and works on it.
     func enter<Value>(
-        rate: RateKind = .requests, _ work: (Requester) async throws(RequestFailure) -> Value
+        rate: RateKind = .requests, _ work: (AdmittedRequest) async throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
         let scope = RequestScope(target: Place.target, rate: rate)
-        let admitted: Admitted
+        let context: AdmittedRequest
         do throws(RequestFailure) {
-            admitted = try await service.admit(
-                session.credentials(service.signer), to: scope, address: nil, by: deadline, &notes)
+            let credentials = session.credentials(service.signer)
+            let precheck = try await service.precheck(credentials, for: scope, address: nil)
+            context = try await service.admit(credentials, precheck, to: scope, address: nil, by: deadline, &notes)
         } catch {
             if let rate = notes.rate, error.error.code == .throttled { recorder.wasThrottled(rate.kind) }
             throw error
         }
         recorder.wasAccepted(rate)
         defer { service.leave(scope) }
-        return try await work(Requester(admitted, requestID: "", address: nil))
+        return try await work(context)
     }
 
     /// Works on a request for the records of the first account.
     func database<Value>(
         _ identity: Identity? = nil, _ work: (DatabaseRequest) async throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
-        try await enter { requester throws(RequestFailure) in
-            var request = DatabaseRequest(key: Place.database, requester: requester, deadline: deadline)
+        try await enter { context throws(RequestFailure) in
+            var request = DatabaseRequest(
+                key: Place.database, requester: Requester(context.admitted, requestID: "", address: nil),
+                in: context.directory, deadline: deadline)
             if let identity {
                 request.identity = try RequestIdentity(identity.key, body: identity.body, now: try service.trustedNow())
             }
@@ -62,7 +65,7 @@ final class Visit: @unchecked Sendable {
     func preferences<Value>(
         of account: String, _ work: (Preferences) async throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
-        try await enter(rate: .keyValues) { requester throws(RequestFailure) in
+        try await enter(rate: .keyValues) { _ throws(RequestFailure) in
             try await work(Preferences(service, Place.store(account)))
         }
     }

@@ -1,6 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
+import Logging
 import NIOCore
+import Synchronization
+package import WebServices
 
 /// The HTTP API without HTTP: the same responder that the server runs, called in the process.
 package struct InProcessService: Sendable {
@@ -11,6 +15,8 @@ package struct InProcessService: Sendable {
         package var target: String
         package var headers: [(name: String, value: String)] = []
         package var body: [UInt8] = []
+        /// Done when the node begins to read the body: what happens elsewhere while the body is on its way.
+        package var whileBodyComes: (@Sendable () async -> Void)?
 
         package init(method: String, target: String) {
             self.method = method
@@ -27,8 +33,10 @@ package struct InProcessService: Sendable {
 
     private let responder: WebResponder
 
+    /// For one node.
     package init(context: WebContext) { responder = WebResponder(context: context) }
 
+    /// The whole answer.
     package func answer(_ request: Request) async throws -> Answer {
         let response = await respond(to: request)
         let writer = Collector()
@@ -61,8 +69,20 @@ package struct InProcessService: Sendable {
         for (name, value) in request.headers {
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
-        let body = RequestBody(buffer: ByteBuffer(bytes: request.body))
-        return await responder.answer(Hummingbird.Request(head: head, body: body), address: nil)
+        let begun = Atomic(false)
+        let parts = AsyncStream<ByteBuffer> { [request] in
+            if begun.exchange(true, ordering: .relaxed) { return nil }
+            await request.whileBodyComes?()
+            return ByteBuffer(bytes: request.body)
+        }
+        let body = RequestBody(asyncSequence: parts)
+        let context = EdgeContext(core: CoreRequestContextStorage(source: Source()))
+        return await responder.respond(to: Hummingbird.Request(head: head, body: body), context: context)
+    }
+
+    /// Requests that come over no connection.
+    private struct Source: RequestContextSource {
+        let logger = Logger(label: "in process") { _ in SwiftLogNoOpLogHandler() }
     }
 
     /// Hands over what the body writes.

@@ -1,0 +1,156 @@
+import Cluster
+import Directory
+import RaftCore
+import RecordModel
+import RecordStore
+
+/// What one try of an operation is made under: the directory at one moment.
+struct Attempt: Sendable {
+    let directory: DirectorySnapshot
+    let schema: VersionedSchema
+    /// Whether the ledger has no more for the database: what does not fit now is over its quota.
+    let isOverQuota: Bool
+}
+
+/// What came of one try.
+enum Tried<Value: Sendable>: Sendable {
+    case done(Value)
+    /// Something is wrong under the schema at hand. That is believed once the directory confirms that it is the newest.
+    case fault(RequestFailure)
+    /// The shard holds another version of the schema.
+    case needsSchema(installed: UInt64, GroupID)
+    /// The shard lacks quota under the terms that it was sent, or knows newer ones.
+    case needsAllotment(QuotaNeed, QuotaTerms, DatabaseKey, GroupID)
+    /// What the try was made under has changed, and the operation has seen to it.
+    case outdated
+
+    /// The same try, where it is done with what is made of its value.
+    func map<Other: Sendable>(
+        _ transform: (Value) async throws(RequestFailure) -> Other
+    ) async throws(RequestFailure) -> Tried<Other> {
+        switch self {
+        case .done(let value): .done(try await transform(value))
+        case .fault(let failure): .fault(failure)
+        case .needsSchema(let installed, let group): .needsSchema(installed: installed, group)
+        case .needsAllotment(let need, let terms, let database, let group):
+            .needsAllotment(need, terms, database, group)
+        case .outdated: .outdated
+        }
+    }
+}
+
+extension RecordService {
+    private static let attemptsMax = 16
+
+    /// Tries an operation until it is done: the one place that decides what of a request is tried again. Where a
+    /// group's leader is, and that it changed, is the router's business (`Cluster/Routing`).
+    ///
+    /// Nothing was done by a try that is followed by another.
+    /// - Parameter directory: what the first try is made under, where the request has it; later ones take it anew.
+    /// - Throws: `TRY_AGAIN_LATER` where schema or quota keep changing.
+    func attempt<Value: Sendable>(
+        under key: SchemaKey, in directory: DirectorySnapshot? = nil, by deadline: Deadline,
+        _ operation: (Attempt) async throws(RequestFailure) -> Tried<Value>
+    ) async throws(RequestFailure) -> Value {
+        var directory = directory ?? node.directory.snapshot
+        var isOverQuota = false
+        for _ in 0..<Self.attemptsMax {
+            let schema = directory.schema(key)
+            let attempt = Attempt(directory: directory, schema: schema, isOverQuota: isOverQuota)
+            switch try await operation(attempt) {
+            case .done(let value): return value
+            case .fault(let failure): guard try await isOutdated(schema, key) else { throw failure }
+            case .needsSchema(let installed, let group):
+                try await reconcile(key, installed: installed, on: group, by: deadline)
+            case .needsAllotment(let need, let terms, let database, let group):
+                isOverQuota = try await !allot(need, under: terms, of: database, to: group, by: deadline)
+            case .outdated: break
+            }
+            directory = node.directory.snapshot
+        }
+        throw RequestFailure(
+            ServiceError.nothingDone("the schema or the quota kept changing meanwhile"))
+    }
+
+    /// Has a command applied that may make a database grow.
+    /// - Parameters:
+    ///   - key: of the command's schema.
+    ///   - command: makes it for a schema and terms.
+    /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
+    func submitGrowing(
+        _ request: DatabaseRequest, to group: GroupID, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
+    ) async throws(RequestFailure) -> RecordOutcome {
+        try await attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
+            attempt throws(RequestFailure) in
+            let terms = quotaTerms(of: request.key, attempt)
+            return try await tried(
+                .modifyRecords(command(attempt.schema, terms)), terms, of: request.key, on: group, by: request.deadline)
+        }
+    }
+
+    /// What a command that may grow says of its database's quota.
+    func quotaTerms(of database: DatabaseKey, _ attempt: Attempt) -> QuotaTerms {
+        let (cap, epoch) = quota(of: database, in: attempt.directory)
+        return QuotaTerms(epoch: epoch, isFinal: attempt.isOverQuota, limit: cap)
+    }
+
+    /// Has a command applied once.
+    /// - Parameter terms: those that the command carries.
+    func tried(
+        _ command: RecordCommand, _ terms: QuotaTerms? = nil, of database: DatabaseKey, on group: GroupID,
+        by deadline: Deadline
+    ) async throws(RequestFailure) -> Tried<RecordOutcome> {
+        switch try await submit(.record(command), to: group, by: deadline) {
+        case .needsSchema(let installed): return .needsSchema(installed: installed, group)
+        case .needsAllotment(let need):
+            guard let terms else {
+                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            }
+            return .needsAllotment(need, terms, database, group)
+        case let outcome: return .done(outcome)
+        }
+    }
+
+    /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
+    /// - Parameter request: a fault that it throws is believed under the newest schema only.
+    func readUnderSchema(
+        _ key: SchemaKey, in directory: DirectorySnapshot? = nil, from group: GroupID, by deadline: Deadline,
+        _ request: (VersionedSchema) throws(ServiceError) -> ShardRead
+    ) async throws(RequestFailure) -> ShardAnswer {
+        try await attempt(under: key, in: directory, by: deadline) { attempt throws(RequestFailure) in
+            let read: ShardRead
+            do throws(ServiceError) { read = try request(attempt.schema) } catch {
+                return .fault(RequestFailure(error))
+            }
+            switch try await self.read(read, from: group, by: deadline) {
+            case .found(let answer): return .done(answer)
+            case .refused(let error): throw RequestFailure(error)
+            case .needsSchema(let installed): return .needsSchema(installed: installed, group)
+            }
+        }
+    }
+
+    /// Judges a request by the schema that this node knows; a fault is believed under the newest schema only.
+    func judge<Value: Sendable>(
+        _ request: DatabaseRequest, _ judge: (Attempt) throws(ServiceError) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
+            attempt throws(RequestFailure) in
+            do throws(ServiceError) { return .done(try judge(attempt)) } catch { return .fault(RequestFailure(error)) }
+        }
+    }
+
+    /// Brings a shard's schema and this node's to the same version.
+    /// - Parameter installed: the version that the shard holds.
+    private func reconcile(
+        _ key: SchemaKey, installed: UInt64, on group: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) {
+        let known = schema(key)
+        guard installed < known.version else { return try await refreshDirectory() }
+        let install = InstallSchema(
+            container: key.container, environment: key.environment, version: known.version,
+            generation: known.generation, schema: known.schema)
+        let outcome = try await submit(.record(.installSchema(install)), to: group, by: deadline)
+        if case .refused(let error) = outcome { throw RequestFailure(error) }
+    }
+}

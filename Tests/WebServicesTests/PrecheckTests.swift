@@ -1,0 +1,44 @@
+import RecordModel
+import TestSupport
+import Testing
+
+@testable import WebServices
+
+@Suite("Credentials, looked at before a body is read and when it is here", .serialized)
+struct PrecheckTests {
+    /// A query of public data during whose body a request of the administrator is answered.
+    private static func query(
+        _ world: SignInWorld, during method: String, _ path: String, _ body: String = ""
+    ) async throws -> SignInWorld.Page {
+        var request = InProcessService.Request(
+            method: "POST",
+            target:
+                "/database/1/\(SignInWorld.container)/development/public/records/query?ckAPIToken=\(world.apiToken.secret)"
+        )
+        request.body = Array(#"{"query": {"recordType": "Users"}}"#.utf8)
+        request.whileBodyComes = { _ = try? await world.admin(method, path, body) }
+        return SignInWorld.Page(try await world.node.service.answer(request))
+    }
+
+    @Test("a token that is revoked while the body comes is refused; any other change of the directory is nothing to it")
+    func revoked() async throws {
+        let world = try await SignInWorld()
+        let token = #"{"kind": "api", "container": "\#(SignInWorld.container)"}"#
+        let page = try await Self.query(world, during: "POST", "tokens", token)
+        #expect(page.status == 200, "\(page)")
+        #expect(page["ratelimit-policy"]?.hasPrefix("\"requests\";q=") == true)
+        let refused = try await Self.query(world, during: "DELETE", "tokens?id=\(world.apiToken.id)")
+        #expect(refused.status == 401 && refused.code == "AUTHENTICATION_FAILED", "\(refused)")
+        try await world.node.stop()
+    }
+
+    @Test("the body of a request with an unknown token is not read")
+    func unknown() async throws {
+        let node = try await SingleNode.start(shards: 1)
+        let target = "/database/1/iCloud.a/development/public/records/query?ckAPIToken=nobody"
+        var request = InProcessService.Request(method: "POST", target: target)
+        request.whileBodyComes = { Issue.record("the body was read") }
+        #expect(try await node.service.answer(request).status == 401)
+        try await node.stop()
+    }
+}
