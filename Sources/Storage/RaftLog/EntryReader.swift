@@ -33,6 +33,11 @@ struct EntryReader {
                 return nil
             }
         }
+        for (offset, entry) in entries.enumerated() where entry.index.rawValue != first.rawValue + UInt64(offset) {
+            throw .corrupt(
+                segment: spans[0].segment.name, position: spans[0].start,
+                detail: "entry \(entry.index) of group \(group) is where number \(offset) from \(first) on should be")
+        }
         return entries
     }
 

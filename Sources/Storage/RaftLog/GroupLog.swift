@@ -89,9 +89,18 @@ struct GroupLog {
             clear(base: index.previous)
         }
         if runs.isEmpty { base = index.previous }
+        precondition(lastIndex.next == index, "entry \(index) would follow \(lastIndex)")
         if let last = runs.indices.last, runs[last].segment == segment {
+            if let before = runs[last].places.last {
+                precondition(
+                    place.offset >= before.offset + before.sizeBytes,
+                    "entry \(index) is at \(place.offset), within the one before it at \(before.offset)")
+            }
             runs[last].places.append(place)
         } else {
+            precondition(
+                runs.last.map { $0.segment < segment } ?? true,
+                "entry \(index) is in segment \(segment), before \(runs.last?.segment ?? 0)")
             runs.append(Run(segment: segment, first: index, places: [place]))
         }
         if terms.last?.term != position.term { terms.append(position) }
@@ -113,6 +122,8 @@ struct GroupLog {
                 runs[last].places.removeLast(Int(runs[last].end.rawValue - index.rawValue))
             }
         }
+        precondition(
+            runs.last.map { $0.end <= index } ?? true, "entries from \(index) on are gone, and \(lastIndex) is there")
         while let last = terms.last, last.index >= index { terms.removeLast() }
         while let last = configurations.last, last.index >= index { configurations.removeLast() }
     }
@@ -120,6 +131,7 @@ struct GroupLog {
     /// Forgets the entries up to and with `index`, which is at most the last.
     mutating func trim(through index: LogIndex) {
         guard index > base else { return }
+        precondition(index <= lastIndex, "the log ends at \(lastIndex), and would be trimmed to \(index)")
         let gone = runs.prefix { $0.end <= index.next }.count
         runs.removeFirst(gone)
         if let first = runs.first, first.first <= index {
@@ -132,6 +144,9 @@ struct GroupLog {
         if let runTerm, !runs.isEmpty { terms.insert(LogPosition(index: next, term: runTerm), at: 0) }
         configurations.removeAll { $0.index <= index }
         base = index
+        precondition(
+            runs.first.map { $0.first == next && !$0.places.isEmpty } ?? true,
+            "the log was trimmed to \(index), and begins at \(runs.first?.first ?? .zero)")
     }
 
     /// The run that holds an index.
@@ -196,6 +211,7 @@ struct LogIndexTable: Sendable {
 
     /// Forgets the oldest segment. Every group's state in it was written again before.
     mutating func dropOldest() -> Segment {
+        precondition(segments.count > 1, "the segment that is written to would be dropped")
         let segment = segments.removeFirst()
         for group in groups.keys {
             guard let last = groups[group]?.runs.last(where: { $0.segment <= segment.number }) else { continue }
@@ -241,6 +257,7 @@ extension LogIndexTable {
             let losesMark = log.markSegment.map { $0 < needed } ?? false
             if losesEntries || losesMark, let mark = log.collectableMark { carried.append((group, .carriedMark(mark))) }
         }
+        precondition(needed <= active, "segment \(needed) is needed, and \(active) is written to")
         return CollectionPlan(segments: Int(needed - oldest), carried: carried)
     }
 

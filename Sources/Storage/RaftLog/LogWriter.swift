@@ -84,6 +84,7 @@ final class LogWriter {
             }
             count(results)
         }
+        precondition(results.count == batch.count, "\(batch.count) submissions came to \(results.count) results")
         for (submission, result) in zip(batch, results) { submission.completion(result) }
     }
 
@@ -128,6 +129,9 @@ final class LogWriter {
     /// Makes the encoder's chunks durable, then takes their records into the index.
     func commit(_ encoder: BatchEncoder) -> Result<Void, RaftLogError> {
         guard !encoder.operations.isEmpty else { return .success(()) }
+        precondition(
+            encoder.chunks[0].segment === tail.segment && encoder.chunks[0].offset == tail.offset,
+            "the log ends at \(tail.address), and \(encoder.chunks[0].offset) would be written")
         for index in encoder.chunks.indices {
             do throws(DiskError) { try writeChunk(encoder.chunks[index], isFirst: index == 0) } catch {
                 return .failure(fail(error, encoder, chunk: index))
@@ -139,6 +143,9 @@ final class LogWriter {
 
     private func finish(_ encoder: BatchEncoder) {
         dirtyEnd = 0
+        precondition(
+            encoder.tail.address > tail.address,
+            "the log's end would go from \(tail.address) to \(encoder.tail.address)")
         tail = encoder.tail
         tail.watermark = tail.address
         let begun = encoder.chunks.dropFirst().map(\.segment)
@@ -350,7 +357,8 @@ extension BatchEncoder {
         }
         for (offset, entry) in write.entries.enumerated() {
             guard entry.index > end.snapshot, entry.index <= end.last.next,
-                offset == 0 || entry.index == write.entries[offset - 1].index.next
+                offset == 0 || entry.index == write.entries[offset - 1].index.next,
+                offset == 0 || entry.term >= write.entries[offset - 1].term
             else { throw .outOfOrder(group: write.group, first: entry.index, last: end.last) }
             try append(entry, of: write.group, mayUseReserve: essential)
             end.last = entry.index
