@@ -1,7 +1,7 @@
 import Crypto
 package import RecordModel
 import Synchronization
-import Wire
+package import Wire
 
 /// Where an encrypted value belongs. A sealed value opens nowhere else: not in another field, record, zone or user's
 /// database.
@@ -307,5 +307,27 @@ extension FieldVault {
         writer.field(1, "zonekeeper secret")
         writer.field(2, purpose)
         return writer.bytes
+    }
+}
+
+/// One data key of a container, as the directory keeps it: wrapped by the cluster's encryption key, never in clear.
+package struct ContainerKey: Hashable, Sendable {
+    /// From 1, one more with each rotation; values say which key sealed them.
+    package var number: UInt64
+    /// See `FieldVault.newContainerKey`.
+    package var wrapped: [UInt8]
+
+    package init(number: UInt64, wrapped: [UInt8]) {
+        self.number = number
+        self.wrapped = wrapped
+    }
+}
+
+extension ContainerKey: WireMessage {
+    package static var blank: Self { ContainerKey(number: 0, wrapped: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &number)
+        try wire.field(2, &wrapped)
     }
 }

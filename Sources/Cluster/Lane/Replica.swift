@@ -2,6 +2,7 @@ import DequeModule
 import PeerTransport
 package import RaftCore
 package import RecordModel
+import Synchronization
 
 /// One group's replica on this node, as its lane sees it.
 final class Replica: @unchecked Sendable {
@@ -157,4 +158,25 @@ package struct ReplicaStatus: Sendable {
     package var isVoter = true
     /// How many effects on other groups wait to be delivered.
     package var waitingEffects = 0
+}
+
+/// Whether anybody still wants the answer to a read. It goes with the read, which asks before it begins and again while
+/// it works.
+final class ReadTicket: Sendable {
+    /// Whose read it is: containers take turns.
+    let container: String
+    private let deadline: MonotonicTime
+    private let now: @Sendable () -> MonotonicTime
+    private let isCancelled = Atomic(false)
+
+    init(container: String, until deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime) {
+        self.container = container
+        self.deadline = deadline
+        self.now = now
+    }
+
+    var isWanted: Bool { !isCancelled.load(ordering: .relaxed) && now() < deadline }
+
+    /// The caller has gone away.
+    func cancel() { isCancelled.store(true, ordering: .relaxed) }
 }

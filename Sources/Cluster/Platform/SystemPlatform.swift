@@ -1,7 +1,10 @@
 import Foundation
+import Glibc
 package import Logging
 package import NIOCore
+import NIOPosix
 package import PeerTransport
+package import RaftCore
 package import Storage
 
 /// The system's clocks, threads and sockets.
@@ -31,4 +34,56 @@ package struct SystemPlatform: NodePlatform {
     }
 
     package func startTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { Task { await body() } }
+}
+
+/// CLOCK_BOOTTIME, and the wall clock.
+package struct SystemClock: NodeClock {
+    package init() {}
+
+    package var now: MonotonicTime { .current }
+
+    package var wallMilliseconds: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+    package func sleep(milliseconds: UInt64) async throws {
+        try await Task.sleep(for: .milliseconds(Int64(clamping: milliseconds)))
+    }
+}
+
+extension MonotonicTime {
+    /// The time since boot, suspension included (CLOCK_BOOTTIME).
+    package static var current: MonotonicTime {
+        var time = timespec()
+        let result = clock_gettime(CLOCK_BOOTTIME, &time)
+        precondition(result == 0, "clock_gettime(CLOCK_BOOTTIME) failed with errno \(errno)")
+        return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+    }
+}
+
+/// The system's threads for work that blocks.
+package struct SystemThreads: WorkPool {
+    private let pool: NIOThreadPool
+
+    /// Threads of its own, to be stopped.
+    package init(_ count: Int) {
+        pool = NIOThreadPool(numberOfThreads: count)
+        pool.start()
+    }
+
+    private init(_ pool: NIOThreadPool) { self.pool = pool }
+
+    /// Those of the process, as many as it has cores, which nobody stops.
+    package static let ofProcess = SystemThreads(.singleton)
+
+    /// The machine's processors.
+    package var parallelism: Int { System.coreCount }
+
+    /// As `WorkPool` says.
+    package func submit(_ work: @escaping @Sendable (Bool) -> Void) {
+        pool.submit { state in
+            if case .active = state { work(true) } else { work(false) }
+        }
+    }
+
+    /// Waits for what runs.
+    package func stop() async { try? await pool.shutdownGracefully() }
 }

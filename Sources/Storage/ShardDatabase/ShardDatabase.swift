@@ -211,3 +211,71 @@ package final class ShardDatabase: Sendable {
         try pool.close()
     }
 }
+
+/// How a shard database uses memory and files.
+package struct ShardDatabaseOptions: Hashable, Sendable {
+    /// Connections that read at once; more reads wait. At least 1. As many as a node has threads for clients' reads,
+    /// and two for what must not wait for those: upkeep and checkpoints.
+    package var readersMax: Int
+    /// Page cache of all connections of the database together, in bytes.
+    package var cacheBytes: Int
+    /// The size that the WAL file is cut to when it starts over, in bytes.
+    package var walKeptBytes: Int
+
+    package init(readersMax: Int = 6, cacheBytes: Int = 8 * 1_048_576, walKeptBytes: Int = 16 * 1_048_576) {
+        self.readersMax = max(readersMax, 1)
+        self.cacheBytes = cacheBytes
+        self.walKeptBytes = walKeptBytes
+    }
+
+    /// Bytes of a page. Fixed for the life of a file.
+    static let pageSizeBytes = 4096
+}
+
+/// Why a shard database does not do what was asked. I/O errors come as GRDB's `DatabaseError`.
+package enum ShardDatabaseError: Error, Hashable, Sendable {
+    /// The file is of another format version than this program knows. A retry does not help.
+    case unknownFormat(String)
+    /// Long reads kept the WAL from being checkpointed in full; a later try may succeed.
+    case heldByReaders
+    /// A read was ended before its answer was there, because nobody wanted it any more; it may be asked again.
+    case readEnded
+    /// A copy is not the database it should be: keep it as evidence and copy again.
+    case damagedCopy(String)
+    /// A sync of the file or its WAL failed, after which the system may call clean what it never wrote. No checkpoint
+    /// is believed any more: the process has to end, and the next one moves the whole WAL again.
+    case failedSync(path: String)
+    /// A call to the operating system failed; a retry does not help while the cause lasts.
+    case system(call: String, path: String, errno: Int32)
+}
+
+/// Ends what a connection does once nobody wants it any more.
+final class ReadCancellation {
+    private let isWanted: () -> Bool
+
+    /// How many steps of SQLite's virtual machine there are between two questions: some tens of microseconds.
+    private static let steps: CInt = 1_000
+
+    init(_ isWanted: @escaping () -> Bool) { self.isWanted = isWanted }
+
+    /// Does something on a connection, of which SQLite ends the statement that is underway when it is not wanted any
+    /// more.
+    /// - Throws: `ShardDatabaseError.readEnded` for such a statement, and what `body` throws.
+    func watch<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
+        let connection = db.sqliteConnection
+        // The connection calls back only until the handler is taken away again, and so long this value lives.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        sqlite3_progress_handler(
+            connection, Self.steps,
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<ReadCancellation>.fromOpaque(context).takeUnretainedValue().isWanted() ? 0 : 1
+            }, context)
+        defer { sqlite3_progress_handler(connection, 0, nil, nil) }
+        do {
+            return try withExtendedLifetime(self) { try body() }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+            throw ShardDatabaseError.readEnded
+        }
+    }
+}

@@ -1,4 +1,11 @@
 package import NIOCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// What clients of a node may hold and how long they may take; beyond it they are refused, so that nobody can keep the
 /// others out by opening much or by being slow.
@@ -48,5 +55,68 @@ package struct EdgeLimits: Sendable {
         fitted.connectionsMax = min(connectionsMax, max(16, descriptors / 2 - toldConnectionsMax))
         fitted.connectionsPerAddressMax = min(connectionsPerAddressMax, fitted.connectionsMax)
         return fitted
+    }
+}
+
+/// How many files and sockets this process may have open.
+enum OpenFiles {
+    /// What an ordinary node could use.
+    static let wanted = 65_536
+
+    /// Raises the process's limit as far as the system lets it, up to `wanted`: the limit that shells set is older than
+    /// servers with thousands of connections.
+    /// - Returns: the limit in force.
+    static func raiseLimit() -> Int {
+        var limit = rlimit()
+        #if canImport(Glibc)
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+            let resource = RLIMIT_NOFILE
+        #endif
+        guard getrlimit(resource, &limit) == 0 else { return 1_024 }
+        let most = min(limit.rlim_max, rlim_t(wanted))
+        if limit.rlim_cur < most {
+            var raised = limit
+            raised.rlim_cur = most
+            if setrlimit(resource, &raised) == 0 { limit = raised }
+        }
+        return Int(min(limit.rlim_cur, rlim_t(Int32.max)))
+    }
+}
+
+/// Why the edge ended a connection or refused a request on it.
+enum EdgeEnd: String, Hashable, Sendable, CaseIterable {
+    case overLimit = "over_limit"
+    case handshakeFailed = "handshake_failed"
+    case handshakeTimeout = "handshake_timeout"
+    case headersTimeout = "headers_timeout"
+    case slowBody = "slow_body"
+    case slowReader = "slow_reader"
+    case idle
+    case badRequest = "bad_request"
+    case pipelined
+}
+
+/// What the edge of this node has done since its start.
+package final class EdgeCounters: Sendable {
+    private let ends = Mutex([EdgeEnd: Int]())
+    private let reloads = Atomic<Int>(0)
+
+    func count(_ end: EdgeEnd) { ends.withLock { $0[end, default: 0] += 1 } }
+
+    func countReload() { reloads.wrappingAdd(1, ordering: .relaxed) }
+
+    subscript(end: EdgeEnd) -> Int { ends.withLock { $0[end] ?? 0 } }
+
+    /// Lines of the Prometheus text form.
+    package var lines: [String] {
+        let counts = ends.withLock { $0 }
+        return ["# TYPE zonekeeper_connections_ended_total counter"]
+            + EdgeEnd.allCases.map {
+                "zonekeeper_connections_ended_total{reason=\"\($0.rawValue)\"} \(counts[$0] ?? 0)"
+            } + [
+                "# TYPE zonekeeper_certificate_reloads_total counter",
+                "zonekeeper_certificate_reloads_total \(reloads.load(ordering: .relaxed))",
+            ]
     }
 }
