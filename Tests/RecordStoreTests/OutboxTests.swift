@@ -183,6 +183,23 @@ struct OutboxTests {
         let receipt = try pair.home.run { try $0.deliver(before) }
         #expect(!receipt.isTaken)
         #expect(try pair.log().isEmpty)
+    @Test("copies that a restored home sends wait until their shard has begun the new incarnation, too")
+    func restoredOneByOne() throws {
+        try pair.watch(Pair.subscription("all"))
+        try pair.home.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
+        try pair.home.maintain(time: 1000)
+        let copy = try #require(
+            try pair.home.queue.read {
+                try RecordTables.nextDelivery(from: Pair.homeGroup, to: Pair.shardGroup, in: $0)
+            })
+        #expect(try pair.shard.run { try $0.deliver(copy).isTaken } == false)
+        try pair.shard.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
+        try pair.deliverAll()
+        try pair.shard.zone(.create, Fixture.work)
+        try pair.deliverAll()
+        #expect(try pair.log().count == 1)
+    }
+
     }
 
     @Test("saving again replaces; equal content under another name is refused; a deletion ends the telling")

@@ -46,16 +46,18 @@ final class Matcher {
     init(tables: RecordTables, db: Database, level: FeatureLevel) {
         self.tables = tables
         self.db = db
+    private let level: FeatureLevel
         isOn = level >= .notifications
     }
 
-    private var outbox: Outbox { Outbox(db: db) }
+    private var outbox: Outbox { Outbox(db: db, level: level) }
 
     // MARK: Who watches
 
     private func watchers(of database: OpenDatabase, _ key: DatabaseKey) throws -> DatabaseWatchers {
         let version = DatabaseWatchers.Version(revision: try currentRevision(), schema: database.schema)
         if let known = database.watchers, known.version == version { return known }
+        self.level = level
         let found = try tables.watchers(of: key, at: version) { try load(of: key, version) }
         database.watchers = found
         return found

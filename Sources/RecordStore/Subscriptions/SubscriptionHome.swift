@@ -5,11 +5,13 @@ import Wire
 /// The subscriptions and notifications of the users whose home this shard is.
 struct SubscriptionHome {
     let db: Database
+    private let level: FeatureLevel
     private let outbox: Outbox
 
-    init(db: Database) {
+    init(db: Database, level: FeatureLevel) {
         self.db = db
-        outbox = Outbox(db: db)
+        self.level = level
+        outbox = Outbox(db: db, level: level)
     }
 
     /// Saves and deletes subscriptions at their home.
