@@ -72,6 +72,18 @@ struct OutboxTests {
         #expect(try pair.log().count == 1)
     }
 
+    @Test("a device of another user is not taken for the reader's because it has the same name")
+    func clientOfAnother() throws {
+        try pair.watch(Pair.query("notes", rank: nil))
+        var command = ModifyRecords(
+            zone: Fixture.publicZone, schemaVersion: 1, caller: Fixture.bob, time: 1000,
+            operations: [.make(.create, "a")])
+        command.client = "web"
+        try pair.shard.apply(.modifyRecords(command))
+        try pair.deliverAll()
+        #expect(try pair.log(client: "web").count == 1)
+    }
+
     @Test("a delivery that comes again, late or overlapping, is applied once")
     func once() throws {
         try pair.watch(Pair.subscription("all"))

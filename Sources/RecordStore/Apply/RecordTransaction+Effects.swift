@@ -39,8 +39,8 @@ extension RecordTransaction {
     }
 
     /// Tells those who watch what the current command has changed.
-    func tellWatchers(client: String?) throws {
-        for leftover in try matcher.tell(client: client, time: stamp) {
+    func tellWatchers() throws {
+        for leftover in try matcher.tell(time: stamp) {
             _ = try addJob(
                 .match, subject: 0, body: leftover.matching.encoded(), position: leftover.position,
                 last: leftover.last)
