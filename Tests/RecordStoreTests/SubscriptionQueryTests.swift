@@ -145,6 +145,28 @@ struct SubscriptionQueryTests {
         let first = try pair.shard.count("SELECT count(*) FROM outbox")
         #expect(first == 1_000)
         try save("b", rank: 1)
+    @Test("what was told of a type that is no more is left out, and of others only what the reader may read")
+    func readable() throws {
+        try pair.watch(Pair.query("open", rank: nil))
+        try save("a", rank: 1)
+        try pair.deliverAll()
+        for (own, others, count) in [(["Note"], ["Note"], 1), (["Note"], [], 0), ([], [], 0)]
+            as [([String], [String], Int)]
+        {
+            var hidden = NotificationLog.Hidden()
+            hidden.readable = NotificationLog.Readable(types: Set(own), typesOfOthers: Set(others))
+            let page = try pair.home.queue.read { [hidden] in
+                try RecordTables.notifications(
+                    of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
+            }
+            guard case .entries(let entries, _, false) = page else {
+                Issue.record("\(page)")
+                return
+            }
+            #expect(entries.count == count)
+        }
+    }
+
         #expect(try pair.shard.count("SELECT count(*) FROM outbox") == first, "the first change is told first")
         try pair.shard.maintain(time: 1000)
         #expect(try pair.shard.count("SELECT count(*) FROM outbox") == 2 * count)
