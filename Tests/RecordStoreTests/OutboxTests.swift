@@ -183,18 +183,6 @@ struct OutboxTests {
         #expect(try pair.log().count == 2)
     }
 
-    @Test("a delivery of before a restore is not taken after it")
-    func stale() throws {
-        try pair.watch(Pair.subscription("all"))
-        try pair.shard.zone(.create, Fixture.work)
-        let before = try #require(
-            try pair.shard.queue.read {
-                try RecordTables.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
-            })
-        try pair.home.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
-        let receipt = try pair.home.run { try $0.deliver(before) }
-        #expect(!receipt.isTaken)
-        #expect(try pair.log().isEmpty)
     @Test("copies that a restored home sends wait until their shard has begun the new incarnation, too")
     func restoredOneByOne() throws {
         try pair.watch(Pair.subscription("all"))
@@ -212,6 +200,18 @@ struct OutboxTests {
         #expect(try pair.log().count == 1)
     }
 
+    @Test("a delivery of before a restore is not taken after it")
+    func stale() throws {
+        try pair.watch(Pair.subscription("all"))
+        try pair.shard.zone(.create, Fixture.work)
+        let before = try #require(
+            try pair.shard.queue.read {
+                try RecordTables.nextDelivery(from: Pair.shardGroup, to: Pair.homeGroup, in: $0)
+            })
+        try pair.home.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
+        let receipt = try pair.home.run { try $0.deliver(before) }
+        #expect(!receipt.isTaken)
+        #expect(try pair.log().isEmpty)
     }
 
     @Test("saving again replaces; equal content under another name is refused; a deletion ends the telling")
@@ -303,6 +303,23 @@ struct OutboxTests {
             Issue.record("the token still counts")
             return
         }
+    }
+
+    @Test("whatever a payload is long with, it is at most 4 KB", arguments: ["category", "zone"])
+    func alwaysFits(_ long: String) throws {
+        // 255 characters of 18 bytes each.
+        let name = String(repeating: "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", count: 255)
+        var subscription = Pair.subscription("all")
+        if long == "category" {
+            subscription.info = Array(#"{"category": "\#(String(repeating: "c", count: 8_000))"}"#.utf8)
+        }
+        try pair.watch(subscription)
+        try pair.shard.zone(
+            .create, long == "zone" ? ZoneKey(database: Fixture.annsData, name: name) : Fixture.work)
+        try pair.deliverAll()
+        let entry = try pair.home.count("SELECT max(length(payload)) FROM notification")
+        #expect((1...4_096).contains(entry))
+        #expect(try pair.log().first?["ck"]?["p"] == .integer(1))
     }
 
     @Test("a payload is at most 4 KB: what is left out goes in Apple's order")

@@ -107,7 +107,7 @@ struct SubscriptionHome {
     func notify(_ match: Match, at time: Int64) throws -> Bool {
         guard var registry = try RegistryRow.find(match.subscriber, in: db),
             let row = try SubscriptionRow.find(registry.id, scope: match.scope, id: match.subscriptionID, in: db),
-            let payload = NotificationPayload.json(of: match, for: row.subscription)
+            let payload = NotificationPayload.json(of: match, for: row.subscription, at: level)
         else { return false }
         registry.sequence += 1
         try SQLStatement(cached: "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", in: db).run(
