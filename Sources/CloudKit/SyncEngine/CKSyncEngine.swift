@@ -11,8 +11,11 @@ import Synchronization
 /// state of the next `stateUpdate`, are to be stored together. An engine that begins with an older state fetches some
 /// changes once more, and misses none.
 ///
-/// Differences from Apple's: the server sends no notifications yet, so an engine that syncs by itself asks for changes
-/// every 30 seconds; a shared database is refused by the server, as sharing is not built.
+/// An engine that syncs by itself makes a subscription to the database, unless the user has one, and fetches when a
+/// notification tells of changes. All engines of a user share one connection for that. Without notifications it asks for
+/// changes every 30 seconds.
+///
+/// Differences from Apple's: a shared database is refused by the server, as sharing is not built.
 public final class CKSyncEngine: Sendable {
     /// What an engine is made from.
     public struct Configuration: Sendable {
@@ -22,7 +25,8 @@ public final class CKSyncEngine: Sendable {
         public var stateSerialization: CKSyncEngine.State.Serialization?
         /// Whether the engine fetches and sends by itself; else only when it is told to.
         public var automaticallySync: Bool
-        /// The name of the subscription to use. The server has no subscriptions yet: it is not used.
+        /// The name of the subscription that an engine which syncs by itself makes where the user has none to the whole
+        /// database; nil for one of the engine's own.
         public var subscriptionID: CKSubscription.ID?
         private var reference: WeakDelegate
 
@@ -62,8 +66,10 @@ public final class CKSyncEngine: Sendable {
         /// Fetches and sends by a number of their own.
         var operations: [Int: Task<Void, any Error>] = [:]
         var lastOperation = 0
-        /// A fetch of everything that has not begun, or runs: others that want the same join it.
-        var fetch: (number: Int, task: Task<Void, any Error>)?
+        /// The last fetch of everything, until it ends: others that want the same join it.
+        var fetch: (number: Int, task: Task<Void, any Error>, hasBegun: Bool)?
+        /// Hears of changes; nil while changes are asked for.
+        var listener: SyncListener?
     }
 
     /// Makes an engine. One that syncs by itself begins at once.
@@ -76,7 +82,7 @@ public final class CKSyncEngine: Sendable {
         observer = AccountObserver()
         state.observe { [weak self] in self?.stateChanged() }
         guard configuration.automaticallySync else { return }
-        observer.begin { [weak self] in self?.schedule { $0.fetchWanted(at: $1) } }
+        observer.begin { [weak self] in self?.listeningEnded() }
         schedule { $0.started(at: $1, hasPending: self.state.hasPending) }
     }
 
@@ -84,6 +90,7 @@ public final class CKSyncEngine: Sendable {
         observer.end()
         running.withLock { running in
             running.timer?.cancel()
+            running.listener?.end()
             for task in running.operations.values { task.cancel() }
         }
     }
@@ -125,9 +132,12 @@ public final class CKSyncEngine: Sendable {
 // MARK: - Operations
 
 extension CKSyncEngine {
-    private func fetch(_ context: FetchChangesContext) async throws {
+    /// - Parameter joinsBegun: whether a fetch is good enough that has begun already. Changes that a notification told
+    ///   of may have come too late for it.
+    private func fetch(_ context: FetchChangesContext, joinsBegun: Bool = true) async throws {
         let isWhole = context.options.isWhole
-        if isWhole, let other = running.withLock({ $0.fetch?.task }) { return try await other.value }
+        let other = running.withLock { $0.fetch.flatMap { joinsBegun || !$0.hasBegun ? $0.task : nil } }
+        if isWhole, let other { return try await other.value }
         try await run(isWhole: isWhole) { session in
             try await session.fetch(context)
         } ended: {
@@ -142,6 +152,7 @@ extension CKSyncEngine {
             [state] in
             $0.sendEnded($1, at: $2, hasPending: state.hasPending)
         }
+        running.withLock { $0.listener }?.tellOthers()
     }
 
     /// Runs one operation after those before it. It is cancelled with the task that asked for it.
@@ -154,7 +165,7 @@ extension CKSyncEngine {
             let number = running.lastOperation
             let task = Task { try await self.perform(number, body, ended) }
             running.operations[number] = task
-            if isWhole { running.fetch = (number, task) }
+            if isWhole { running.fetch = (number, task, hasBegun: false) }
             return task
         }
         try await withTaskCancellationHandler {
@@ -170,7 +181,10 @@ extension CKSyncEngine {
     ) async throws {
         var failure: CKError?
         do {
-            try await turns.run { try await body(SyncSession(engine: self, delegate: configuration.delegate)) }
+            try await turns.run {
+                running.withLock { if $0.fetch?.number == number { $0.fetch?.hasBegun = true } }
+                try await body(SyncSession(engine: self, delegate: configuration.delegate))
+            }
         } catch {
             failure = error as? CKError ?? ErrorMapping(container: nil).error(error)
         }
@@ -217,7 +231,9 @@ extension CKSyncEngine {
         let due = running.withLock { $0.schedule.takeDue(at: now) }
         // What fails is told by events, and tried again as the schedule says.
         if due.contains(.fetch) {
-            try? await fetch(FetchChangesContext(reason: .scheduled, options: FetchChangesOptions()))
+            try? await fetch(
+                FetchChangesContext(reason: .scheduled, options: FetchChangesOptions()), joinsBegun: false)
+            await listen()
         }
         if due.contains(.send) {
             try? await send(SendChangesContext(reason: .scheduled, options: SendChangesOptions()))
@@ -229,6 +245,31 @@ extension CKSyncEngine {
             }
         }
         schedule { _, _ in }
+    }
+
+    /// Has the engine hear of changes, unless it does. Where that fails it is tried after the next fetch.
+    private func listen() async {
+        guard running.withLock({ $0.listener == nil }), state.current.user != nil else { return }
+        let service = configuration.database.configured
+        guard (try? await service.subscribe(as: configuration.subscriptionID)) != nil else { return }
+        let listener = try? SyncListener(service, state) { [weak self] event in
+            switch event {
+            case .changed: self?.schedule { $0.fetchWanted(at: $1) }
+            case .ended: self?.listeningEnded()
+            }
+        }
+        guard let listener else { return }
+        running.withLock { $0.listener = listener }
+        schedule { $0.listening(at: $1) }
+    }
+
+    /// Another account may be in force, or notifications do not come any more.
+    private func listeningEnded() {
+        running.withLock { running in
+            running.listener?.end()
+            running.listener = nil
+        }
+        schedule { $0.listeningEnded(at: $1) }
     }
 }
 

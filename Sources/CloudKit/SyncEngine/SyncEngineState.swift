@@ -115,6 +115,9 @@ extension CKSyncEngine {
             }
         }
 
+        /// Notes how far notifications were heard. That alone is not worth telling: an engine begins with a fetch.
+        func note(notificationToken token: String?) { content.withLock { $0.notificationToken = token } }
+
         private func change(_ body: (inout SyncState) -> Void) {
             update(body)
             onChange.withLock { $0 }?()
@@ -148,6 +151,8 @@ struct SyncState: Hashable, Sendable {
     var databaseChanges = PendingChanges<CKRecordZone.ID, CKSyncEngine.PendingDatabaseChange>()
     var recordChanges = PendingChanges<CKRecord.ID, CKSyncEngine.PendingRecordZoneChange>()
     var hasUntrackedChanges = false
+    /// The place in the user's log of notifications.
+    var notificationToken: String?
     /// Whether it changed since it was told last.
     var isUntold = false
 
@@ -239,6 +244,7 @@ private struct StoredSyncState: Codable {
     var databaseChanges: [ZoneChange]
     var recordChanges: [RecordChange]
     var hasUntrackedChanges: Bool
+    var notificationToken: String?
 
     init(_ state: SyncState) {
         version = Self.currentVersion
@@ -258,6 +264,7 @@ private struct StoredSyncState: Codable {
             return RecordChange(record: id.recordName, zone: Zone(id.zoneID), isDeletion: isDeletion)
         }
         hasUntrackedChanges = state.hasUntrackedChanges
+        notificationToken = state.notificationToken
     }
 }
 
@@ -288,5 +295,6 @@ extension SyncState {
             recordChanges.add(change.isDeletion ? .deleteRecord(id) : .saveRecord(id), for: id)
         }
         hasUntrackedChanges = form.hasUntrackedChanges
+        notificationToken = form.notificationToken
     }
 }

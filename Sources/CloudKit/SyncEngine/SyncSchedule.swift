@@ -7,8 +7,10 @@ struct SyncSchedule: Sendable, Hashable {
     static let sendDelay: Duration = .milliseconds(500)
     /// How long changes of the state are collected before they are told.
     static let tellDelay: Duration = .milliseconds(100)
-    /// How often changes of others are asked for, as long as the server sends no notifications.
+    /// How often changes of others are asked for while no notifications come.
     static let fetchInterval: Duration = .seconds(30)
+    /// How often they are asked for while notifications tell of them.
+    static let toldFetchInterval: Duration = .seconds(900)
     /// The first wait after a failure; each further one doubles it.
     static let firstRetry: Duration = .seconds(1)
     /// The longest wait after failures, unless the server asks for a longer one.
@@ -19,6 +21,8 @@ struct SyncSchedule: Sendable, Hashable {
     private var tellAt: SyncClock.Instant?
     private var fetchFailures = 0
     private var sendFailures = 0
+    /// Whether notifications tell of changes.
+    private var isTold = false
     /// Before this, nothing is sent by itself.
     private var sendNotBefore: SyncClock.Instant?
 
@@ -30,8 +34,20 @@ struct SyncSchedule: Sendable, Hashable {
         if hasPending { sendAt = now + Self.sendDelay }
     }
 
-    /// Another account may be in force, or something else asks for a look at the server.
+    /// Something changed on the server.
     mutating func fetchWanted(at now: SyncClock.Instant) { fetchAt = min(fetchAt ?? now, now) }
+
+    /// From now on notifications tell of changes. Those of a moment before may not have been told of.
+    mutating func listening(at now: SyncClock.Instant) {
+        isTold = true
+        fetchWanted(at: now)
+    }
+
+    /// Notifications do not tell of changes any more, or another account may be in force.
+    mutating func listeningEnded(at now: SyncClock.Instant) {
+        isTold = false
+        fetchWanted(at: now)
+    }
 
     /// The app changed the state.
     mutating func stateChanged(at now: SyncClock.Instant, hasPending: Bool) {
@@ -41,7 +57,13 @@ struct SyncSchedule: Sendable, Hashable {
 
     mutating func fetchEnded(_ error: CKError?, at now: SyncClock.Instant) {
         fetchFailures = error == nil ? 0 : fetchFailures + 1
-        fetchAt = now + (error.map { Self.wait(after: $0, failures: fetchFailures) } ?? Self.fetchInterval)
+        if let error {
+            fetchAt = now + Self.wait(after: error, failures: fetchFailures)
+            return
+        }
+        // A notification may have come while changes were fetched.
+        let next = now + (isTold ? Self.toldFetchInterval : Self.fetchInterval)
+        fetchAt = min(fetchAt ?? next, next)
     }
 
     mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {

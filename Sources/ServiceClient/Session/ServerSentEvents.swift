@@ -19,11 +19,11 @@ extension ServiceSession {
         watch(ServiceRequest(.get, keyValuePath + "/watch"), syncToken: syncToken, of: user)
     }
 
-    /// Follows the user's notifications, from a token on, without those of this process' own changes; else as
+    /// Follows the user's notifications, from a token on, without those of this session's own changes; else as
     /// `watchKeyValues`.
-    package func watchNotifications(syncToken: String?) -> AsyncThrowingStream<ServerSentEvent, any Error> {
+    func watchNotifications(syncToken: String?) -> AsyncThrowingStream<ServerSentEvent, any Error> {
         let request = ServiceRequest(
-            .get, pushPath + "/watch", parameters: [(name: "clientId", value: Self.clientID)])
+            .get, pushPath + "/watch", parameters: [(name: "clientId", value: clientID)])
         return watch(request, syncToken: syncToken, of: nil)
     }
 

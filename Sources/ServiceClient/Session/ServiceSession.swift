@@ -30,8 +30,10 @@ package final class ServiceSession: Sendable {
         var generation: Int?
     }
 
-    /// This process, as the server knows it: it is not told of its own changes.
-    package static let clientID = IdempotencyKeys.make()
+    /// This client, as the server knows it: it is not told of its own changes.
+    let clientID = IdempotencyKeys.make()
+    /// The connection over which the user's notifications come.
+    let notifications = NotificationFeed()
 
     /// How long a node may take for an answer, in seconds: a little longer than the nodes' own limit.
     private static let silenceSeconds: Int64 = 60
@@ -90,7 +92,7 @@ package final class ServiceSession: Sendable {
         request.limitSeconds = limit.map { $0 / .seconds(1) }
         request.credentials = try database == "public" ? publicCredentials() : userCredentials()
         if idempotencyKey != nil, request.userToken != nil {
-            request.parameters.append((name: "clientId", value: Self.clientID))
+            request.parameters.append((name: "clientId", value: clientID))
         }
         return try await answer(to: request, patience)
     }
@@ -113,6 +115,22 @@ package final class ServiceSession: Sendable {
         request.credentials = try userCredentials()
         request.expectedUser = user
         return try await answer(to: request)
+    }
+
+    /// A page of the user's notifications, without those of this session's own changes.
+    /// - Parameters:
+    ///   - action: `changes`, or `watch`, which is answered when there is something or after half a minute.
+    ///   - token: where to begin; nil begins with the first that is kept.
+    /// - Throws: as `send`.
+    func notificationPage(_ action: String, since token: String?) async throws -> NotificationPage {
+        let body = JSONValue.members([
+            "syncToken": token.map { .string($0) }, "clientId": .string(clientID),
+            "timeout": action == "watch" ? .integer(30) : nil,
+        ])
+        var request = ServiceRequest(.post, "\(pushPath)/\(action)", body: body.serialized(), isRepeatable: true)
+        if action == "watch" { request.timeoutSeconds = 45 }
+        request.credentials = try userCredentials()
+        return try NotificationPage(await answer(to: request))
     }
 
     /// The credentials for public data: the server key if there is one, else the tokens.

@@ -66,6 +66,21 @@ final class CloudNode: @unchecked Sendable {
         return (configuration, try #require(token["id"]?.string))
     }
 
+    /// Two sessions of one new user.
+    func sessionsOfUser() async throws -> (ZonekeeperConfiguration, ZonekeeperConfiguration) {
+        let name = "twice\(Self.unique())"
+        _ = try await client.admin("POST", "users", #"{"name": "\#(name)"}"#)
+        var sessions: [ZonekeeperConfiguration] = []
+        for _ in 0..<2 {
+            let token = try await client.admin(
+                "POST", "tokens", #"{"kind": "session", "container": "\#(container)", "user": "\#(name)"}"#)
+            var session = configuration
+            session.webAuthToken = try #require(token["secret"]?.string)
+            sessions.append(session)
+        }
+        return (sessions[0], sessions[1])
+    }
+
     /// A configuration for a container of its own, without a user.
     func newContainer() async throws -> ZonekeeperConfiguration {
         var configuration = configuration
@@ -99,6 +114,20 @@ actor Cloud {
     /// The container as a new user reaches it.
     static func container() async throws -> CKContainer {
         CKContainer(configuration: try await shared.node().user())
+    }
+
+    /// A new user's container as two devices reach it, each with a session of its own.
+    static func devices() async throws -> (CKContainer, CKContainer) {
+        let (one, other) = try await shared.node().sessionsOfUser()
+        return (CKContainer(configuration: one), CKContainer(configuration: other))
+    }
+
+    /// The same, where the other device reaches the node by a relay.
+    static func devicesWithRelay() async throws -> (CKContainer, CKContainer, Relay) {
+        var (one, other) = try await shared.node().sessionsOfUser()
+        let relay = try await Relay(to: one.urls.compactMap { URL(string: $0)?.port })
+        other.urls = ["https://127.0.0.1:\(relay.port)"]
+        return (CKContainer(configuration: one), CKContainer(configuration: other), relay)
     }
 
     /// A new user's private database with a zone in it.

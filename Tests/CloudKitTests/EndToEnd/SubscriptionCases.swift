@@ -67,6 +67,38 @@ extension EndToEnd {
             var next = container.notifications(since: token).makeAsyncIterator()
             let first = try #require(try await next.next())
             #expect(first.sequence > told[2].sequence)
+            #expect(CKNotification(fromRemoteNotificationDictionary: first.userInfo)?.notificationType == .recordZone)
+        }
+
+        @Test("Readers of one user share a connection, and none misses or repeats anything when it is cut")
+        func readers() async throws {
+            let (one, other, relay) = try await Cloud.devicesWithRelay()
+            try await finishing {
+                let zone = try await one.privateCloudDatabase.save(CKRecordZone(zoneName: "zone")).zoneID
+                try await one.privateCloudDatabase.save(
+                    CKRecordZoneSubscription(zoneID: zone, subscriptionID: "zone"))
+                func save(_ number: Int) async throws {
+                    try await one.privateCloudDatabase.save(note(number, in: zone))
+                }
+                try await save(0)
+                var early = other.notifications().makeAsyncIterator()
+                var heard: [Int64] = [try #require(try await early.next()).sequence]
+                // This one begins in the past, beside the connection.
+                var late = other.notifications().makeAsyncIterator()
+                try await save(1)
+                var heardLate: [Int64] = []
+                while heardLate.count < 2 { heardLate.append(try #require(try await late.next()).sequence) }
+                relay.cut(true)
+                try await save(2)
+                relay.cut(false)
+                try await save(3)
+                while heard.count < 4 { heard.append(try #require(try await early.next()).sequence) }
+                while heardLate.count < 4 { heardLate.append(try #require(try await late.next()).sequence) }
+                #expect(heard == heardLate)
+                #expect(heard == (0..<4).map { heard[0] + $0 })
+            } with: {
+                relay.close()
+            }
         }
     }
 }
@@ -79,16 +111,8 @@ private struct Phone {
     /// A new user's container, and the user's other device.
     static func new() async throws -> (container: CKContainer, phone: Phone) {
         let node = try await Cloud.shared.node()
-        let name = "twice\(CloudNode.unique())"
-        _ = try await node.client.admin("POST", "users", #"{"name": "\#(name)"}"#)
-        func session() async throws -> String {
-            let token = try await node.client.admin(
-                "POST", "tokens", #"{"kind": "session", "container": "\#(node.container)", "user": "\#(name)"}"#)
-            return try #require(token["secret"]?.string)
-        }
-        var configuration = node.configuration
-        configuration.webAuthToken = try await session()
-        return (CKContainer(configuration: configuration), Phone(node: node, secret: try await session()))
+        let (one, other) = try await node.sessionsOfUser()
+        return (CKContainer(configuration: one), Phone(node: node, secret: try #require(other.webAuthToken)))
     }
 
     func save(_ number: Int) async throws {

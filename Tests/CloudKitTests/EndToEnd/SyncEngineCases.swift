@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import CloudKit
@@ -189,20 +190,63 @@ extension EndToEnd {
             #expect(!refusals.all.isEmpty && refusals.all.allSatisfy { $0 == .invalidArguments })
         }
 
-        @Test("Engines that sync by themselves send after half a second and fetch every 30")
+        @Test("Engines that sync by themselves send after half a second, and tell each other in one process")
         func automatic() async throws {
-            let container = try await Cloud.container()
-            let (adasTime, bobsTime) = (ManualTime(), ManualTime())
-            let ada = Device(container.privateCloudDatabase, clock: adasTime.clock)
-            let bob = Device(container.privateCloudDatabase, clock: bobsTime.clock)
-            await ada.waitFor("didFetch")
-            await bob.waitFor("didFetch")
+            let database = try await Cloud.container().privateCloudDatabase
+            let time = ManualTime()
+            let (ada, bob) = (Device(database, clock: time.clock), Device(database, clock: ManualTime().clock))
+            // An engine fetches once more when it has begun to listen.
+            for device in [ada, bob] { await device.waitFor("didFetch", times: 2) }
             ada.engine.state.add(pendingRecordZoneChanges: [.saveRecord(ada.write("a", "1"))])
-            await adasTime.advance(to: SyncSchedule.sendDelay)
-            await ada.waitFor("didSend")
-            await bobsTime.advance(to: SyncSchedule.fetchInterval)
+            await time.advance(to: SyncSchedule.sendDelay)
             await bob.waitFor("fetched +1 -0")
             #expect(bob.texts == ["a": "1"])
+            #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["zonekeeper-sync-engine"])
+        }
+
+        @Test("A change on another device wakes an engine, without any time going by")
+        func told() async throws {
+            let (one, other) = try await Cloud.devices()
+            let subscription = CKDatabaseSubscription(subscriptionID: "the app's own")
+            try await one.privateCloudDatabase.save(subscription)
+            let (ada, bob) = (
+                Device(one.privateCloudDatabase), Device(other.privateCloudDatabase, clock: ManualTime().clock)
+            )
+            await bob.waitFor("didFetch", times: 2)
+            try await ada.save("a", "1")
+            await bob.waitFor("fetched +1 -0")
+            #expect(bob.texts == ["a": "1"])
+            #expect(try await other.privateCloudDatabase.allSubscriptions() == [subscription])
+            // A state that is stored goes on where it was: what was heard is not heard again.
+            await bob.storeState()
+            let again = Device(other.privateCloudDatabase, like: bob, clock: ManualTime().clock)
+            await again.waitFor("didFetch", times: 2)
+            #expect(!again.told.contains("fetched +1 -0"))
+            try await ada.save("b", "2")
+            await again.waitFor("fetched +1 -0")
+            #expect(again.texts == ["a": "1", "b": "2"])
+        }
+
+        @Test("What could not be sent or heard while the network was away is made good without the app")
+        func networkLost() async throws {
+            let (one, other, relay) = try await Cloud.devicesWithRelay()
+            try await finishing {
+                let ada = Device(one.privateCloudDatabase)
+                let bob = Device(other.privateCloudDatabase, clock: .system)
+                await bob.waitFor("didFetch", times: 2)
+                relay.cut(true)
+                try await ada.save("a", "1")
+                bob.engine.state.add(pendingRecordZoneChanges: [.saveRecord(bob.write("b", "2"))])
+                #expect(await failure { try await bob.engine.sendChanges() } != nil)
+                #expect(bob.engine.state.pendingRecordZoneChanges.count == 1)
+                relay.cut(false)
+                await bob.waitFor(texts: ["a": "1", "b": "2"])
+                await bob.waitFor("records +1 -0 !0")
+                try await ada.engine.fetchChanges()
+                #expect(ada.texts == bob.texts)
+            } with: {
+                relay.close()
+            }
         }
     }
 }
@@ -221,7 +265,7 @@ private final class Device: CKSyncEngineDelegate {
         var minds: @Sendable (CKRecord.ID) -> Bool = { _ in false }
         var whenSent: @Sendable () -> Void = {}
         var whileHandling: (@Sendable (CKSyncEngine) async -> Void)?
-        var waiting: [(event: String, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [(isOver: @Sendable (Store) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
         mutating func take(_ record: CKRecord) {
             known[record.recordID.recordName] = record
@@ -289,14 +333,20 @@ private final class Device: CKSyncEngineDelegate {
         await session.tellState()
     }
 
-    func waitFor(_ event: String) async {
+    func waitFor(_ event: String, times: Int = 1) async {
+        await waitUntil { $0.told.count(where: { $0 == event }) >= times }
+    }
+
+    func waitFor(texts: [String: String]) async { await waitUntil { $0.texts == texts } }
+
+    private func waitUntil(_ isSo: @escaping @Sendable (Store) -> Bool) async {
         await withCheckedContinuation { continuation in
-            let isThere = store.withLock { store in
-                if store.told.contains(event) { return true }
-                store.waiting.append((event, continuation))
+            let isSoNow = store.withLock { store in
+                if isSo(store) { return true }
+                store.waiting.append((isSo, continuation))
                 return false
             }
-            if isThere { continuation.resume() }
+            if isSoNow { continuation.resume() }
         }
     }
 
@@ -313,9 +363,9 @@ private final class Device: CKSyncEngineDelegate {
         let waiting = store.withLock { store in
             store.isHandling = false
             store.told.append(name)
-            let waiting = store.waiting.filter { $0.event == name }
-            store.waiting.removeAll { $0.event == name }
-            return waiting
+            let now = store
+            store.waiting.removeAll { $0.isOver(now) }
+            return now.waiting.filter { $0.isOver(now) }
         }
         for other in waiting { other.continuation.resume() }
     }

@@ -120,6 +120,23 @@ struct SyncScheduleTests {
         #expect(schedule.next == SyncSchedule.fetchInterval)
     }
 
+    @Test("While notifications tell of changes they are seldom asked for, and one that comes in a fetch is not lost")
+    func told() {
+        var schedule = SyncSchedule()
+        schedule.fetchEnded(nil, at: .zero)
+        schedule.listening(at: .seconds(1))
+        #expect(schedule.takeDue(at: .seconds(1)) == [.fetch])
+        schedule.fetchWanted(at: .seconds(2))
+        schedule.fetchEnded(nil, at: .seconds(3))
+        #expect(schedule.takeDue(at: .seconds(3)) == [.fetch])
+        schedule.fetchEnded(nil, at: .seconds(4))
+        #expect(schedule.next == .seconds(4) + SyncSchedule.toldFetchInterval)
+        schedule.listeningEnded(at: .seconds(5))
+        #expect(schedule.takeDue(at: .seconds(5)) == [.fetch])
+        schedule.fetchEnded(nil, at: .seconds(6))
+        #expect(schedule.next == .seconds(6) + SyncSchedule.fetchInterval)
+    }
+
     @Test("An app that adds again whatever fails does not make the engine send without pause")
     func hotLoop() {
         var schedule = SyncSchedule()

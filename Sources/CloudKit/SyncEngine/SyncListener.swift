@@ -1,0 +1,92 @@
+import RecordModel
+import ServiceClient
+import Synchronization
+
+/// Hears of changes of the database by the user's notifications, for an engine that syncs by itself.
+///
+/// It begins after a fetch, because only then the engine's state is the signed-in user's. When it ends, for whatever
+/// reason, the engine asks for changes at short intervals, and a listener begins with the next of them.
+final class SyncListener: Sendable {
+    private let reader: NotificationReader
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    /// Why an engine is called.
+    enum Event: Sendable {
+        /// Something changed in the database.
+        case changed
+        /// Nothing more comes: the token has expired, the user signed out, or may not read notifications any more.
+        case ended
+    }
+
+    /// Listens from the state's place in the log on.
+    /// - Throws: where nobody is signed in.
+    init(
+        _ database: DatabaseService, _ state: CKSyncEngine.State, tell: @escaping @Sendable (Event) -> Void
+    ) throws(CKError) {
+        reader = NotificationReader(try database.account.session().session, since: state.current.notificationToken)
+        // As Apple's payloads have it, which is not the raw value of the scope.
+        let scope: Int64 = database.scope == .shared ? 3 : 1
+        let task = Task { [reader] in
+            do {
+                while let news = try await reader.next() {
+                    switch news {
+                    case .changedHere: tell(.changed)
+                    case .page(let page):
+                        if let token = page.token { state.note(notificationToken: token) }
+                        if page.entries.contains(where: { Self.tells($0.payload, of: scope) }) { tell(.changed) }
+                    }
+                }
+            } catch {
+                // A listener that begins again does so with what the server keeps, after a fetch of everything.
+                state.note(notificationToken: nil)
+                tell(.ended)
+            }
+        }
+        self.task.withLock { $0 = task }
+    }
+
+    deinit { end() }
+
+    func end() { task.withLock { $0 }?.cancel() }
+
+    /// Tells the process's other engines of the user that something was changed.
+    func tellOthers() { reader.tellOthers() }
+
+    private static func tells(_ payload: JSONValue, of scope: Int64) -> Bool {
+        guard let change = payload["ck"]?["met"] ?? payload["ck"]?["fet"] else { return false }
+        return change["dbs"] == .integer(scope)
+    }
+}
+
+extension DatabaseService {
+    /// Makes a subscription to the whole database, unless the user has one.
+    /// - Parameter id: the name of one that is made.
+    func subscribe(as id: CKSubscription.ID?) async throws(CKError) {
+        for case let subscription as CKDatabaseSubscription in try await allSubscriptions() {
+            if subscription.recordType == nil { return }
+        }
+        let subscription = CKDatabaseSubscription(subscriptionID: id ?? "zonekeeper-sync-engine")
+        subscription.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
+        for result in try await modifySubscriptions(saving: [subscription], deleting: []) {
+            if case .saved(_, .failure(let error)) = result { throw mapping.error(error) }
+        }
+    }
+}
+
+extension CKSyncEngine: CustomStringConvertible {
+    /// The text for logs.
+    public var description: String {
+        let pending = state.pendingDatabaseChanges.count + state.pendingRecordZoneChanges.count
+        return "<CKSyncEngine: \(database.databaseScope), \(pending) pending changes>"
+    }
+}
+
+extension CKSyncEngine.FetchChangesContext: CustomStringConvertible {
+    /// The text for logs.
+    public var description: String { "<FetchChangesContext: \(reason), \(options.scope)>" }
+}
+
+extension CKSyncEngine.SendChangesContext: CustomStringConvertible {
+    /// The text for logs.
+    public var description: String { "<SendChangesContext: \(reason), \(options.scope)>" }
+}
