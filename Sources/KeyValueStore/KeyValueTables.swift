@@ -155,7 +155,7 @@ extension KeyValueTables {
         try removal.execute(arguments: [id, sequence])
         let removed = db.changesCount
         try Invariant.check(
-            removed == store.tombstones - count,
+            removed <= store.tombstones - count,
             "store \(id) counts \(store.tombstones) tombstones, and \(removed) before the last \(count) were removed")
         store.tombstones -= removed
         store.floor = UInt64(bitPattern: sequence)

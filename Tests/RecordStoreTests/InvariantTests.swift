@@ -15,7 +15,9 @@ struct InvariantTests {
         ("UPDATE database SET sequence = -7", "is at -"),
         ("UPDATE database SET zones = -2", "with -2 zones"),
         ("UPDATE database SET returned_bytes = received_bytes + 1", "gave back"),
-        ("UPDATE zone SET sequence = 0, floor = 0, tombstones = 0", "comes to 1 only now"),
+        ("UPDATE zone SET sequence = 0, floor = 0, tombstones = 0", "has 2 records and 0 tombstones at 0"),
+        ("UPDATE zone SET changed_at = -1", "changed at -1"),
+        ("UPDATE database SET zones = 9", "has 9 zones at"),
         ("UPDATE record SET sequence = 1000 WHERE name = 'a'", "comes to 3 only now"),
         ("UPDATE record SET sequence = 0 WHERE name = 'a'", "changed at 0"),
     ]
