@@ -195,7 +195,7 @@ extension DirectoryTables {
             try db.execute(sql: "DELETE FROM \(table) WHERE container = ?", arguments: [name])
         }
         try db.execute(sql: "DELETE FROM container WHERE name = ?", arguments: [name])
-        try checkOneRow("the removal of container '\(name)'", in: db)
+        try db.checkOneRow("the removal of container '\(name)'")
         // Its epoch never starts over.
         if let body = try Data.fetchOne(db, sql: "SELECT body FROM limits WHERE container = ?", arguments: [name]) {
             var overrides = try LimitOverrides(decoding: [UInt8](body))

@@ -50,7 +50,7 @@ extension DirectoryTables {
         try db.execute(
             sql: "UPDATE account SET email = ?, identity = ?, body = ? WHERE id = ?",
             arguments: [email, identity, Data(account.encoded()), account.id])
-        try checkOneRow("account \(account.id)", in: db)
+        try db.checkOneRow("account \(account.id)")
     }
 
     static func deleteAccount(named name: String, in db: Database) throws -> [DirectoryChange] {
@@ -58,7 +58,7 @@ extension DirectoryTables {
         var changes = try endSessions(of: account.id, in: db) + removeServerKeys(of: account.id, in: db)
         changes += try removeRoles(of: account.id, in: db) + clearLockout(of: account.id, in: db)
         try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [account.id])
-        try checkOneRow("the end of account \(account.id)", in: db)
+        try db.checkOneRow("the end of account \(account.id)")
         return changes + [.accountChanged(id: account.id)]
     }
 

@@ -50,7 +50,7 @@ extension DirectoryTables {
         try db.execute(sql: "INSERT INTO container (name, created) VALUES (?, ?)", arguments: [name, time])
         let schema = VersionedSchema(version: 1, schema: Schema.initial)
         for environment in Environment.allCases {
-            try write(schema, of: SchemaKey(container: name, environment: environment), in: db)
+            try SchemaRows.write(schema, of: SchemaKey(container: name, environment: environment), in: db)
         }
         return [.container(name: name, created: time, schema)]
     }
@@ -58,8 +58,10 @@ extension DirectoryTables {
     static func setSchema(
         _ key: SchemaKey, expectedVersion: UInt64, _ schema: Schema, at level: FeatureLevel, in db: Database
     ) throws -> (version: UInt64, change: DirectoryChange) {
-        let (version, generation) = try installed(key, in: db)
-        guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
+        let (version, generation) = try SchemaRows.installed(key, in: db)
+        guard version == expectedVersion else {
+            throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
+        }
         if let problem = SchemaRules.problem(sizeOf: schema) {
             throw ServiceError(
                 .badRequest, "the schema of '\(key.container)' (\(key.environment.rawValue)) is not changed: \(problem)"
@@ -67,9 +69,9 @@ extension DirectoryTables {
         }
         var new = VersionedSchema(version: version + 1, schema: schema, generation: generation)
         if level >= .datedFields {
-            new.schema = schema.dated(new.version, after: try body(of: key, in: db) ?? Schema())
+            new.schema = schema.dated(new.version, after: try SchemaRows.body(of: key, in: db) ?? Schema())
         }
-        try write(new, of: key, in: db)
+        try SchemaRows.write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
 
@@ -77,14 +79,16 @@ extension DirectoryTables {
         _ container: String, expectedVersion: UInt64, at level: FeatureLevel, in db: Database
     ) throws -> (version: UInt64, change: DirectoryChange) {
         let key = SchemaKey(container: container, environment: .development)
-        let (version, generation) = try installed(key, in: db)
-        guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
-        let production = try body(of: SchemaKey(container: container, environment: .production), in: db)
+        let (version, generation) = try SchemaRows.installed(key, in: db)
+        guard version == expectedVersion else {
+            throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
+        }
+        let production = try SchemaRows.body(of: SchemaKey(container: container, environment: .production), in: db)
         var new = VersionedSchema(
             version: version + 1, schema: production ?? Schema.initial, generation: generation + 1)
         // Production's versions are others.
         if level >= .datedFields { new.schema = new.schema.dated(new.version, after: Schema()) }
-        try write(new, of: key, in: db)
+        try SchemaRows.write(new, of: key, in: db)
         return (new.version, .schema(key, new))
     }
 
@@ -103,11 +107,30 @@ extension DirectoryTables {
         try db.execute(
             sql: "INSERT INTO container_key (container, number, body) VALUES (?, ?, ?)",
             arguments: [container, Int64(key.number), Data(key.encoded())])
-        try checkOneRow("key \(key.number) of '\(container)'", in: db)
+        try db.checkOneRow("key \(key.number) of '\(container)'")
         return [.containerKey(container: container, key)]
     }
 
-    private static func body(of key: SchemaKey, in db: Database) throws -> Schema? {
+    static func containerExists(_ name: String, in db: Database) throws -> Bool {
+        try Int.fetchOne(db, sql: "SELECT 1 FROM container WHERE name = ?", arguments: [name]) != nil
+    }
+
+    /// - Throws: `NOT_FOUND` where it is not there, or was deleted.
+    static func requireContainer(_ name: String, in db: Database) throws {
+        guard try containerExists(name, in: db) else { throw unknownContainer(name) }
+        if let deletion = try settings(in: db).deletions.first(where: { $0.name == name }) { throw deletion.refusal }
+    }
+
+    static func unknownContainer(_ name: String) -> ServiceError {
+        ServiceError(
+            .notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`",
+            detail: .unknownContainer)
+    }
+}
+
+/// The rows of the schemas, one for each environment of a container.
+private enum SchemaRows {
+    static func body(of key: SchemaKey, in db: Database) throws -> Schema? {
         try Data.fetchOne(
             db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
             arguments: [key.container, key.environment.rawValue]
@@ -115,10 +138,10 @@ extension DirectoryTables {
     }
 
     /// The version and generation of a schema; 0 where none was ever set.
-    private static func installed(
+    static func installed(
         _ key: SchemaKey, in db: Database
     ) throws -> (version: UInt64, generation: UInt64) {
-        try requireContainer(key.container, in: db)
+        try DirectoryTables.requireContainer(key.container, in: db)
         let row = try Row.fetchOne(
             db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
             arguments: [key.container, key.environment.rawValue])
@@ -126,14 +149,14 @@ extension DirectoryTables {
         return (UInt64(row[0] as Int64), UInt64(row[1] as Int64))
     }
 
-    private static func changedMeanwhile(_ key: SchemaKey, version: UInt64, _ expected: UInt64) -> ServiceError {
+    static func changedMeanwhile(_ key: SchemaKey, version: UInt64, _ expected: UInt64) -> ServiceError {
         ServiceError(
             .conflict,
             "the schema of '\(key.container)' (\(key.environment.rawValue)) has changed meanwhile: it is at version "
                 + "\(version), the change was made for version \(expected); look at it and try again")
     }
 
-    private static func write(_ schema: VersionedSchema, of key: SchemaKey, in db: Database) throws {
+    static func write(_ schema: VersionedSchema, of key: SchemaKey, in db: Database) throws {
         let known = try Row.fetchOne(
             db, sql: "SELECT version, generation FROM schema WHERE container = ? AND environment = ?",
             arguments: [key.container, key.environment.rawValue])
@@ -152,25 +175,11 @@ extension DirectoryTables {
                 Data(schema.schema.encoded()),
             ])
     }
+}
 
+extension Database {
     /// Makes sure that the statement before changed the row that it was for, and no other.
-    static func checkOneRow(_ what: @autoclosure () -> String, in db: Database) throws(InvariantViolation) {
-        try Invariant.check(db.changesCount == 1, "\(what()): \(db.changesCount) rows changed")
-    }
-
-    static func containerExists(_ name: String, in db: Database) throws -> Bool {
-        try Int.fetchOne(db, sql: "SELECT 1 FROM container WHERE name = ?", arguments: [name]) != nil
-    }
-
-    /// - Throws: `NOT_FOUND` where it is not there, or was deleted.
-    static func requireContainer(_ name: String, in db: Database) throws {
-        guard try containerExists(name, in: db) else { throw unknownContainer(name) }
-        if let deletion = try settings(in: db).deletions.first(where: { $0.name == name }) { throw deletion.refusal }
-    }
-
-    static func unknownContainer(_ name: String) -> ServiceError {
-        ServiceError(
-            .notFound, "no container '\(name)': create it with `zonekeeper container create \(name)`",
-            detail: .unknownContainer)
+    func checkOneRow(_ what: @autoclosure () -> String) throws(InvariantViolation) {
+        try Invariant.check(changesCount == 1, "\(what()): \(changesCount) rows changed")
     }
 }

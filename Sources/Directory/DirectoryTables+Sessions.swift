@@ -70,7 +70,7 @@ extension DirectoryTables {
         let ended = try rows.map { row in
             let (id, body): (String, Data) = (row[0], row[1])
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-            try checkOneRow("the end of session \(id)", in: db)
+            try db.checkOneRow("the end of session \(id)")
             return try Token(decoding: [UInt8](body))
         }
         return try SessionTotals.changes(byRemoving: ended, in: db)

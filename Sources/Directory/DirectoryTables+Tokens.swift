@@ -81,7 +81,7 @@ extension DirectoryTables {
         let token = try Token(decoding: [UInt8](body))
         try Invariant.check(token.id == id, "token \(id) is stored as \(token.id)")
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-        try checkOneRow("the end of token \(id)", in: db)
+        try db.checkOneRow("the end of token \(id)")
         let changes = try SessionTotals.changes(byRemoving: [token], in: db)
         guard case .administrator(let name) = token.kind,
             try !settings(in: db).administrators.contains(where: { $0.name == name })

@@ -361,9 +361,7 @@ struct KeyValueBatch {
             let bytes = slot.sizeBytes ?? 0
             if let current = slot.current {
                 try update.execute(
-                    arguments: [
-                        incarnation, sequence, store.modified, bytes, device.map(blob), value, current.id,
-                    ])
+                    arguments: [incarnation, sequence, store.modified, bytes, device.map(blob), value, current.id])
                 try Invariant.check(db.changesCount == 1, "pair \(current.id) has \(db.changesCount) rows")
             } else {
                 try insert.execute(

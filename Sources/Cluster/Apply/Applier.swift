@@ -245,14 +245,7 @@ package final class Applier: Sendable {
             let applied = position.index
             let known = entries.prefix { $0.index <= applied }.count
             var level = try AppliedRow.level(of: db)
-            // The log goes on from where the database stands, not from another leader's entries.
-            let last = known > 0 ? entries[known - 1] : nil
-            try Invariant.check(
-                last.map { $0.index < applied || $0.term == position.term } ?? true,
-                "group \(group): the database is at \(position), and the log has \(last?.position ?? .zero) there")
-            try Invariant.check(
-                known == entries.count || entries[known].term >= position.term,
-                "group \(group): an entry of term \(entries.last?.term ?? .zero) would follow \(position)")
+            try checkFit(of: entries, known: known, after: position)
             guard known < entries.count else { return ([[UInt8]?](repeating: nil, count: known), level) }
             guard entries[known].index == applied.next else {
                 throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
@@ -277,6 +270,18 @@ package final class Applier: Sendable {
         for (position, outcome) in outcomes.enumerated() {
             completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
         }
+    }
+
+    /// The log goes on from where the database stands, not from another leader's entries.
+    /// - Parameter known: how many of the entries the database has.
+    private func checkFit(of entries: [Entry], known: Int, after position: LogPosition) throws(InvariantViolation) {
+        let last = known > 0 ? entries[known - 1] : nil
+        try Invariant.check(
+            last.map { $0.index < position.index || $0.term == position.term } ?? true,
+            "group \(group): the database is at \(position), and the log has \(last?.position ?? .zero) there")
+        try Invariant.check(
+            known == entries.count || entries[known].term >= position.term,
+            "group \(group): an entry of term \(entries.last?.term ?? .zero) would follow \(position)")
     }
 
     /// Entries come one after the other, of terms that only grow.

@@ -175,11 +175,9 @@ extension Lane {
             isLeader || isForced || replica.group == .directory || waiting >= settings.apply.followerEntriesMax
                 || due <= now
         else { return }
-        replica.checkOrder()
         let from = replica.handedOver.next
         let through = replica.committed
-        replica.handedOver = through
-        replica.lastHandOver = now
+        replica.didHandOver(through: through, now: now)
         let item: Applier.Item
         if let entries = replica.raft.entries(from: from, through: through, bytesMax: .max) {
             item = .entries(entries, completions: takeCompletions(of: entries, from: replica))
@@ -250,12 +248,7 @@ extension Lane {
         case .applied(let position, let installed):
             replica.applyFailure = nil
             if let installed { return logInstalled(installed, of: replica) }
-            precondition(
-                position.index > replica.applied,
-                "group \(group): applied through \(position.index), after \(replica.applied)")
-            replica.applied = position.index
-            replica.checkOrder()
-            replica.raft.applied(position.index)
+            replica.didApply(through: position.index)
             runConfirmedReads(of: replica)
         }
     }

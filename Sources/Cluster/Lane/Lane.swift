@@ -329,8 +329,7 @@ package final class Lane: @unchecked Sendable {
         finishTurn()
     }
 
-    /// Transfers leadership to the preferred node, one group per interval, once that node's log is complete; immediately
-    /// if this node is unfit to lead.
+    /// Transfers leadership to the preferred node, one group per interval; immediately if this node is unfit to lead.
     private func rebalance(now: MonotonicTime) {
         guard nextRebalance <= now else { return }
         nextRebalance = now.adding(milliseconds: settings.rebalanceDelayMilliseconds / 5)
@@ -346,8 +345,7 @@ package final class Lane: @unchecked Sendable {
         }
     }
 
-    /// The replica that leadership is to be transferred to: any other if this node cannot do the work, otherwise the
-    /// preferred one. Nil where this node keeps it.
+    /// Who is to lead next: any other replica if this node cannot do the work, otherwise the preferred one.
     private func successor(of replica: Replica, _ group: GroupID, now: MonotonicTime) -> ReplicaID? {
         let others = replica.raft.configuration.voters.filter {
             $0 != replica.raft.id && !rejectedPeers.contains($0.node) && canFollow(replica, $0.node)

@@ -87,9 +87,22 @@ final class Replica: @unchecked Sendable {
     /// Received and waiting to be installed.
     var receivedSnapshot: ReceivedSnapshot?
 
+    func didHandOver(through index: LogIndex, now: MonotonicTime) {
+        handedOver = index
+        lastHandOver = now
+        checkOrder()
+    }
+
+    func didApply(through index: LogIndex) {
+        precondition(index > applied, "group \(group): applied through \(index), after \(applied)")
+        applied = index
+        raft.applied(index)
+        checkOrder()
+    }
+
     /// What is applied was handed over, and what was handed over is committed. What follows relies on it, so a node
     /// that loses it ends.
-    func checkOrder() {
+    private func checkOrder() {
         precondition(
             applied <= handedOver && handedOver <= committed,
             "group \(group): applied through \(applied), handed over through \(handedOver), committed through \(committed)"

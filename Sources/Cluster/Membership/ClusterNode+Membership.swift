@@ -54,10 +54,9 @@ extension ClusterNode {
             } else {
                 await reconcileReplicas()
                 // A node that the others do not count any more hears of it by asking.
-                let others = peers.map(\.node)
-                let met = membership.withLock(\.met)
-                await renewIntroductions(
-                    to: lease.isValid(at: platform.clock.now) ? others.filter { !met.contains($0) } : others)
+                let (others, met) = (peers.map(\.node), membership.withLock(\.met))
+                let isCurrent = lease.isValid(at: platform.clock.now)
+                await renewIntroductions(to: isCurrent ? others.filter { !met.contains($0) } : others)
             }
             try? await platform.clock.sleep(milliseconds: settings.membershipIntervalMilliseconds)
         }

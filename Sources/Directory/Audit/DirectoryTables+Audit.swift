@@ -127,7 +127,7 @@ extension DirectoryTables {
         let expired = try rows.map { row in
             let (id, body): (String, Data) = (row[0], row[1])
             try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
-            try checkOneRow("the end of the expired session \(id)", in: db)
+            try db.checkOneRow("the end of the expired session \(id)")
             return try Token(decoding: [UInt8](body))
         }
         var changes = try SessionTotals.changes(byRemoving: expired, in: db)

@@ -71,7 +71,7 @@ extension RecordTransaction {
             incarnationFloor = life + 1
             try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db)
                 .run(.integer(incarnationFloor))
-            try checkOneRow("a floor of incarnations at \(incarnationFloor)")
+            try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
         }
         try home.remove(container: container, budget: &budget)
         if budget > 0 { try matcher.remove(container: container, budget: &budget) }

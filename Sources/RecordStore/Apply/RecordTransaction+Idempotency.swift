@@ -94,11 +94,11 @@ extension RecordTransaction {
         var freed: [Int64: Int64] = [:]
         for row in old where bytes < Int64(Self.partBytesMax) {
             try SQLStatement(cached: "DELETE FROM idempotency WHERE id = ?", in: db).run(.integer(row.id))
-            try checkOneRow("the end of answer \(row.id)")
+            try db.checkOneRow("the end of answer \(row.id)")
             try SQLStatement(
                 cached: "UPDATE idempotency_use SET bytes = bytes - ? WHERE database = ? AND caller = ?", in: db
             ).run(.integer(row.bytes), .integer(row.databaseID), .text(row.key.caller))
-            try checkOneRow("\(row.bytes) bytes of answers to a caller of database \(row.databaseID)")
+            try db.checkOneRow("\(row.bytes) bytes of answers to a caller of database \(row.databaseID)")
             try SQLStatement(
                 cached: "DELETE FROM idempotency_use WHERE database = ? AND caller = ? AND bytes <= 0", in: db
             ).run(.integer(row.databaseID), .text(row.key.caller))

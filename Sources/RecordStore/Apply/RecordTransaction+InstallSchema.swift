@@ -33,7 +33,7 @@ extension RecordTransaction {
         var before = try tables.installedSchema(row, in: db)
         // After a reset no live record has what is being removed.
         if !isReset {
-            if let between = Self.schema(between: before, and: command.schema) {
+            if let between = before.common(with: command.schema) {
                 try forgetRows()
                 try replace(before, by: between, version: row.version, of: row)
                 row = try makeSchemaRow(container: command.container, environment: command.environment)
@@ -50,26 +50,6 @@ extension RecordTransaction {
         return .schemaInstalled
     }
 
-    /// What an installed schema has in common with a later one, where types and fields were dropped and came again in
-    /// versions between, which this shard skips; nil where it skips none.
-    private static func schema(between before: InstalledSchema, and later: Schema) -> Schema? {
-        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        var skipsAny = false
-        let types = before.byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
-            guard let next = wanted[type.definition.name] else { return type.definition }
-            if next.addedIn > before.version {
-                skipsAny = true
-                return nil
-            }
-            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > before.version }.map(\.name))
-            var definition = type.definition
-            definition.fields.removeAll { again.contains($0.name) }
-            if definition.fields.count < type.definition.fields.count { skipsAny = true }
-            return definition
-        }
-        return skipsAny ? Schema(types: types) : nil
-    }
-
     /// - Parameter before: what live records may hold; nil if there are none.
     private func replace(_ before: InstalledSchema?, by schema: Schema, version: UInt64, of row: SchemaRow) throws {
         try Invariant.check(
@@ -80,7 +60,7 @@ extension RecordTransaction {
         ).run(
             .integer(Int64(bitPattern: version)), .integer(Int64(bitPattern: row.generation)),
             .blob(schema.encoded()), .integer(row.id))
-        try checkOneRow("version \(version) of schema \(row.id)")
+        try db.checkOneRow("version \(version) of schema \(row.id)")
         let lastRecord = try SQLStatement(cached: "SELECT max(id) FROM record", in: db).first { $0.integer(0) } ?? 0
         // Retired zones keep what they hold until they are reclaimed.
         if lastRecord > 0, let before {
@@ -160,7 +140,7 @@ extension RecordTransaction {
         for row in unclaimed.rest {
             try SQLStatement(cached: "UPDATE field_index SET state = 2, job = 0 WHERE id = ?", in: db)
                 .run(.integer(row.id))
-            try checkOneRow("the end of index \(row.id)")
+            try db.checkOneRow("the end of index \(row.id)")
             _ = try addJob(.dropIndex, subject: row.id)
         }
         if let build, try isSmall(), let job = try Job.find(build, in: db) {
@@ -184,5 +164,27 @@ extension RecordTransaction {
         try SQLStatement(cached: "INSERT INTO record_type VALUES (NULL, ?, ?)", in: db)
             .run(.integer(schemaID), .text(name))
         return (db.lastInsertedRowID, true)
+    }
+}
+
+extension InstalledSchema {
+    /// What it has in common with a later one, where types and fields were dropped and came again in
+    /// versions between, which this shard skips; nil where it skips none.
+    fileprivate func common(with later: Schema) -> Schema? {
+        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var skipsAny = false
+        let types = byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
+            guard let next = wanted[type.definition.name] else { return type.definition }
+            if next.addedIn > version {
+                skipsAny = true
+                return nil
+            }
+            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > version }.map(\.name))
+            var definition = type.definition
+            definition.fields.removeAll { again.contains($0.name) }
+            if definition.fields.count < type.definition.fields.count { skipsAny = true }
+            return definition
+        }
+        return skipsAny ? Schema(types: types) : nil
     }
 }

@@ -36,7 +36,7 @@ extension RecordTransaction {
                 nil)
         }
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
-        if level >= .countedRows, let refusal = Self.refusal(of: indexes) { return .fail(refusal, nil) }
+        if level >= .countedRows, let refusal = indexes.refusal { return .fail(refusal, nil) }
         let rowGrowth =
             QuotaAmounts(
                 bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1,
@@ -68,20 +68,6 @@ extension RecordTransaction {
         }
     }
 
-    /// Why a record may not have so many index rows; one that had too many before may have fewer.
-    private static func refusal(of indexes: [PlannedIndexRows]) -> ServiceError? {
-        let rows = indexes.reduce(0) { $0 + $1.rows }
-        guard rows > Limits.indexRowsPerRecordMax, rows > indexes.reduce(0, { $0 + $1.oldRows }),
-            let most = indexes.max(by: { $0.rows < $1.rows })
-        else { return nil }
-        return ServiceError(
-            .badRequest,
-            """
-            the record would have \(rows) index rows, at most \(Limits.indexRowsPerRecordMax) are allowed: field \
-            \(most.index.name) alone has \(most.rows)
-            """)
-    }
-
     /// Whether the client does not know all of the fields that a record has now, and may read them.
     private func mayTell(
         _ fields: Fields, of type: InstalledType, after operation: RecordChange, _ judged: JudgedRecord
@@ -89,6 +75,22 @@ extension RecordTransaction {
         let sent = Set(operation.fields.map(\.name))
         return fields.all.contains { !sent.contains($0.name) }
             && judged.permissions(type, isCreator: judged.isCreator).contains(.read)
+    }
+}
+
+extension [PlannedIndexRows] {
+    /// Why a record may not have so many index rows; one that had too many before may have fewer.
+    fileprivate var refusal: ServiceError? {
+        let rows = self.reduce(0) { $0 + $1.rows }
+        guard rows > Limits.indexRowsPerRecordMax, rows > self.reduce(0, { $0 + $1.oldRows }),
+            let most = self.max(by: { $0.rows < $1.rows })
+        else { return nil }
+        return ServiceError(
+            .badRequest,
+            """
+            the record would have \(rows) index rows, at most \(Limits.indexRowsPerRecordMax) are allowed: field \
+            \(most.index.name) alone has \(most.rows)
+            """)
     }
 }
 

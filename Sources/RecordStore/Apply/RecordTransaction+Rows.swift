@@ -81,7 +81,7 @@ extension RecordTransaction {
         guard let databaseID else { return }
         try SQLStatement(cached: "UPDATE zone SET bytes = bytes + ? WHERE id = ?", in: db)
             .run(.integer(bytes), .integer(zoneID))
-        try checkOneRow("\(bytes) bytes of the deleted zone \(zoneID)")
+        try db.checkOneRow("\(bytes) bytes of the deleted zone \(zoneID)")
         try count(bytes, databaseID: databaseID)
     }
 
@@ -131,7 +131,7 @@ extension RecordTransaction {
         let row = ZoneRow(id: db.lastInsertedRowID, incarnation: incarnation, sequence: 0, state: ZoneLife.live)
         if let earlier, earlier.state == ZoneLife.tombstone {
             try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(earlier.id))
-            try checkOneRow("the tombstone \(earlier.id) of zone '\(key.name)'")
+            try db.checkOneRow("the tombstone \(earlier.id) of zone '\(key.name)'")
         }
         let zone = OpenZone(key: key, database: try openDatabase(key.database), row: row)
         zone.hasEdges = false

@@ -49,13 +49,12 @@ extension RecordTransaction {
             try statements.updateRecord.run(
                 .integer(plan.type.id), .integer(sequence), .integer(createdAt), .integer(createdBy), .integer(stamp),
                 .integer(userID), .integer(0), body, .integer(recordID))
-            try checkOneRow("the update of record \(row.id)")
+            try db.checkOneRow("the update of record \(row.id)")
         } else {
             try statements.insertRecord.run(
                 .integer(zone.row.id), .text(plan.name), .integer(plan.type.id), .integer(sequence), .integer(stamp),
                 .integer(userID), .integer(stamp), .integer(userID), body)
             recordID = db.lastInsertedRowID
-            try Invariant.check(recordID > 0, "a new record of zone \(zone.row.id) has number \(recordID)")
         }
         var indexGrowth: Int64 = 0
         for rows in plan.indexes {
@@ -111,7 +110,7 @@ extension RecordTransaction {
         try statements.updateRecord.run(
             .integer(row.typeID), .integer(sequence), .integer(row.createdAt), .integer(row.createdBy), .integer(stamp),
             .integer(userID), .integer(1), .null, .integer(row.id))
-        try checkOneRow("the deletion of record \(row.id)")
+        try db.checkOneRow("the deletion of record \(row.id)")
     }
 
     /// Every change of a record is later in its zone's feed than the one before.
@@ -129,8 +128,11 @@ extension RecordTransaction {
             !row.isDeleted || zone.row.tombstones > 0, "zone \(zone.row.id) counts no tombstone, and \(row.id) is one")
     }
 
+}
+
+extension Database {
     /// Makes sure that the statement before changed the row that was found, and no other.
     func checkOneRow(_ what: @autoclosure () -> String) throws(InvariantViolation) {
-        try Invariant.check(db.changesCount == 1, "\(what()): \(db.changesCount) rows changed")
+        try Invariant.check(changesCount == 1, "\(what()): \(changesCount) rows changed")
     }
 }

@@ -60,7 +60,7 @@ extension RecordTransaction {
         // The whole row is written: what it says must not depend on how commands were grouped.
         try write(zone)
         try SQLStatement(cached: "UPDATE zone SET state = 1 WHERE id = ?", in: db).run(.integer(zone.row.id))
-        try checkOneRow("the deletion of zone \(zone.row.id)")
+        try db.checkOneRow("the deletion of zone \(zone.row.id)")
         zones[zone.key] = nil
         hasJobs = true
     }

@@ -119,7 +119,7 @@ package final class RecordTransaction {
                 forgotten >= storedForgotten, "keys up to \(storedForgotten) were forgotten, not \(forgotten)")
             try SQLStatement(cached: "UPDATE record_state SET time = ?, forgotten = ?", in: db)
                 .run(.integer(time), .integer(forgotten))
-            try checkOneRow("the shard's time at \(time)")
+            try db.checkOneRow("the shard's time at \(time)")
             (storedTime, storedForgotten) = (time, forgotten)
         }
         for zone in zones.values where zone.isChanged { try write(zone) }
@@ -132,7 +132,7 @@ package final class RecordTransaction {
                     .integer(Int64(bitPattern: row.epoch)), .integer(row.received.bytes),
                     .integer(row.received.records), .integer(row.returned.bytes), .integer(row.returned.records),
                     .integer(row.overdrawn.rawValue), .integer(row.id))
-                try checkOneRow("the counts of database \(row.id)")
+                try db.checkOneRow("the counts of database \(row.id)")
             }
             database.isChanged = false
         }
@@ -144,7 +144,7 @@ package final class RecordTransaction {
             .integer(zone.row.sequence), .integer(zone.row.floor), .integer(zone.row.tombstones),
             .integer(zone.row.changedAt), .integer(zone.row.used.bytes), .integer(zone.row.used.records),
             .integer(zone.row.id))
-        try checkOneRow("the counts of zone \(zone.row.id)")
+        try db.checkOneRow("the counts of zone \(zone.row.id)")
         try writeAssets(of: zone)
         zone.isChanged = false
     }

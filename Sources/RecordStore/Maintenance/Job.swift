@@ -121,11 +121,11 @@ extension RecordTransaction {
             position > job.position, "job \(job.id) would go from \(job.position) to \(position): it would never end")
         try SQLStatement(cached: "UPDATE job SET position = ? WHERE id = ?", in: db)
             .run(.integer(position), .integer(job.id))
-        try checkOneRow("job \(job.id) at \(position)")
+        try db.checkOneRow("job \(job.id) at \(position)")
     }
 
     func end(_ job: Job) throws {
         try SQLStatement(cached: "DELETE FROM job WHERE id = ?", in: db).run(.integer(job.id))
-        try checkOneRow("the end of job \(job.id)")
+        try db.checkOneRow("the end of job \(job.id)")
     }
 }

@@ -53,7 +53,7 @@ extension RecordTransaction {
     func revise(schemaID: Int64) throws {
         try SQLStatement(cached: "UPDATE schema SET revision = revision + 1 WHERE id = ?", in: db)
             .run(.integer(schemaID))
-        try checkOneRow("a revision of schema \(schemaID)")
+        try db.checkOneRow("a revision of schema \(schemaID)")
     }
 
     func schema(id: Int64) throws -> InstalledSchema {

@@ -89,7 +89,7 @@ extension RecordTransaction {
 
     private func deleteRow(_ id: Int64) throws {
         try SQLStatement(cached: "DELETE FROM record WHERE id = ?", in: db).run(.integer(id))
-        try checkOneRow("the removal of record \(id)")
+        try db.checkOneRow("the removal of record \(id)")
     }
 
     /// Removes the row of an empty zone. The latest row of a name stays, as a tombstone.
@@ -123,12 +123,12 @@ extension RecordTransaction {
         }
         for zone in gone {
             try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone.id))
-            try checkOneRow("the tombstone \(zone.id) of a zone of database \(databaseID)")
+            try db.checkOneRow("the tombstone \(zone.id) of a zone of database \(databaseID)")
         }
         let last = gone.reduce(0) { max($0, $1.incarnation) }
         try SQLStatement(cached: "UPDATE database SET incarnation = 1 + max(incarnation, ?) WHERE id = ?", in: db)
             .run(.integer(last), .integer(databaseID))
-        try checkOneRow("an incarnation of database \(databaseID) above \(last)")
+        try db.checkOneRow("an incarnation of database \(databaseID) above \(last)")
     }
 
     /// Removes tombstones that are too old or too many, oldest first in each zone, and raises the zones' floors.

@@ -74,7 +74,7 @@ extension RecordTransaction {
         counted = .upTo(place)
         try SQLStatement(cached: "UPDATE job SET body = ? WHERE id = ?", in: db)
             .run(.blob(place.encoded()), .integer(Job.recountID))
-        try checkOneRow("the recount at \(place)")
+        try db.checkOneRow("the recount at \(place)")
     }
 
     private func rows(after place: RowPlace, limit: Int) throws -> RowPart {

@@ -68,7 +68,7 @@ extension RecordTransaction {
         incarnationFloor = greatest + 1
         try SQLStatement(cached: "UPDATE record_state SET incarnation_floor = ?", in: db).run(
             .integer(incarnationFloor))
-        try checkOneRow("a floor of incarnations at \(incarnationFloor)")
+        try db.checkOneRow("a floor of incarnations at \(incarnationFloor)")
     }
 
     /// - Returns: whether no database is left.
@@ -78,7 +78,7 @@ extension RecordTransaction {
                 guard budget > 0 else { return false }
                 budget -= 1
                 try SQLStatement(cached: "DELETE FROM zone WHERE id = ?", in: db).run(.integer(zone))
-                try checkOneRow("the removal of zone \(zone)")
+                try db.checkOneRow("the removal of zone \(zone)")
             }
             guard budget > 0 else { return false }
             budget -= 1
@@ -88,7 +88,7 @@ extension RecordTransaction {
             ] {
                 try SQLStatement(cached: sql, in: db).run(.integer(database))
             }
-            try checkOneRow("the removal of database \(database)")
+            try db.checkOneRow("the removal of database \(database)")
         }
         return true
     }

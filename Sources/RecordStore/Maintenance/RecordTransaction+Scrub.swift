@@ -41,7 +41,7 @@ extension RecordTransaction {
         scrubbed.body = encodeBody(visible)
         try SQLStatement(cached: "UPDATE record SET body = ? WHERE id = ?", in: db)
             .run(.blob(scrubbed.body), .integer(row.id))
-        try checkOneRow("the values of record \(row.id)")
+        try db.checkOneRow("the values of record \(row.id)")
         zone.count(scrubbed.size(visible.assets) - row.size(body.assets))
         try updateAssets(from: body.assets, to: visible.assets)
         try updateEdges(

@@ -41,7 +41,9 @@ package struct Precheck: Sendable {
 ///
 /// It is for one request. What goes on for longer asks for the directory again.
 package struct AdmittedRequest: Sendable {
+    /// Who asks.
     package let admitted: Admitted
+    /// By which all of it is decided.
     package let directory: DirectorySnapshot
 }
 

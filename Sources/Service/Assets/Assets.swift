@@ -36,7 +36,7 @@ package struct Assets: Sendable {
             throw RequestFailure(.zoneNotFound, "Zone not found: \(zone.name)")
         }
         try await service.requireTransfer(for: request.key, in: request.directory, by: request.deadline)
-        try await service.judge(request) { attempt throws(ServiceError) in
+        try await request.judge(in: service) { attempt throws(ServiceError) in
             if let fault = fault(form.tokens, attempt) { throw fault }
         }
         let limits = request.directory.limits(of: request.key.container)

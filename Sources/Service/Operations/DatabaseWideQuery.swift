@@ -18,7 +18,7 @@ struct DatabaseWideQuery {
             throw RequestFailure(
                 .badRequest, "explain: a query over one zone can be explained; name one in zoneID")
         }
-        let query = try await service.judge(request) { attempt throws(ServiceError) in
+        let query = try await request.judge(in: service) { attempt throws(ServiceError) in
             try request.resolved(form, schema: attempt.schema.schema)
         }
         let marker = try await marker(for: query)

@@ -86,7 +86,7 @@ package struct RecordModification: Sendable {
             }
             if !isPaid { pay(for: plan.changes, schema: schema.schema) }
             isPaid = true
-            let terms = service.quotaTerms(of: request.key, attempt)
+            let terms = attempt.quotaTerms(of: request.key, in: service)
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
                 isAtomic: isAtomic, quota: terms, operations: plan.changes)
@@ -94,8 +94,7 @@ package struct RecordModification: Sendable {
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
             guard try await assets.hold(plan.changes) else { return .outdated }
-            let outcome = try await service.tried(
-                .modifyRecords(command), terms, of: request.key, on: group, by: request.deadline)
+            let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
             return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
         }
     }

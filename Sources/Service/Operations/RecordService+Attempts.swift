@@ -72,45 +72,6 @@ extension RecordService {
             ServiceError.nothingDone("the schema or the quota kept changing meanwhile"))
     }
 
-    /// Has a command applied that may make a database grow.
-    /// - Parameters:
-    ///   - key: of the command's schema.
-    ///   - command: makes it for a schema and terms.
-    /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
-    func submitGrowing(
-        _ request: DatabaseRequest, to group: GroupID, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
-    ) async throws(RequestFailure) -> RecordOutcome {
-        try await attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
-            attempt throws(RequestFailure) in
-            let terms = quotaTerms(of: request.key, attempt)
-            return try await tried(
-                .modifyRecords(command(attempt.schema, terms)), terms, of: request.key, on: group, by: request.deadline)
-        }
-    }
-
-    /// What a command that may grow says of its database's quota.
-    func quotaTerms(of database: DatabaseKey, _ attempt: Attempt) -> QuotaTerms {
-        let (cap, epoch) = quota(of: database, in: attempt.directory)
-        return QuotaTerms(epoch: epoch, isFinal: attempt.isOverQuota, limit: cap)
-    }
-
-    /// Has a command applied once.
-    /// - Parameter terms: those that the command carries.
-    func tried(
-        _ command: RecordCommand, _ terms: QuotaTerms? = nil, of database: DatabaseKey, on group: GroupID,
-        by deadline: Deadline
-    ) async throws(RequestFailure) -> Tried<RecordOutcome> {
-        switch try await submit(.record(command), to: group, by: deadline) {
-        case .needsSchema(let installed): return .needsSchema(installed: installed, group)
-        case .needsAllotment(let need):
-            guard let terms else {
-                throw RequestFailure(.internalError, "the shard gave an answer to another question")
-            }
-            return .needsAllotment(need, terms, database, group)
-        case let outcome: return .done(outcome)
-        }
-    }
-
     /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
     /// - Parameter request: a fault that it throws is believed under the newest schema only.
     func readUnderSchema(
@@ -130,16 +91,6 @@ extension RecordService {
         }
     }
 
-    /// Judges a request by the schema that this node knows; a fault is believed under the newest schema only.
-    func judge<Value: Sendable>(
-        _ request: DatabaseRequest, _ judge: (Attempt) throws(ServiceError) -> Value
-    ) async throws(RequestFailure) -> Value {
-        try await attempt(under: request.schemaKey, in: request.directory, by: request.deadline) {
-            attempt throws(RequestFailure) in
-            do throws(ServiceError) { return .done(try judge(attempt)) } catch { return .fault(RequestFailure(error)) }
-        }
-    }
-
     /// Brings a shard's schema and this node's to the same version.
     /// - Parameter installed: the version that the shard holds.
     private func reconcile(
@@ -152,5 +103,56 @@ extension RecordService {
             generation: known.generation, schema: known.schema)
         let outcome = try await submit(.record(.installSchema(install)), to: group, by: deadline)
         if case .refused(let error) = outcome { throw RequestFailure(error) }
+    }
+}
+
+extension Attempt {
+    /// What a command that may grow says of its database's quota.
+    func quotaTerms(of database: DatabaseKey, in service: RecordService) -> QuotaTerms {
+        let (cap, epoch) = service.quota(of: database, in: directory)
+        return QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
+    }
+}
+
+extension Tried<RecordOutcome> {
+    /// What came of a command that is submitted once.
+    /// - Parameter terms: those that the command carries.
+    init(
+        _ command: RecordCommand, _ terms: QuotaTerms? = nil, of request: DatabaseRequest, on group: GroupID,
+        in service: RecordService
+    ) async throws(RequestFailure) {
+        switch try await service.submit(.record(command), to: group, by: request.deadline, as: RecordOutcome.self) {
+        case .needsSchema(let installed): self = .needsSchema(installed: installed, group)
+        case .needsAllotment(let need):
+            guard let terms else {
+                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            }
+            self = .needsAllotment(need, terms, request.key, group)
+        case let outcome: self = .done(outcome)
+        }
+    }
+}
+
+extension DatabaseRequest {
+    /// Judges the request by the schema that the node knows; a fault is believed under the newest schema only.
+    func judge<Value: Sendable>(
+        in service: RecordService, _ judge: (Attempt) throws(ServiceError) -> Value
+    ) async throws(RequestFailure) -> Value {
+        try await service.attempt(under: schemaKey, in: directory, by: deadline) { attempt throws(RequestFailure) in
+            do throws(ServiceError) { return .done(try judge(attempt)) } catch { return .fault(RequestFailure(error)) }
+        }
+    }
+
+    /// Has a command applied that may make the database grow.
+    /// - Parameter command: makes it for a schema and terms.
+    /// - Returns: the outcome, never `needsSchema` or `needsAllotment`.
+    func submitGrowing(
+        to group: GroupID, in service: RecordService, _ command: (VersionedSchema, QuotaTerms) -> ModifyRecords
+    ) async throws(RequestFailure) -> RecordOutcome {
+        try await service.attempt(under: schemaKey, in: directory, by: deadline) { attempt throws(RequestFailure) in
+            let terms = attempt.quotaTerms(of: key, in: service)
+            return try await Tried(
+                .modifyRecords(command(attempt.schema, terms)), terms, of: self, on: group, in: service)
+        }
     }
 }

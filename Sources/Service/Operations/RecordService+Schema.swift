@@ -104,7 +104,7 @@ extension RecordService {
         let id = "\(request.key.container)/\(created)/\(request.key.environment.rawValue)/\(generation)/\(user)"
         guard !userRecords.contains(id) else { return }
         let zone = ZoneKey(database: request.key, name: ZoneKey.defaultZoneName)
-        let outcome = try await submitGrowing(request, to: node.map.group(of: zone)) { schema, terms in
+        let outcome = try await request.submitGrowing(to: node.map.group(of: zone), in: self) { schema, terms in
             ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: now, quota: terms,
                 operations: [RecordChange(.create, user, type: RecordType.usersName)])

@@ -165,7 +165,7 @@ package struct Subscriptions: Sendable {
         _ input: SubscriptionInput, _ subscription: Subscription
     ) async throws(RequestFailure) -> Query? {
         guard let query = input.query else { return nil }
-        return try await service.judge(request) { attempt throws(ServiceError) in
+        return try await request.judge(in: service) { attempt throws(ServiceError) in
             guard let type = attempt.schema.schema.type(named: query.recordType) else {
                 throw ServiceError(
                     .badRequest, "query.recordType: the schema has no record type '\(query.recordType)'")

@@ -64,8 +64,7 @@ package struct Zones: Sendable {
                 operation.kind == .create ? .create : .delete, zone: zone, caller: request.caller,
                 time: service.now, schemaVersion: attempt.schema.version, idempotency: idempotency)
             command.client = client
-            return try await service.tried(
-                .modifyZone(command), of: request.key, on: group, by: request.deadline)
+            return try await Tried(.modifyZone(command), of: request, on: group, in: service)
         }
         switch outcome {
         case .zone(.exists(let state)): return state

@@ -61,27 +61,26 @@ struct DataRoute: Sendable {
             self.action = .database(database, action)
             scope = RequestScope(target: target, rate: .requests, mayChangeData: call.mayChangeData)
         case "kv":
-            guard url.segments.count == 5, url.segments[1] == "1" else {
-                throw RequestFailure(
-                    .notFound,
-                    "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
-            }
-            let target = try Self.target(url)
-            let action = try KeyValueAction(url.segments[4], method: method)
+            let name = try Self.action(
+                url, "preferences are at /kv/1/{container}/{environment}/{get|set|list|changes|usage|watch}")
+            let action = try KeyValueAction(name, method: method)
             self.action = .keyValues(action)
             scope = RequestScope(
-                target: target, rate: .keyValues, isWatch: action == .watch, mayChangeData: action == .set)
+                target: try Self.target(url), rate: .keyValues, isWatch: action == .watch,
+                mayChangeData: action == .set)
         case "push":
-            guard url.segments.count == 5, url.segments[1] == "1" else {
-                throw RequestFailure(
-                    .notFound, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
-            }
-            let target = try Self.target(url)
-            let action = try NotificationAction(url.segments[4], method: method)
+            let name = try Self.action(url, "notifications are at /push/1/{container}/{environment}/{changes|watch}")
+            let action = try NotificationAction(name, method: method)
             self.action = .notifications(action)
-            scope = RequestScope(target: target, rate: .requests, isWatch: action == .watch)
+            scope = RequestScope(target: try Self.target(url), rate: .requests, isWatch: action == .watch)
         default: return nil
         }
+    }
+
+    /// The name of an action on a user's own store.
+    private static func action(_ url: RequestURL, _ places: String) throws(RequestFailure) -> String {
+        guard url.segments.count == 5, url.segments[1] == "1" else { throw RequestFailure(.notFound, places) }
+        return url.segments[4]
     }
 
     private static func target(_ url: RequestURL) throws(RequestFailure) -> Target {
@@ -167,9 +166,7 @@ extension WebResponder {
                 return try await NotificationRoutes(
                     service: context.service, store: admitted.store(in: route.target),
                     accountID: admitted.context.admitted.accountID ?? "", call: call, admitted.body
-                ).respond(to: action, by: admitted.deadline) {
-                    stream(of: $0, call, route, admitted, limit: $1)
-                }
+                ).respond(to: action, by: admitted.deadline) { stream(of: $0, call, route, admitted, limit: $1) }
             }
         } catch {
             throw refused(error, call, route, notes)
