@@ -21,6 +21,7 @@ extension Target.Dependency {
     static let jwt: Self = .product(name: "JWTKit", package: "jwt-kit")
     static let x509: Self = .product(name: "X509", package: "swift-certificates")
     static let asn1: Self = .product(name: "SwiftASN1", package: "swift-asn1")
+    static let metrics: Self = .product(name: "CoreMetrics", package: "swift-metrics")
     static let logging: Self = .product(name: "Logging", package: "swift-log")
     static let deque: Self = .product(name: "DequeModule", package: "swift-collections")
     static let heap: Self = .product(name: "HeapModule", package: "swift-collections")
@@ -72,6 +73,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", .upToNextMinor(from: "4.5.2")),
         .package(url: "https://github.com/apple/swift-http-types", .upToNextMinor(from: "1.8.0")),
         .package(url: "https://github.com/apple/swift-log", .upToNextMinor(from: "1.16.2")),
+        .package(url: "https://github.com/apple/swift-metrics", .upToNextMinor(from: "2.13.0")),
         .package(url: "https://github.com/apple/swift-nio", .upToNextMinor(from: "2.101.2")),
         .package(url: "https://github.com/apple/swift-nio-extras", .upToNextMinor(from: "1.35.2")),
         .package(url: "https://github.com/apple/swift-nio-http2", .upToNextMinor(from: "1.46.0")),
@@ -88,7 +90,8 @@ let package = Package(
         module("RaftCore", ["Wire"], testing: ["EventQueue"]),
         module("RecordModel", ["Wire"], testing: ["RaftCore"]),
         module("Authorization", ["RecordModel", "Wire"]),
-        module("Storage", ["RaftCore", "Wire", .grdb, .grdbSQLite], testing: ["TestSupport"]),
+        module("Telemetry", [.metrics]),
+        module("Storage", ["RaftCore", "Telemetry", "Wire", .grdb, .grdbSQLite], testing: ["TestSupport"]),
         module("Certificates", [.x509, .asn1, .crypto], testing: ["TestSupport"]),
         module(
             "PeerTransport", ["RaftCore", "Wire", .nioCore, .nioPosix, .nioSSL, .logging],
@@ -103,7 +106,7 @@ let package = Package(
             [
                 "Authorization", "Directory", "KeyValueStore", "PeerTransport", "RaftCore", "RecordModel",
                 "RecordStore",
-                "Storage", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
+                "Storage", "Telemetry", "Wire", .crypto, .deque, .grdb, .logging, .nioCore, .nioPosix,
             ],
             testing: [
                 "Certificates", "HistoryChecks", "Service", "ServiceClient", "TestSupport", "UbiquitousKeyValueStore",
@@ -124,10 +127,10 @@ let package = Package(
             "WebServices",
             [
                 "Admission", "Authorization", "Cluster", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
-                "PeerTransport", "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Wire",
+                "PeerTransport", "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Telemetry", "Wire",
                 .asyncHTTPClient, .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
-                .logging, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
+                .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),
         module(
             "ServiceClient",
@@ -157,8 +160,9 @@ let package = Package(
                 dependencies: [
                     "Admission", "Certificates", "Cluster", "Directory", "PeerTransport", "RecordModel",
                     "Service", "ServiceClient",
-                    "Storage", "WebServices",
-                    .arguments, .asyncHTTPClient, .crypto, .grdb, .heap, .histogram, .lifecycle, .logging, .nioCore,
+                    "Storage", "Telemetry", "WebServices",
+                    .arguments, .asyncHTTPClient, .crypto, .grdb, .heap, .histogram, .lifecycle, .logging, .metrics,
+                    .nioCore,
                     .nioHTTP1, .nioPosix, .nioSSL, .nioTLS, .unixSignals,
                 ],
                 swiftSettings: settings),

@@ -38,7 +38,7 @@ struct LintTests {
     @Test("targets depend downwards only")
     func layers() throws {
         let layers: [[String]] = [
-            ["Wire", "ConsoleFiles"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
+            ["Wire", "ConsoleFiles", "Telemetry"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
             ["Authorization", "Certificates", "ServiceClient"],
             ["Storage", "PeerTransport", "UbiquitousKeyValueStore"],
             ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["Service"],

@@ -7,6 +7,7 @@ package import RaftCore
 import RecordModel
 import Storage
 import Synchronization
+import Telemetry
 import Wire
 
 /// Why a group did not do what it was asked.
@@ -213,7 +214,7 @@ package final class Applier: Sendable {
         _ entries: [Entry], completions: [Int: Completion], report: (Progress) -> Void
     ) throws {
         do {
-            try apply(entries, completions: completions)
+            try settings.timers.apply.measure { try apply(entries, completions: completions) }
             report(.applied(entries[entries.count - 1].position, installed: nil))
         } catch let error as BuildTooOld {
             machine.didRollBack()

@@ -8,6 +8,7 @@ import RaftCore
 import RecordModel
 import Storage
 import Synchronization
+import Telemetry
 
 /// What a node is made of.
 struct NodeParts {
@@ -32,6 +33,9 @@ extension ClusterNode {
     package static func open(
         _ settings: NodeSettings, platform: any NodePlatform, logger: Logger
     ) async throws -> ClusterNode {
+        var settings = settings
+        settings.log.timers = NodeTimers(settings.metrics)
+        settings.apply.timers = settings.log.timers
         let configured = ClusterMap(
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)

@@ -3,6 +3,7 @@ package import PeerTransport
 import RaftCore
 package import RecordModel
 package import Storage
+package import Telemetry
 
 /// What a node must be told to run.
 package struct NodeSettings: Sendable {
@@ -34,6 +35,8 @@ package struct NodeSettings: Sendable {
     package var directoryLeaseMilliseconds: UInt64 = 1_000
     /// How often timers are looked at: how late an election or a heartbeat may be.
     package var tickMilliseconds: UInt64 = 10
+    /// What the node counts and times.
+    package var metrics = MetricsRegistry()
     package var log = RaftLogOptions()
     /// The most bytes of one command, encoded; the same on every node. It must fit a segment of `log`.
     package var commandBytesMax = Entry.commandBytesMax
@@ -103,6 +106,8 @@ package struct ApplySettings: Sendable {
     package var backlogEntriesMax: UInt64 = 10_000
     /// Entries of one SQLite transaction.
     package var entriesPerTransactionMax = 2_000
+    /// Where transactions are timed.
+    package var timers = NodeTimers(MetricsRegistry())
 }
 
 /// When shard databases are checkpointed.

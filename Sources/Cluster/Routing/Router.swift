@@ -3,6 +3,7 @@ import NIOCore
 package import PeerTransport
 package import RaftCore
 import Synchronization
+import Telemetry
 import Wire
 
 /// Why the cluster did not do what it was asked.
@@ -52,6 +53,7 @@ package final class Router: Sendable {
     private let transport: any PeerNetwork
     private let leaders: LeaderTable
     private let candidates: @Sendable (GroupID) -> [NodeID]
+    private let timers: NodeTimers
 
     init(
         platform: any NodePlatform, nodeID: NodeID, lane: Lane, transport: any PeerNetwork, leaders: LeaderTable,
@@ -63,6 +65,13 @@ package final class Router: Sendable {
         self.transport = transport
         self.leaders = leaders
         self.candidates = candidates
+        timers = lane.settings.apply.timers
+    }
+
+    /// How long something has been going on.
+    private func nanoseconds(since begin: MonotonicTime) -> UInt64 {
+        let now = platform.clock.now
+        return now > begin ? now.nanoseconds - begin.nanoseconds : 0
     }
 
     /// Has a command applied by the group and returns its outcome, encoded.
@@ -75,6 +84,8 @@ package final class Router: Sendable {
         if let problem = lane.clockWatch.problem { throw .unavailable(problem) }
         let encoded = command.encoded()
         if let excess = lane.settings.excess(of: encoded) { throw .tooLarge(excess) }
+        let begin = platform.clock.now
+        defer { timers.commit.record(nanoseconds: nanoseconds(since: begin)) }
         return try await route(group, isWrite: true, by: deadline) { node in
             node == self.nodeID
                 ? await self.propose(encoded, to: group, by: deadline)
@@ -239,6 +250,8 @@ package final class Router: Sendable {
     private func readHere(
         _ request: [UInt8], from group: GroupID, of container: String, by deadline: Deadline
     ) async -> Attempt {
+        let begin = platform.clock.now
+        defer { timers.read.record(nanoseconds: nanoseconds(since: begin)) }
         let ticket = ReadTicket(container: container, until: deadline.time) { [platform] in platform.clock.now }
         return await withTaskCancellationHandler {
             await call(by: deadline, overdue: .readEnded) { [lane] in
@@ -266,6 +279,8 @@ package final class Router: Sendable {
 
     private func ask(_ node: NodeID, _ request: NodeRequest, by deadline: Deadline) async -> Attempt {
         RequestTrace.current?.crosses(to: node)
+        let begin = platform.clock.now
+        defer { timers.peerRoundTrip.record(nanoseconds: nanoseconds(since: begin)) }
         let payload = request.encoded()
         let timeout = TimeAmount.nanoseconds(deadline.nanosecondsLeft(at: platform.clock.now))
         do {

@@ -1,5 +1,6 @@
 import RaftCore
 import Synchronization
+import Telemetry
 import Wire
 
 /// The writer thread: encodes the waiting submissions, writes them, syncs once, and completes them.
@@ -169,7 +170,9 @@ final class LogWriter {
             try options.disk.zero(chunk.segment.file, from: chunk.offset + size, to: dirtyEnd)
         }
         try options.disk.writeAll(chunk.writer.bytes, to: chunk.segment.file, at: chunk.offset)
-        do throws(DiskError) { try options.disk.sync(chunk.segment.file) } catch {
+        do throws(DiskError) {
+            try options.timers.logSync.measure { () throws(DiskError) in try options.disk.sync(chunk.segment.file) }
+        } catch {
             poison = .failed(errno: error.code, operation: "fdatasync \(chunk.segment.name)")
             throw error
         }

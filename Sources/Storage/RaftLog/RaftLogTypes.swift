@@ -1,5 +1,6 @@
 import Glibc
 package import RaftCore
+package import Telemetry
 
 /// One group's part of a submission, written in the order: mark, hard state, entries.
 package struct LogWrite: Sendable {
@@ -97,6 +98,8 @@ package struct RaftLogOptions: Sendable {
     package var disk: any LogDisk = PosixDisk()
     /// The thread that does the log's work.
     package var scheduling = LogScheduling.threads
+    /// Where syncs are timed.
+    package var timers = NodeTimers(MetricsRegistry())
     /// The source of a new log's number.
     package var random: @Sendable () -> UInt64 = { .random(in: 0 ... .max) }
 

@@ -1,14 +1,17 @@
 import Cluster
+import CoreMetrics
 import Foundation
 import Glibc
 import RecordModel
 import Service
 import Storage
 import Synchronization
+import Telemetry
 
-/// What this node counted since its start.
+/// What this node counted since its start, as Prometheus reads it.
 package final class Metrics: Sendable {
-    private let requests = Mutex<[Key: Int]>([:])
+    private let registry: MetricsRegistry
+    private let requests = Mutex<[Key: Request]>([:])
     private let edge = Mutex<EdgeCounters?>(nil)
     private let watches = Mutex<WatchHub?>(nil)
 
@@ -17,14 +20,36 @@ package final class Metrics: Sendable {
         var status: Int
     }
 
+    private struct Request {
+        let count: Counter
+        let duration: CoreMetrics.Timer
+    }
+
+    /// - Parameter registry: the node's.
+    init(_ registry: MetricsRegistry) { self.registry = registry }
+
     /// Shows what a server's edge counts, too.
     func follow(_ counters: EdgeCounters) { edge.withLock { $0 = counters } }
 
     /// Shows those who wait for preferences to change, too.
     func follow(_ hub: WatchHub) { watches.withLock { $0 = hub } }
 
-    func count(route: String, status: Int) {
-        requests.withLock { $0[Key(route: route, status: status), default: 0] += 1 }
+    /// Counts a request and how long its answer took; that of a stream begins to be sent then.
+    func count(route: String, status: Int, nanoseconds: UInt64) {
+        let request = requests.withLock { requests in
+            let key = Key(route: route, status: status)
+            if let request = requests[key] { return request }
+            let request = Request(
+                count: Counter(
+                    label: "zonekeeper_requests_total", dimensions: [("route", route), ("status", "\(status)")],
+                    factory: registry),
+                duration: Timer(
+                    label: "zonekeeper_request_seconds", dimensions: [("route", route)], factory: registry))
+            requests[key] = request
+            return request
+        }
+        request.count.increment()
+        request.duration.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 
     /// The Prometheus text form.
@@ -43,14 +68,9 @@ package final class Metrics: Sendable {
         ]
         lines += Self.lines(of: node.assetCounts)
         lines += Self.lines(of: replicas)
-        lines.append("# TYPE zonekeeper_requests_total counter")
-        let counts = requests.withLock { $0 }
-        for (key, count) in counts.sorted(by: { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }) {
-            lines.append("zonekeeper_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)")
-        }
         lines += edge.withLock(\.self)?.lines ?? []
         lines += watches.withLock(\.self)?.lines ?? []
-        return lines.joined(separator: "\n") + "\n"
+        return lines.joined(separator: "\n") + "\n" + registry.text
     }
 
     private static func lines(of assets: AssetCounts) -> [String] {
@@ -74,6 +94,17 @@ package final class Metrics: Sendable {
         }
         return gauge("replica_failing") { $0.applyFailure == nil ? 0 : 1 }
             + gauge("replica_feature_level") { $0.level.rawValue }
+            + gauge("replica_leads") { $0.role == .leader ? 1 : 0 }
+            + gauge("replica_has_leader") { $0.leader == nil ? 0 : 1 }
+            + gauge("replica_term") { $0.term.rawValue }
+            + gauge("replica_commit_index") { $0.commitIndex.rawValue }
+            + gauge("replica_unapplied_entries") {
+                $0.commitIndex > $0.appliedIndex ? $0.commitIndex.rawValue - $0.appliedIndex.rawValue : 0
+            }
+            + gauge("replica_uncommitted_entries") {
+                $0.lastLog.index > $0.commitIndex ? $0.lastLog.index.rawValue - $0.commitIndex.rawValue : 0
+            }
+            + gauge("replica_waiting_effects") { UInt64($0.waitingEffects) }
     }
 
     /// What this process had the kernel write to disks so far, the databases included.

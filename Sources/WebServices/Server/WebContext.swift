@@ -6,7 +6,7 @@ package import Service
 package final class WebContext: Sendable {
     package let service: RecordService
     let administrator: AdministratorToken
-    let metrics = Metrics()
+    let metrics: Metrics
     let identity: IdentityServices
     /// Bytes of requests and answers that the node holds for clients.
     let bodies = BodyBudget(bytesMax: 256 << 20)
@@ -18,6 +18,7 @@ package final class WebContext: Sendable {
     /// - Parameter consoleFolder: where the console's files are, in place of those in the binary.
     package init(service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil) {
         self.service = service
+        metrics = Metrics(service.node.settings.metrics)
         self.administrator = administrator
         console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
         identity = IdentityServices()

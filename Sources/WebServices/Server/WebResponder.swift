@@ -22,6 +22,8 @@ package struct WebResponder: HTTPResponder {
     /// Answers a request; what fails is an answer, too.
     @Sendable
     package func respond(to request: Request, context edge: EdgeContext) async -> Response {
+        let clock = context.service.node.platform.clock
+        let begin = clock.now
         let uuid = context.service.newName()
         let url = RequestURL(target: request.head.path ?? "/")
         let trace = RequestTrace(id: uuid)
@@ -44,7 +46,9 @@ package struct WebResponder: HTTPResponder {
                 return reply
             }
         }
-        context.metrics.count(route: Self.metricName(url), status: reply.status)
+        context.metrics.count(
+            route: Self.metricName(url), status: reply.status,
+            nanoseconds: UInt64(clamping: Int64(clock.now.nanoseconds) - Int64(begin.nanoseconds)))
         let response = headers.response(reply, uuid: uuid)
         return request.method == .head ? response.createHeadResponse() : response
     }

@@ -1,12 +1,14 @@
 import ArgumentParser
 import Certificates
 import Cluster
+import CoreMetrics
 import Directory
 import Foundation
 import Logging
 import PeerTransport
 import RecordModel
 import Storage
+import Telemetry
 import WebServices
 
 struct ServeCommand: AsyncParsableCommand {
@@ -111,6 +113,8 @@ struct ServeCommand: AsyncParsableCommand {
             handler.logLevel = level
             return handler
         }
+        // What libraries count is shown, too.
+        MetricsSystem.bootstrap(plan.settings.metrics)
         var logger = Logger(label: "zonekeeper")
         if config != nil { logger[metadataKey: "node"] = "\(plan.settings.nodeID)" }
         try await NodeRunner(plan: plan, logger: logger).run()
