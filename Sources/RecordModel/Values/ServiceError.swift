@@ -39,6 +39,8 @@ package struct ServiceError: Error, Hashable, Sendable {
     package var reason: String
     /// Seconds after which a retry may help; nil where it does not.
     package var retryAfterSeconds: Double?
+    /// The index without which a query was refused.
+    package var missingIndex: MissingIndex?
 
     package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Double? = nil) {
         self.code = code
@@ -53,4 +55,14 @@ package struct ServiceError: Error, Hashable, Sendable {
 
     /// The same in whole seconds, rounded up: as the header `Retry-After` and the member `retryAfter` say it.
     package var retryAfterWholeSeconds: Int64? { retryAfterMilliseconds.map { ($0 + 999) / 1_000 } }
+}
+
+/// An index that a query needs and its record type lacks.
+package struct MissingIndex: Hashable, Sendable {
+    /// The record type's name.
+    package var recordType: String
+    /// As the schema names it.
+    package var field: String
+    /// Such as `QUERYABLE`.
+    package var index: String
 }
