@@ -38,10 +38,12 @@ package enum DirectoryRead: Hashable, Sendable {
     case position
     /// Records of an audit log with numbers above `after`, up to `limit` of them: an `AuditPage`.
     case audit(AuditLog = .changes, after: UInt64, limit: UInt64)
+    /// Records of an audit log that are looked for: `AuditFindings`.
+    case search(AuditSearch)
 }
 
 extension DirectoryRead: WireCodable {
-    /// Nothing: position. 1 audit: 1 after, 2 limit, 3 log (left out for that of changes).
+    /// Nothing: position. 1 audit: 1 after, 2 limit, 3 log (left out for that of changes). 2 search.
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .position: break
@@ -51,12 +53,17 @@ extension DirectoryRead: WireCodable {
                 audit.field(2, limit)
                 if log != .changes { audit.field(3, log.rawValue) }
             }
+        case .search(let search): search.write(2, to: &writer)
         }
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
         self = .position
         while let field = try reader.nextField() {
+            if field == 2 {
+                self = .search(try reader.message())
+                continue
+            }
             guard field == 1 else {
                 try reader.skip()
                 continue

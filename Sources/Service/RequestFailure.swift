@@ -36,11 +36,13 @@ package struct RequestFailure: Error {
         case leastRole(AdministratorRole)
         /// The administrator has to sign in to the console once more.
         case freshSignIn
+        /// The query needs this index.
+        case missingIndex(MissingIndex)
     }
 
     package init(_ error: ServiceError, details: Details? = nil) {
         self.error = error
-        self.details = details
+        self.details = details ?? error.missingIndex.map { .missingIndex($0) }
     }
 
     package init(_ code: ErrorCode, _ reason: String, details: Details? = nil) {

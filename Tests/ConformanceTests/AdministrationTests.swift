@@ -59,7 +59,7 @@ extension Conformance {
         @Test(
             "a parameter of a number or of known words is never empty",
             arguments: [
-                "audit?log=", "audit?limit=", "audit?after=", "tokens?kind=", "tokens?limit=",
+                "audit?log=", "audit?limit=", "audit?after=", "audit?order=", "tokens?kind=", "tokens?limit=",
                 "limits/explain?container=CONTAINER&action=",
             ])
         func emptyParameters(path: String) async throws {
@@ -279,6 +279,19 @@ extension Conformance {
             #expect(try await home.admin("GET", limits)["effective"]?["requestsPerSecond"] == 50)
             _ = try await home.admin("GET", "limits")
             #expect(try await home.admin("GET", "audit?limit=2")["records"]?.array?.count == 2)
+            func audit(_ query: String) async throws -> (page: JSONValue, numbers: [Int64]) {
+                let page = try await home.admin("GET", "audit?\(query)")
+                return (page, page["records"]?.array?.compactMap { $0["sequence"]?.integer } ?? [])
+            }
+            let newest = try await audit("order=newest&limit=2&containing=\(home.container.uppercased())")
+            #expect(newest.numbers.count == 2 && newest.numbers[0] > newest.numbers[1])
+            #expect(newest.page["examined"]?["firstBroken"] == nil && newest.page["moreComing"] == true)
+            let cursor = try #require(newest.page["cursor"]?.integer)
+            let next = try await audit("order=newest&before=\(cursor)&containing=\(home.container)")
+            #expect(next.numbers.allSatisfy { $0 < newest.numbers[1] } && !next.numbers.isEmpty)
+            let actions = try await audit("actor=administrator&action=limits.set&containing=\(home.container)")
+            #expect(actions.page["records"]?.array?.map { $0["action"] } == ["limits.set"])
+            expectFailure(try await home.adminCall("GET", "audit?before=3"), 400, "BAD_REQUEST", "before: ")
             let isOpen = try await home.admin("GET", "sign-up")["open"] ?? .null
             #expect(try await home.admin("PATCH", "sign-up", ["open": isOpen])["open"] == isOpen)
         }

@@ -170,6 +170,8 @@ extension Conformance {
         func unindexedType(door: Door) async throws {
             let answer = try await Space(door).query(type: "Bare")
             expectFailure(answer, 400, "BAD_REQUEST", "Field 'recordName' is not marked queryable")
+            #expect(answer.json["missingIndex"]?["field"] == "___recordID")
+            #expect(answer.json["missingIndex"]?["index"] == "QUERYABLE" && answer.json["missingIndex"]?["type"] != nil)
         }
 
         @Test("an index error names the index and the command that adds it", arguments: Door.allCases)

@@ -36,6 +36,31 @@ extension Conformance {
             #expect(try await space.get("subscriptions/list").items("subscriptions").count == 1)
         }
 
+        @Test("an administrator lists what a user is told of, without the values that queries compare with")
+        func administration() async throws {
+            let home = try await Home.make(
+                .memory, schema: "DEFINE SCHEMA RECORD TYPE Note ( text STRING QUERYABLE, GRANT READ TO \"_world\" );")
+            let user = try await home.makeUser()
+            var space = try await Space(in: home)
+            (space.session, space.user) = (user.session, user.recordName)
+            try await space.subscribe(Self.database("d"))
+            let filter = Space.filter("text", "EQUALS", "secret")
+            try await space.inPublic.subscribe([
+                "subscriptionID": "q", "subscriptionType": "query", "firesOn": ["create"],
+                "query": ["recordType": "Note", "filterBy": [filter]],
+            ])
+            let path = "subscriptions?container=\(home.container)&user="
+            let answer = try await home.admin("GET", path + user.name)
+            let found = answer["subscriptions"]?.array ?? []
+            #expect(found.map { $0["subscriptionID"]?.string } == ["d", "q"])
+            #expect(found.map { $0["database"]?.string } == ["private", "public"])
+            #expect(found.last?["fields"] == ["text"] && found.last?["firesOn"] == ["create"])
+            #expect(!answer.text.contains("secret"))
+            let production = try await home.admin("GET", path + user.name + "&environment=production")
+            #expect(production["subscriptions"]?.array == [])
+            expectFailure(try await home.adminCall("GET", path + "nobody"), 404, "NOT_FOUND")
+        }
+
         @Test("6. a zone subscription tells of a batch at least once, with zone and database", arguments: Door.allCases)
         func zone(door: Door) async throws {
             let space = try await Space(door).newZone()

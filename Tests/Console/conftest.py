@@ -1,9 +1,12 @@
 """The console in a real browser, against a real node. `scripts/test-console` runs this."""
 
+import ctypes
 import itertools
 import json
 import os
+import secrets
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -22,33 +25,71 @@ PASSWORD = "correct horse battery staple"
 expect.set_options(timeout=10_000)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--seed-row", type=int, help="only the tests that do this row of scripts/seed-apps")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "seeds(*rows): does these rows of scripts/seed-apps")
+
+
+def pytest_collection_modifyitems(config, items):
+    row = config.getoption("--seed-row")
+    if row is not None:
+        items[:] = [item for item in items if any(row in mark.args for mark in item.iter_markers("seeds"))]
+
+
+def free_ports(count):
+    """Ports that were free a moment ago."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def end_with_parent():
+    """In a child: it ends when this program does, however that comes."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 class Server:
     """A node of its own, with its data in a new folder."""
 
-    def __init__(self, program, folder):
-        self.folder = Path(folder)
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            other.bind(("127.0.0.1", 0))
-            self.port, peer_port = one.getsockname()[1], other.getsockname()[1]
-        self.url = f"https://127.0.0.1:{self.port}"
-        self.log = open(self.folder / "log", "wb")
-        self.process = subprocess.Popen(
-            [program, "serve", "--data", self.folder / "data", "--port", str(self.port), "--peer-port", str(peer_port),
-             "--console-files", ROOT / "Sources/ConsoleFiles/Web"],
-            stdout=self.log, stderr=subprocess.STDOUT, cwd=folder)
+    def __init__(self, program, folder, files=ROOT / "Sources/ConsoleFiles/Web"):
+        self.folder, self.program, self.files = Path(folder), program, files
         self._tls = ssl._create_unverified_context()
-        self._wait()
+        # Somebody else may have taken a port meanwhile.
+        for attempt in range(5):
+            if self._start(*free_ports(2)):
+                break
+        else:
+            raise RuntimeError(f"the node ended: {(self.folder / 'log').read_text(errors='replace')[-2000:]}")
         self.token = (self.folder / "data/admin.token").read_text().strip()
 
-    def _wait(self):
-        """Until the node can serve: it is asked again as soon as it refused."""
+    def _start(self, port, peer_port):
+        self.port, self.url = port, f"https://127.0.0.1:{port}"
+        files = ["--console-files", self.files] if self.files else []
+        self.process = self.run("serve", "--data", self.folder / "data", "--port", str(port), "--peer-port", str(peer_port), *files)
+        return self.wait()
+
+    def run(self, *arguments):
+        """Starts the program; of the caller's environment it gets nothing that is about Zonekeeper."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ZONEKEEPER_")}
+        with open(self.folder / "log", "ab") as log:
+            return subprocess.Popen([self.program, *arguments], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder,
+                                    env=environment, preexec_fn=end_with_parent)
+
+    def wait(self):
+        """Until the node can serve: it is asked again as soon as it refused. Whether it can; not where it ended."""
         for _ in range(20_000):
             if self.process.poll() is not None:
-                raise RuntimeError(f"the node ended: {(self.folder / 'log').read_text(errors='replace')[-2000:]}")
+                return False
             try:
                 with urllib.request.urlopen(f"{self.url}/health/ready", context=self._tls, timeout=5):
-                    return
+                    return True
             except OSError:
                 continue
         raise RuntimeError("the node never became ready")
@@ -59,13 +100,13 @@ class Server:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        self.log.close()
+            self.process.wait()
 
-    def call(self, method, path, body=None, token=None, **query):
+    def call(self, method, path, body=None, token=None, headers=None, **query):
         """A request with the administrator's token; the JSON of its answer, also of a refusal."""
         address = self.url + path + ("?" + urlencode(query) if query else "")
         data = None if body is None and method in ("GET", "DELETE") else json.dumps(body or {}).encode()
-        request = urllib.request.Request(address, data, method=method, headers={"Content-Type": "application/json"})
+        request = urllib.request.Request(address, data, method=method, headers={"Content-Type": "application/json", **(headers or {})})
         if token is not False:
             request.add_header("Authorization", f"Bearer {token or self.token}")
         try:
@@ -77,6 +118,45 @@ class Server:
 
     def link(self):
         return self.call("POST", "/admin/1/console/links")["url"]
+
+
+class Member(Server):
+    """One node of a cluster."""
+
+    def __init__(self, program, folder, number, port, token):
+        self.folder, self.program, self.number = Path(folder), program, number
+        self.port, self.url, self.token = port, f"https://127.0.0.1:{port}", token
+        self._tls = ssl._create_unverified_context()
+        self.start()
+
+    def start(self):
+        self.process = self.run("serve", "--config", "cluster.json", "--node", str(self.number), "--console-files", ROOT / "Sources/ConsoleFiles/Web")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Cluster:
+    """Three nodes."""
+
+    def __init__(self, program, folder):
+        folder = Path(folder)
+        ports = free_ports(6)
+        nodes = [{"id": number, "host": "127.0.0.1", "clientPort": ports[number - 1], "peerPort": ports[number + 2]} for number in (1, 2, 3)]
+        (folder / "cluster.json").write_text(json.dumps({"name": "console", "data": "data", "shards": 4, "replicas": 3, "nodes": nodes}))
+        subprocess.run([program, "certs", "create", "--config", "cluster.json"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        token = secrets.token_hex(32)
+        file = folder / "data/admin.token"
+        file.touch(0o600)
+        file.write_text(token + "\n")
+        self.nodes = [Member(program, folder, node["id"], node["clientPort"], token) for node in nodes]
+        for node in self.nodes:
+            assert node.wait(), (folder / "log").read_text(errors="replace")[-2000:]
+
+    def stop(self):
+        for node in self.nodes:
+            node.kill()
 
 
 class Container:
@@ -109,6 +189,15 @@ class Container:
         assert "serverErrorCode" not in answer, answer
         return answer
 
+    def app(self, user):
+        """An app where a user is signed in: sends operations on the public database."""
+        self.server.call("POST", "/admin/1/users", {"name": user})
+        names = {"container": self.name, "environment": "development"}
+        api = self.server.call("POST", "/admin/1/tokens", {"kind": "api", **names})["secret"]
+        session = self.server.call("POST", "/admin/1/tokens", {"kind": "session", "user": user, **names})["secret"]
+        return lambda operation, body, database="public": self.server.call(
+            "POST", f"/database/1/{self.name}/development/{database}/{operation}", body, token=False, ckAPIToken=api, ckWebAuthToken=session)
+
     def lookup(self, name):
         return self.data("records/lookup", {"records": [{"recordName": name}], "numbersAsStrings": True})["records"][0]
 
@@ -125,27 +214,39 @@ def server():
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def cluster():
+    with tempfile.TemporaryDirectory(prefix="zonekeeper-console-", ignore_cleanup_errors=True) as folder:
+        three = Cluster(os.environ["ZONEKEEPER_PROGRAM"], folder)
+        yield three
+        three.stop()
+
+
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as playwright:
         program = shutil.which("chromium")
         assert program, "there is no chromium"
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def signed_in(server, browser):
-    """The cookies of the first administrator, who came by a link and chose a password."""
-    context = browser.new_context(ignore_https_errors=True)
-    page = context.new_page()
+def sign_in_first(server, page):
+    """The first administrator comes by a link, and chooses a password."""
     page.goto(server.link())
     page.get_by_label("Name").fill("maria")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password, again").fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
     expect(page.get_by_role("heading", name="Containers")).to_be_visible()
+
+
+@pytest.fixture(scope="session")
+def signed_in(server, browser):
+    """The first administrator's cookies."""
+    context = browser.new_context(ignore_https_errors=True)
+    sign_in_first(server, context.new_page())
     state = context.storage_state()
     context.close()
     return state

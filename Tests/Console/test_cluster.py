@@ -84,9 +84,43 @@ def test_the_audit_has_the_newest_first(container, open_page):
     page = open_page(container.address("audit"))
     rows = page.get_by_role("table", name="Audit").locator("tbody tr")
     expect(rows.first).to_contain_text("limits.set")
-    page.get_by_label("Filter what is loaded").fill(f"container {container.name}")
+    page.get_by_label("Search the log").fill(f"container {container.name}".upper())
     expect(rows).to_have_count(2)
+    expect(page.get_by_text(re.compile("^records 1 to .*: chain intact"))).to_be_visible()
+    page.get_by_label("Search the log").fill("nobody did this")
+    expect(page.get_by_text("No record matches")).to_be_visible()
+
+
+def test_a_viewer_sees_what_they_did_themselves_in_the_audit(server, container, open_page):
+    server.call("POST", "/admin/1/administrators", {"name": "vera", "role": "viewer", "password": PASSWORD})
+    for number in range(12):
+        server.call("PATCH", "/admin/1/limits", {"databaseRecords": 1000 + number}, container=container.name)
+    page = open_page(container.address("audit"), state=None)
+    page.get_by_label("Name").fill("vera")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    rows = page.get_by_role("table", name="Audit").locator("tbody tr")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("administrator vera")
     expect(page.get_by_text("chain intact")).to_be_visible()
+
+
+def test_a_users_subscriptions_are_listed_without_the_values_they_compare_with(server, restaurants, open_page):
+    subscription = {"subscriptionID": "cheap", "subscriptionType": "query", "firesOn": ["create", "update"],
+                    "query": {"recordType": "Restaurant", "filterBy": [{"fieldName": "name", "comparator": "EQUALS", "fieldValue": {"value": "secret place"}}]}}
+    app = restaurants.app("subscriber")
+    assert "serverErrorCode" not in str(app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": subscription}]}))
+    app("subscriptions/modify", {"operations": [{"operationType": "create", "subscription": {"subscriptionID": "all", "subscriptionType": "database"}}]}, "private")
+    page = open_page(restaurants.address("subscriptions"))
+    expect(page.get_by_text("Whose subscriptions?")).to_be_visible()
+    page.get_by_label("User").fill("subscriber")
+    page.keyboard.press("Enter")
+    table = page.get_by_role("table", name="Subscriptions of subscriber")
+    row = table.get_by_role("row", name=re.compile("cheap"))
+    for text in ("Query", "Public", "Restaurant", "name", "create", "update"):
+        expect(row).to_contain_text(text)
+    expect(table.get_by_role("row", name=re.compile("^all"))).to_contain_text("Private")
+    assert "secret place" not in page.content()
 
 
 def test_the_cluster_shows_its_node_and_leaders(server, open_page):

@@ -43,3 +43,11 @@ def test_an_ended_session_keeps_what_was_entered(restaurants, open_page):
     dialog.get_by_role("button", name="Sign in").click()
     expect(page.locator(".toast")).to_contain_text("Saved osteria")
     assert restaurants.lookup("osteria")["fields"]["name"]["value"] == "Changed"
+
+
+def test_a_link_that_is_opened_where_the_console_is_open_signs_in(server, open_page):
+    page = open_page(state=None)
+    expect(page.get_by_role("heading", name="Sign in to Zonekeeper")).to_be_visible()
+    page.goto(server.link())
+    expect(page.get_by_role("heading", name="Containers").or_(page.get_by_role("heading", name="Choose your password"))).to_be_visible()
+    assert "link=" not in page.url

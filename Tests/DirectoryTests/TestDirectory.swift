@@ -119,6 +119,14 @@ struct TestDirectory {
         #expect(try AuditPage(decoding: page.encoded()) == page)
         return page
     }
+
+    /// What a search of an audit log finds, by way of its bytes.
+    func find(_ search: AuditSearch) throws -> AuditFindings {
+        #expect(try DirectoryRead(decoding: DirectoryRead.search(search).encoded()) == .search(search))
+        let findings = try database.read { try search.findings(in: $0) }
+        #expect(try AuditFindings(decoding: findings.encoded()) == findings)
+        return findings
+    }
 }
 
 /// SplitMix64: the same numbers from the same seed, everywhere.

@@ -1,3 +1,4 @@
+import ConsoleFiles
 import Foundation
 import TestSupport
 import Testing
@@ -73,6 +74,16 @@ struct ConsoleFilesTests {
             #expect(try FinishedProgram(["gzip", "-dc", folder + "/page.gz"]).output == plain.text)
         }
         try await node.stop()
+    }
+
+    @Test("all files together are sent in at most 300,000 bytes")
+    func size() throws {
+        let sizes = try (0..<console_file_count()).map { index in
+            let path = String(cString: console_file_at(index).path)
+            let file = try #require(ConsolePages.embedded.file(path.split(separator: "/").map(String.init)))
+            return file.packed?.count ?? file.bytes.count
+        }
+        #expect(sizes.count > 40 && sizes.reduce(0, +) <= 300_000, "\(sizes.reduce(0, +)) bytes")
     }
 
     @Test("a folder is served as it is, and nothing outside it")

@@ -113,6 +113,7 @@ package final class DirectoryMachine: StateMachine {
         case .audit(let log, let after, let limit):
             try StoredValues.read { try DirectoryTables.auditPage(of: log, after: after, limit: limit, in: db) }
                 .encoded()
+        case .search(let search): try StoredValues.read { try search.findings(in: db) }.encoded()
         }
     }
 

@@ -61,4 +61,6 @@ async function begin() {
   mount(app, () => signInScreen({ link, done: () => !isShown && show() }));
 }
 
+// A link that is opened where the console is open already changes the fragment only.
+addEventListener("hashchange", () => location.hash.startsWith("#link=") && location.reload());
 void begin();

@@ -95,6 +95,8 @@ package enum AuditLog: String, Hashable, Sendable, CaseIterable {
     var baseTable: String { table + "_base" }
 }
 
+extension AuditLog: WireValue {}
+
 /// Some records of the audit log, one after the other.
 package struct AuditPage: Hashable, Sendable {
     package var records: [AuditRecord]

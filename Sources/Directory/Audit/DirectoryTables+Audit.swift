@@ -21,7 +21,7 @@ extension DirectoryTables {
     }
 
     /// The number and the hash of the last record past retention; 0 and zeros if there is none.
-    private static func auditBase(
+    static func auditBase(
         of log: AuditLog, in db: Database
     ) throws -> (sequence: UInt64, hash: [UInt8]) {
         guard try db.tableExists(log.baseTable),
@@ -94,7 +94,7 @@ extension DirectoryTables {
         var previousHash = start.hash
         var records: [AuditRecord] = []
         for row in rows.prefix(count) {
-            let record = try record(row, following: previousHash)
+            let record = try auditRecord(row, following: previousHash)
             previousHash = record.hash
             records.append(record)
         }
@@ -104,7 +104,7 @@ extension DirectoryTables {
     }
 
     /// A record's row knows nothing of the one before it: that it follows it is what its hash says.
-    private static func record(_ row: Row, following previousHash: [UInt8]) throws -> AuditRecord {
+    static func auditRecord(_ row: Row, following previousHash: [UInt8]) throws -> AuditRecord {
         let (body, hash): (Data, Data) = (row[0], row[1])
         var reader = WireReader([UInt8](body))
         var sequence: UInt64 = 0

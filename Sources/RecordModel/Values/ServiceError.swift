@@ -62,6 +62,8 @@ package struct ServiceError: Error, Hashable, Sendable {
     package var retryAfterSeconds: Double?
     /// No outcome that a shard remembers has one: replicas of earlier builds would remember something else.
     package var detail: ErrorDetail?
+    /// The index without which a query was refused.
+    package var missingIndex: MissingIndex?
 
     package init(_ code: ErrorCode, _ reason: String, retryAfterSeconds: Double? = nil, detail: ErrorDetail? = nil) {
         self.code = code
@@ -84,4 +86,14 @@ package struct ServiceError: Error, Hashable, Sendable {
 
     /// The same in whole seconds, rounded up: as the header `Retry-After` and the member `retryAfter` say it.
     package var retryAfterWholeSeconds: Int64? { retryAfterMilliseconds.map { ($0 + 999) / 1_000 } }
+}
+
+/// An index that a query needs and its record type lacks.
+package struct MissingIndex: Hashable, Sendable {
+    /// The record type's name.
+    package var recordType: String
+    /// As the schema names it.
+    package var field: String
+    /// Such as `QUERYABLE`.
+    package var index: String
 }

@@ -7,12 +7,18 @@ struct FormError: Error, Hashable {
     /// CloudKit's own words for the fault, where it has any: clients look for them, so they come before the place.
     var words: String?
     var detail: ErrorDetail?
+    /// The index that would mend the fault.
+    var missingIndex: MissingIndex?
 
-    init(_ problem: String, at path: String = "", words: String? = nil, detail: ErrorDetail? = nil) {
+    init(
+        _ problem: String, at path: String = "", words: String? = nil, detail: ErrorDetail? = nil,
+        missingIndex: MissingIndex? = nil
+    ) {
         self.detail = detail
         self.path = path
         self.problem = problem
         self.words = words
+        self.missingIndex = missingIndex
     }
 
     /// The same fault, seen from the object that holds `step`.
@@ -25,7 +31,9 @@ struct FormError: Error, Hashable {
     /// What the client gets.
     var serviceError: ServiceError {
         let fault = path.isEmpty ? problem : "\(path): \(problem)"
-        return ServiceError(.badRequest, words.map { "\($0). \(fault)" } ?? fault, detail: detail)
+        var error = ServiceError(.badRequest, words.map { "\($0). \(fault)" } ?? fault, detail: detail)
+        error.missingIndex = missingIndex
+        return error
     }
 
     static func expected(_ what: String, _ json: JSONValue) -> FormError {

@@ -29,7 +29,8 @@ struct QueryFields {
         throw FormError(
             "this needs the index \(word) on field \(definition.name) of record type \(type.name); add it with "
                 + "`\(command(definition.name, word))`",
-            words: "Field '\(QueryField.webName(definition.name))' is not marked \(word.lowercased())")
+            words: "Field '\(QueryField.webName(definition.name))' is not marked \(word.lowercased())",
+            missingIndex: MissingIndex(recordType: type.name, field: definition.name, index: word))
     }
 
     /// A search of all fields needs one that can be searched.
@@ -41,7 +42,9 @@ struct QueryFields {
                 !$0.isSystem && SchemaRules.problem(indexes: .searchable, on: $0.type) == nil
             })
         else { throw FormError("\(need), nor a STRING field that could have it") }
-        throw FormError("\(need); add it with `\(command(field.name, "SEARCHABLE"))`")
+        throw FormError(
+            "\(need); add it with `\(command(field.name, "SEARCHABLE"))`",
+            missingIndex: MissingIndex(recordType: type.name, field: field.name, index: "SEARCHABLE"))
     }
 
     private func command(_ field: String, _ word: String) -> String {

@@ -195,7 +195,7 @@ extension JSONWriter {
     package mutating func subscription(_ subscription: Subscription, zone: (String) -> ZoneID) {
         beginObject()
         member("subscriptionID", subscription.id)
-        member("subscriptionType", subscription.kind.name)
+        member("subscriptionType", subscription.kind.webName)
         if let name = subscription.zone {
             key("zoneID")
             zoneID(zone(name))
@@ -232,7 +232,8 @@ extension JSONWriter {
 }
 
 extension Subscription.Kind {
-    fileprivate var name: String {
+    /// As requests and answers have it.
+    package var webName: String {
         switch self {
         case .query: "query"
         case .zone: "zone"
@@ -242,7 +243,8 @@ extension Subscription.Kind {
 }
 
 extension Subscription.Firing {
-    fileprivate var names: [String] {
+    /// Those that are set, as requests and answers have them.
+    package var names: [String] {
         [(Subscription.Firing.create, "create"), (.update, "update"), (.delete, "delete")]
             .filter { contains($0.0) }.map(\.1)
     }

@@ -1,5 +1,5 @@
 import Authorization
-import Cluster
+package import Cluster
 import Directory
 import RaftCore
 package import RecordModel
@@ -37,10 +37,20 @@ package struct Subscriptions: Sendable {
     package func lookUp(_ ids: [String]) async throws(RequestFailure) -> [Subscription] { try await read(ids: ids) }
 
     private func read(ids: [String]?) async throws(RequestFailure) -> [Subscription] {
-        let subscriber = try subscriber()
+        try await Self.list(
+            of: try subscriber(), to: request.key.scope, ids: ids, in: service, by: request.deadline)
+    }
+
+    /// A user's subscriptions to databases of a scope, by name.
+    /// - Parameters:
+    ///   - subscriber: the user's private database.
+    ///   - ids: those that are asked for; nil: all.
+    package static func list(
+        of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
+        by deadline: Deadline
+    ) async throws(RequestFailure) -> [Subscription] {
         let answer = try await service.read(
-            .subscriptions(.init(of: subscriber, request.key.scope, ids: ids)), from: service.home(of: subscriber),
-            by: request.deadline)
+            .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline)
         guard case .found(let found) = answer else {
             throw RequestFailure(.internalError, "a shard gave an answer to another question")
         }

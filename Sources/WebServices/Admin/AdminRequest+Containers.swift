@@ -17,6 +17,7 @@ extension AdminRequest {
                         writer.member("name", name)
                         writer.member("created", integer: containers[name] ?? deletions[name]?.created ?? 0)
                         writer.member("keys", integer: Int64(directory.keys(of: name).count))
+                        writer.member("users", integer: Int64(directory.userCount(of: name)))
                         if let deletion = deletions[name] { writer.members(of: deletion) }
                     }
                 }

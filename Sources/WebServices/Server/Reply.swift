@@ -54,7 +54,8 @@ extension RequestFailure {
         case .bodyTooLarge, .requestTooLarge: 413
         case .bodyTooSlow: 408
         case .expiredURL: 410
-        case .limit, .expiredToken, .outcomeUnknown, .leastRole, .freshSignIn, nil: error.code.httpStatus
+        case .limit, .expiredToken, .outcomeUnknown, .leastRole, .freshSignIn, .missingIndex, nil:
+            error.code.httpStatus
         }
     }
 }
@@ -71,6 +72,13 @@ extension RequestFailure.Details {
         case .expiredToken(let expiry): writer.member("syncTokenExpired", expiry.rawValue)
         case .leastRole(let role): writer.member("leastRole", role.rawValue)
         case .freshSignIn: writer.member("needsFreshSignIn", true)
+        case .missingIndex(let missing):
+            writer.key("missingIndex")
+            writer.object { writer in
+                writer.member("type", missing.recordType)
+                writer.member("field", missing.field)
+                writer.member("index", missing.index)
+            }
         case .outcomeUnknown, .notBuilt, .methods, .requestTooLarge, .bodyTooLarge, .bodyTooSlow, .expiredURL: break
         }
     }

@@ -37,6 +37,15 @@ struct AuditShowCommand: ClientCommand {
     @Flag(help: "Every record instead.")
     var all = false
 
+    @Option(help: ArgumentHelp("Only what this actor did, such as 'administrator ada (console)'.", valueName: "name"))
+    var actor: String?
+
+    @Option(help: ArgumentHelp("Only this action, such as 'schema.deploy'.", valueName: "name"))
+    var action: String?
+
+    @Option(help: ArgumentHelp("Only records with this text in a column, in any case.", valueName: "text"))
+    var containing: String?
+
     func validate() throws {
         if [last != nil, after != nil, all].count(where: \.self) > 1 {
             throw ValidationError("only one of --last, --after and --all is expected")
@@ -45,17 +54,24 @@ struct AuditShowCommand: ClientCommand {
     }
 
     func run(on connection: Connection) async throws {
-        let pages = AuditPages(connection: connection, log: choice.log)
-        var start = after ?? 0
-        if after == nil, !all {
-            let newest = try await pages.newest()
-            start = newest - min(newest, UInt64(last ?? 50))
-        }
-        // Page by page: the log may be long, and its beginning is of use before its end is there.
+        let filters = AuditFilters(actor: actor, action: action, containing: containing)
+        let pages = AuditPages(connection: connection, log: choice.log, filters: filters)
         var printer = AuditPrinter(isJSON: options.json)
-        try await pages.each(after: start) { Console.printPart(printer.text(of: $0.records)) }
+        if after == nil, !all {
+            Console.printPart(printer.text(of: try await pages.newest(last ?? 50)))
+        } else {
+            // Page by page: the log may be long, and its beginning is of use before its end is there.
+            try await pages.each(after: after ?? 0) { Console.printPart(printer.text(of: $0.records)) }
+        }
         Console.printPart(printer.end)
     }
+}
+
+/// Which records a command is to be shown.
+struct AuditFilters: Hashable {
+    var actor: String?
+    var action: String?
+    var containing: String?
 }
 
 /// Records of the audit log as they are printed, in as many pieces as there are pages.
@@ -120,6 +136,10 @@ struct AuditVerifyCommand: ClientCommand {
     func run(on connection: Connection) async throws {
         var chain = AuditChain(expecting: expect)
         try await AuditPages(connection: connection, log: choice.log).each(after: 0) { page in
+            guard !page.isPart else {
+                throw CommandFailure(
+                    "only an admin of the whole cluster sees every record, and so can compute the chain of hashes")
+            }
             for (position, json) in page.records.enumerated() {
                 let record = try AuditRecord(json)
                 if position == 0 { try AuditChain.check(first: record, of: page) }
@@ -229,7 +249,10 @@ struct AuditChain {
 
 struct AuditAnswer {
     var records: [JSONValue]
-    var isLast: Bool
+    /// Where the log goes on; nil at its end.
+    var cursor: UInt64?
+    /// Whether some records were left out, because they were not looked for or the caller may not see them.
+    var isPart = false
     /// The number that the first record must have, where the server says it.
     var firstSequence: UInt64?
     /// The hash that the first record must follow: also what is kept of records past retention.
@@ -240,26 +263,41 @@ struct AuditAnswer {
 struct AuditPages {
     var connection: Connection
     var log = AuditLog.changes
+    var filters = AuditFilters()
 
     private static let recordsPerPage = 500
 
-    /// Records with higher numbers than `sequence`, in order.
-    /// - Throws: `CommandFailure` where the server says that more are coming and sends none: that is no end.
-    func page(after sequence: UInt64, limit: Int = recordsPerPage) async throws -> AuditAnswer {
+    private enum Place {
+        case after(UInt64)
+        /// The newest records; nil: of all.
+        case before(UInt64?)
+    }
+
+    /// - Throws: `CommandFailure` where the server says that more are coming, and not where.
+    private func page(_ place: Place, limit: Int = recordsPerPage) async throws -> AuditAnswer {
+        var (after, before, order): (String?, String?, String?)
+        switch place {
+        case .after(let sequence): after = String(sequence)
+        case .before(let sequence): (before, order) = (sequence.map { String($0) }, "newest")
+        }
         let response = try await connection.administer(
             "GET", "audit",
-            parameters: ["log": log.rawValue, "after": String(sequence), "limit": String(limit)]
+            parameters: [
+                "log": log.rawValue, "after": after, "before": before, "order": order, "limit": String(limit),
+                "actor": filters.actor, "action": filters.action, "containing": filters.containing,
+            ]
         ).json()
         guard let records = response["records"]?.array else {
             throw CommandFailure("the answer has no records in it. Is this a Zonekeeper node?")
         }
-        let isLast = response["moreComing"] != .bool(true)
-        guard isLast || !records.isEmpty else {
+        let cursor = response.amount("cursor").flatMap { UInt64(exactly: $0) }
+        guard cursor != nil || response["moreComing"] != .bool(true) else {
             throw CommandFailure(
-                "the audit log has no record after \(sequence), though the answer says that more are coming")
+                "the answer says that more of the audit log is coming, and not from where. Does this node run an "
+                    + "earlier version?")
         }
         return AuditAnswer(
-            records: records, isLast: isLast,
+            records: records, cursor: cursor, isPart: response["examined"] != nil,
             firstSequence: response.amount("firstSequence").flatMap { UInt64(exactly: $0) },
             firstPreviousHash: response["firstPreviousHash"]?.string.flatMap { Hex.decode($0) })
     }
@@ -268,50 +306,28 @@ struct AuditPages {
     func each(after sequence: UInt64, _ body: (AuditAnswer) throws -> Void) async throws {
         var sequence = sequence
         while true {
-            let answer = try await page(after: sequence)
+            let answer = try await page(.after(sequence))
             try body(answer)
-            if answer.isLast { return }
-            guard let last = answer.records.last?.sequence, last > sequence else {
+            guard let cursor = answer.cursor else { return }
+            guard cursor > sequence else {
                 throw CommandFailure(
                     "the audit log does not go on after record \(sequence), though it says that it does")
             }
-            sequence = last
+            sequence = cursor
         }
     }
 
-    /// The number of the newest record, 0 where there is none; found in few requests however long the log is.
-    func newest() async throws -> UInt64 {
-        var search = NewestSearch()
-        while let probe = search.probe {
-            let found = try await page(after: probe, limit: 1).records.first
-            search.answered(found?.sequence)
-        }
-        return search.newest
-    }
-}
-
-/// Finds the highest number of a log that can only be asked for the first record after one.
-struct NewestSearch: Hashable {
-    /// The highest number known to be there.
-    private(set) var newest: UInt64 = 0
-    /// No record has a number above this one; nil while none is known.
-    private var bound: UInt64?
-    private var step: UInt64 = 1
-
-    /// The number after which to ask; nil once the newest is known.
-    var probe: UInt64? {
-        guard let bound else { return newest == 0 ? 0 : newest + step - 1 }
-        return bound == newest ? nil : newest + (bound - newest) / 2
-    }
-
-    /// - Parameter sequence: of the first record after the probe; nil where none follows.
-    mutating func answered(_ sequence: UInt64?) {
-        guard let probe else { return }
-        guard let sequence, sequence > probe else { return bound = probe }
-        newest = sequence
-        if bound == nil { step *= 2 }
-        // The log may have grown meanwhile.
-        if let bound, bound < sequence { self.bound = sequence }
+    /// The newest records, up to so many, the oldest of them first.
+    func newest(_ count: Int) async throws -> [JSONValue] {
+        var records: [JSONValue] = []
+        var before: UInt64?
+        repeat {
+            let answer = try await page(.before(before), limit: min(count - records.count, Self.recordsPerPage))
+            records += answer.records
+            guard let cursor = answer.cursor, cursor < before ?? .max else { break }
+            before = cursor
+        } while records.count < count
+        return records.reversed()
     }
 }
 

@@ -43,12 +43,24 @@ struct SubscriptionDatabase: ParsableArguments {
 /// `zonekeeper subscription list`
 struct SubscriptionListCommand: ClientCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the user's subscriptions to a database.")
+        commandName: "list", abstract: "List the user's subscriptions to a database.",
+        discussion: """
+            With --user an administrator lists what another user is told of, in all databases; the values that their \
+            queries compare with are not shown.
+            """)
 
     @OptionGroup var options: ClientOptions
     @OptionGroup var database: SubscriptionDatabase
 
+    @Option(help: ArgumentHelp("List this user's, as an administrator.", valueName: "name"))
+    var user: String?
+
+    func validate() throws {
+        if user != nil, database.isPublic { throw ValidationError("--user lists those to all databases") }
+    }
+
     func run(on connection: Connection) async throws {
+        if let user { return try await list(of: user, on: connection) }
         let request = try connection.request(database.name, "subscriptions/list", .object([]))
         let response = try await connection.send(request).checked()
         let table = Table(
@@ -57,6 +69,24 @@ struct SubscriptionListCommand: ClientCommand {
                 ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
                 ("ZONE", { $0["zoneID"]?.text("zoneName") ?? "all" }),
                 ("RECORD TYPE", { $0["query"]?["recordType"]?.string ?? $0["recordType"]?.string ?? "all" }),
+                ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
+            ])
+        try show(response, table.text)
+    }
+
+    private func list(of user: String, on connection: Connection) async throws {
+        let response = try await connection.administer(
+            "GET", "subscriptions",
+            parameters: [
+                "container": try connection.container(), "environment": connection.settings.environment, "user": user,
+            ])
+        let table = Table(
+            try response.entries("subscriptions"),
+            [
+                ("ID", { $0.text("subscriptionID") }), ("TYPE", { $0.text("subscriptionType") }),
+                ("DATABASE", { $0.text("database") }), ("ZONE", { $0["zone"]?.string ?? "all" }),
+                ("RECORD TYPE", { $0["recordType"]?.string ?? "all" }),
+                ("FILTERS", { ($0["fields"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
                 ("FIRES ON", { ($0["firesOn"]?.array ?? []).compactMap(\.string).joined(separator: " ") }),
             ])
         try show(response, table.text)

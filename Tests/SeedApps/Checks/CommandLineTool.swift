@@ -22,6 +22,11 @@ enum CommandLineTool {
             [program, "device"] + arguments, changes.merging(["ZONEKEEPER_DATA_HOME": folder.path]) { $1 })
     }
 
+    /// Runs those tests of the console that do a row, in a browser and against a node of their own.
+    static func consoleTests(ofRow number: Int) throws -> Answer {
+        try run(["scripts/test-console", "--seed-row", String(number)], [:])
+    }
+
     private static func run(_ command: [String], _ changes: [String: String?]) throws -> Answer {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -4,7 +4,9 @@ import CloudKit
 enum Subject: String, CaseIterable {
     case subscriptions = "Subscriptions and push"
     case sharing = "Sharing and the shared database"
-    case console = "The console"
+    case acting = "The console as a user"
+    case hiding = "Hidden containers in the console"
+    case logs = "Logs and telemetry in the console"
 }
 
 /// Whether a row is done.
@@ -40,13 +42,27 @@ struct SeedRow {
         SeedRow(number: number, title: title, state: .pending(subject), check: check)
     }
 
-    /// A row that is done by hand in the console, which nodes will serve. Its check comes with the console.
+    /// A row that is done in the console: the tests of `Tests/Console` that name it do it in a browser.
     static func console(_ number: Int, _ title: String) -> SeedRow {
-        .pending(number, on: .console, title) { surroundings in
-            let page = try await PlainHTTP.answer("/console", in: surroundings)
-            if page.status == 404 { throw NotWritten(subject: .console) }
-            throw CheckFailure(
-                "nodes serve a console (\(page.status)): write this row's check", line: #line, file: #fileID)
+        .run(number, title) { _ in
+            let tests = try CommandLineTool.consoleTests(ofRow: number)
+            try expect(
+                tests.status == 0, "scripts/test-console --seed-row \(number):\n" + tests.output.suffix(2_000))
+        }
+    }
+
+    /// A row of a screen that the console lacks.
+    /// - Parameters:
+    ///   - words: what the console's file says once it has the screen.
+    ///   - file: below the console's folder.
+    static func console(
+        _ number: Int, _ title: String, waitsFor subject: Subject, until words: String, in file: String
+    ) -> SeedRow {
+        .pending(number, on: subject, title) { surroundings in
+            let page = try await PlainHTTP.answer("/console/files/\(file)", in: surroundings)
+            try expectEqual(page.status, 200, file)
+            if !page.body.contains(words) { throw NotBuilt(subject: subject) }
+            try expect(false, "\(file) has '\(words)': write the row's test in Tests/Console")
         }
     }
 
@@ -56,10 +72,10 @@ struct SeedRow {
     }
 }
 
-/// A row has no check yet; whoever marks it `run` writes one.
-struct NotWritten: Error, CustomStringConvertible {
+/// The console has no screen for a row.
+struct NotBuilt: Error, CustomStringConvertible {
     let subject: Subject
-    var description: String { "this row has no check: write it together with \"\(subject.rawValue)\"" }
+    var description: String { "\"\(subject.rawValue)\" is not built" }
 }
 
 /// What became of a row.
@@ -84,7 +100,7 @@ extension SeedRow {
             isRefusal = error.code == .serverRejectedRequest
         } catch {
             problem = "\(error)"
-            isRefusal = error is NotWritten
+            isRefusal = error is NotBuilt
         }
         switch (state, problem) {
         case (.run, nil): return .passed

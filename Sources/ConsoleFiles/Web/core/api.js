@@ -36,7 +36,7 @@ export const csrfToken = signal("");
 export const signInAgain = { ask: () => Promise.reject(new Error("not ready")) };
 
 /**
- * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean,
+ * @typedef {{query?: Record<string, any>, body?: any, signal?: AbortSignal, isSignIn?: boolean, key?: string,
  *     place?: {container: string | null, environment: string, database?: string}}} Options
  */
 
@@ -45,13 +45,21 @@ function url(path, { query, place }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
     encodeURIComponent(({ database: "public", ...place })[name]));
   const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
+  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString().replaceAll("+", "%20");
   return search ? `${filled}?${search}` : filled;
 }
 
+/** A key under which a request is applied once, however often it is sent: a UUID of version 7. */
+export function newKey() {
+  const time = Date.now().toString(16).padStart(12, "0");
+  const rest = crypto.randomUUID();
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(15)}`;
+}
+
 /** @param {string} method @param {string} address @param {Options} options */
-async function send(method, address, { body, signal: abort }) {
+async function send(method, address, { body, signal: abort, key }) {
   /** @type {Record<string, string>} */ const headers = {};
+  if (key) headers["Idempotency-Key"] = key;
   if (method !== "GET") headers["X-Zonekeeper-CSRF"] = csrfToken.peek();
   if (body !== undefined && !(body instanceof Blob)) headers["Content-Type"] = "application/json";
   let answer;

@@ -30,6 +30,8 @@ document.addEventListener("keydown", (event) => {
     }
     return;
   }
+  // The browser closes an open menu by itself.
+  if (name === "Escape" && document.querySelector(":popover-open")) return;
   if (!isControl && name !== "Escape") {
     if (event.target.closest(typing) || event.altKey || !hasLetterKeys.peek()) return;
   }

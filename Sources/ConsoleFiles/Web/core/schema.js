@@ -124,11 +124,5 @@ export function schemaText(schema) {
   return `DEFINE SCHEMA\n\n${roles}\n${types.join("\n")}`;
 }
 
-/** The index that a refused query lacks, where the server's reason names one. @param {string} reason */
-export function missingIndex(reason) {
-  const found = /needs the index (\w+) on field (\S+) of record type (\w+)/.exec(reason);
-  return found ? { index: found[1], field: found[2], type: found[3] } : null;
-}
-
 /** @param {string} name */
 export const isValidName = (name) => /^[A-Za-z][A-Za-z0-9_]{0,254}$/.test(name);

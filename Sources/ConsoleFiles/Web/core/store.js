@@ -2,7 +2,7 @@
 import { effect, signal } from "./signal.js";
 
 /** A signal that is kept from visit to visit. @template T @param {string} name @param {T} initial */
-function remembered(name, initial) {
+export function remembered(name, initial) {
   return kept(localStorage, name, initial);
 }
 

@@ -81,15 +81,16 @@ export function openForm({ title, submitLabel, kind = "primary", body, submit, d
 
 /**
  * Asks before something that cannot be taken back: names it, says what follows; `typed` must be typed.
- * @param {{title: string, text: any, action: string, typed?: string | null, submit?: () => Promise<any>}} options
+ * @param {{title: any, text: any, action: string, typed?: string | null, denied?: () => string | null,
+ *   submit?: () => Promise<any>}} options
  */
-export function confirm({ title, text, action, typed, submit }) {
+export function confirm({ title, text, action, typed, denied, submit }) {
   const entered = signal("");
   const id = uniqueID();
   return openForm({
     title, submitLabel: action, kind: "danger", isAlert: true,
     submit: submit ?? (async () => true),
-    denied: () => (typed && entered.value !== typed ? `Type ${typed} first.` : null),
+    denied: () => denied?.() ?? (typed && entered.value !== typed ? `Type ${typed} first.` : null),
     body: () => [
       typeof text === "string" ? p(text) : text,
       typed
@@ -159,7 +160,7 @@ export function menuButton({ label: text, icon: name, hides, class: extra = "", 
     list[(to + list.length) % list.length]?.focus();
   });
   menu.addEventListener("click", (event) => {
-    if (!isPanel && event.target.closest("[role^=menuitem]:not([aria-disabled=true])")) menu.hidePopover();
+    if (event.target.closest(isPanel ? "a" : "[role^=menuitem]:not([aria-disabled=true])")) menu.hidePopover();
   });
   return opener;
 }

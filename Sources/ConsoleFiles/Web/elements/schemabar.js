@@ -1,13 +1,16 @@
 /** The bar below the screens of the schema: what was edited, Review, Save Changes, Discard. */
+import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { place } from "../core/router.js";
 import { denial, isProduction } from "../core/session.js";
-import { schemaState } from "../core/context.js";
+import { asRequestError } from "../core/resource.js";
+import { countMatches } from "../core/matches.js";
+import { schema, schemaState } from "../core/context.js";
 import { baseVersion, discard, edited, edits, isBehind } from "../core/draft.js";
-import { schemaText } from "../core/schema.js";
+import { hasIndex, schemaText } from "../core/schema.js";
 import { useKeys } from "../core/keys.js";
-import { plural } from "../core/format.js";
+import { count, plural } from "../core/format.js";
 import { badge, button, toast } from "./parts.js";
 import { confirm, openForm } from "./dialog.js";
 import { icon } from "./icon.js";
@@ -32,6 +35,26 @@ const importSchema = (query) => {
   return call("POST /admin/1/schema", { query: { container, environment, expectedVersion: baseVersion.peek(), ...query }, body: { schema: schemaText((edited.peek())) } });
 };
 
+/** How many records the edits take values or themselves from; more than this are not counted. */
+const countedMax = 1000;
+
+/** What is lost, by type: its records, or those that have a field which goes. */
+function lost() {
+  const now = edited.peek();
+  return (schema.peek()?.types ?? []).flatMap((type) => {
+    const kept = now?.types.find((each) => each.name === type.name);
+    const gone = type.fields.filter((field) => !field.system && !kept?.fields.some((each) => each.name === field.name)).map((field) => field.name);
+    if (kept && gone.length === 0) return [];
+    const words = kept ? `${gone.join(", ")} of ${type.name}` : type.name;
+    const counted = signal("counting records…");
+    const canCount = type.fields.some((field) => field.name === "___recordID" && hasIndex(field, "QUERYABLE"));
+    const body = { query: { recordType: type.name } };
+    if (!canCount) counted.value = "not counted, as recordName is not queryable";
+    else void countMatches(body, countedMax).then(({ count: number, isAll }) => (counted.value = `${isAll ? "" : "more than "}${plural(number, "record")}`), (error) => (counted.value = asRequestError(error).message));
+    return [li(strong(words), ": ", counted)];
+  });
+}
+
 /** Shows what the server would do, and does it. */
 async function review() {
   if (edits.peek().length === 0) return;
@@ -47,7 +70,7 @@ async function review() {
   await openForm({
     title: "Review changes", class: "wide", submitLabel: isLoss ? "Save, and lose this data" : "Save Changes", kind: isLoss ? "danger" : "primary",
     body: () => [p({ class: "muted" }, `Version ${baseVersion.peek()} of the development schema becomes version ${Number(baseVersion.peek()) + 1}, all of this at once.`), planList(plan),
-      isLoss ? div({ class: "notice warn" }, icon("danger"), span(`${plural(losses.length, "change")} of these deletes data for good.`)) : null],
+      isLoss ? div({ class: "notice warn" }, icon("danger"), div(span(losses.length === 1 ? "One of these changes deletes data for good." : `${count(losses.length)} of these changes delete data for good.`), ul({ class: "plain-list" }, lost()))) : null],
     submit: async () => {
       await importSchema(isLoss ? { allowDataLoss: true } : {});
       discard();

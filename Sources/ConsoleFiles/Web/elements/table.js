@@ -1,6 +1,7 @@
 /** Tables with one tab stop: arrows go from row to row, Enter opens, the space bar selects. */
-import { signal } from "../core/signal.js";
+import { computed, signal } from "../core/signal.js";
 import { each, html } from "../core/dom.js";
+import { rowWindow } from "./window.js";
 
 const { a, caption: captionElement, div, input, table: tableElement, tbody, td, th, thead, tr } = html;
 
@@ -14,15 +15,16 @@ const { a, caption: captionElement, div, input, table: tableElement, tbody, td, 
  * @template T
  * @param {{caption: string, columns: () => Column<T>[], rows: () => T[], key: (row: T) => string | number,
  *     href?: (row: T) => string | null, selected?: import("../core/signal.js").Signal<Set<string | number>>,
- *     current?: () => string | number | null, class?: string, isWrapped?: boolean}} options
- *     `href`: where the first cell leads; `selected`: the keys of rows that are ticked
+ *     current?: () => string | number | null, class?: string, isWrapped?: boolean, isWindowed?: boolean}} options
+ *     `href`: where the first cell leads; `selected`: the keys of rows that are ticked; `isWindowed`: only rows that
+ *     can be seen are drawn, all of one height
  */
-export function table({ caption, columns, rows, key, href, selected, current, class: extra = "", isWrapped }) {
+export function table({ caption, columns, rows, key, href, selected, current, class: extra = "", isWrapped, isWindowed }) {
+  const long = isWindowed ? rowWindow(rows) : null;
+  const drawn = () => long?.drawn.value ?? rows();
+  const places = computed(() => new Map(drawn().map((row, index) => [key(row), index])));
   const stop = signal(/** @type {string | number | null} */ (null));
-  const isStop = (/** @type {string | number} */ name) => {
-    const keys = rows().map(key);
-    return name === (stop.value !== null && keys.includes(stop.value) ? stop.value : keys[0]);
-  };
+  const stopKey = computed(() => (stop.value !== null && places.value.has(stop.value) ? stop.value : places.value.keys().next().value));
   const toggle = (/** @type {string | number} */ name, isOn) => {
     const next = new Set(selected?.peek());
     if (isOn) next.add(name);
@@ -38,15 +40,17 @@ export function table({ caption, columns, rows, key, href, selected, current, cl
       row.querySelector("input")?.click();
       return;
     }
-    const all = [...(row.parentElement).children];
-    const at = all.indexOf(row);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1, PageDown: at + 10, PageUp: at - 10 }[event.key];
+    const [body, length] = [row.parentElement, rows().length];
+    const at = (long?.first.peek() ?? 0) + [...body.children].indexOf(row);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: length - 1, PageDown: at + 10, PageUp: at - 10 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    (all[Math.max(0, Math.min(all.length - 1, to))].querySelector("[data-stop]"))?.focus();
+    const next = Math.max(0, Math.min(length - 1, to));
+    long?.show(next);
+    queueMicrotask(() => body.children[next - (long?.first.peek() ?? 0)]?.querySelector("[data-stop]")?.focus());
   };
-  return div({ class: ["table-scroll", extra], tabindex: href ? null : "0", role: "region", "aria-label": caption },
-    tableElement({ onkeydown, class: isWrapped ? "wrapped" : "" },
+  return div({ class: ["table-scroll", extra], tabindex: href ? null : "0", role: "region", "aria-label": caption, ref: (element) => long?.follow(element) },
+    tableElement({ onkeydown, class: isWrapped ? "wrapped" : "", "aria-rowcount": () => (long ? rows().length + 1 : null) },
       captionElement({ class: "hidden-text" }, caption),
       thead(tr(
         selected ? th({ class: "tick", scope: "col" }, input({ type: "checkbox", "aria-label": "Select all rows",
@@ -54,10 +58,12 @@ export function table({ caption, columns, rows, key, href, selected, current, cl
           indeterminate: () => selected.value.size > 0 && !rows().every((row) => selected.value.has(key(row))),
           onchange: (event) => (selected.value = new Set(event.target.checked ? rows().map(key) : [])) })) : null,
         () => columns().map((column) => th({ scope: "col", class: column.class, "aria-sort": column.sort ?? null }, column.head ?? column.label)))),
-      tbody(each(rows, key, (row) => {
+      long?.above,
+      tbody(each(drawn, key, (row) => {
         const name = key(row.peek());
         return tr(
           {
+            "aria-rowindex": () => (long ? long.first.value + (places.value.get(name) ?? 0) + 2 : null),
             class: () => [current?.() === name && "current", selected?.value.has(name) && "selected"],
             onfocusin: () => (stop.value = name),
             onclick: (event) => {
@@ -70,7 +76,8 @@ export function table({ caption, columns, rows, key, href, selected, current, cl
           () => columns().map((column, index) => {
             const content = column.cell(row.value);
             const to = index === 0 ? href?.(row.value) : null;
-            return td({ class: column.class }, to ? a({ href: to, class: "row-link", "data-stop": "", tabindex: () => (isStop(name) ? "0" : "-1") }, content) : content);
+            return td({ class: column.class }, to ? a({ href: to, class: "row-link", "data-stop": "", tabindex: () => (stopKey.value === name ? "0" : "-1") }, content) : content);
           }));
-      }))));
+      })),
+      long?.below));
 }

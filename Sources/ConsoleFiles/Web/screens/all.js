@@ -9,6 +9,7 @@ import { limitsScreen } from "./limits.js";
 import { recordsScreen } from "./records.js";
 import { rolesScreen } from "./roles.js";
 import { schemaTextScreen } from "./schematext.js";
+import { subscriptionsScreen } from "./subscriptions.js";
 import { teamScreen } from "./team.js";
 import { typesScreen } from "./types.js";
 import { usageScreen, zonesScreen } from "./usage.js";
@@ -19,6 +20,7 @@ export const screens = {
   containers: { title: "Containers", icon: "container", show: containersScreen },
   records: { title: "Records", icon: "records", show: recordsScreen, needsContainer: true },
   zones: { title: "Zones", icon: "zones", show: zonesScreen, needsContainer: true },
+  subscriptions: { title: "Subscriptions", icon: "bell", show: subscriptionsScreen, needsContainer: true },
   types: { title: "Record Types", icon: "types", show: typesScreen, needsContainer: true },
   indexes: { title: "Indexes", icon: "index", show: indexesScreen, needsContainer: true },
   roles: { title: "Security Roles", icon: "role", show: rolesScreen, needsContainer: true },
@@ -36,7 +38,7 @@ export const screens = {
 
 /** @type {{label: string, needsContainer: boolean, names: string[]}[]} */
 export const groups = [
-  { label: "Data", needsContainer: true, names: ["records", "zones"] },
+  { label: "Data", needsContainer: true, names: ["records", "zones", "subscriptions"] },
   { label: "Schema", needsContainer: true, names: ["types", "indexes", "roles", "schema"] },
   { label: "Container", needsContainer: true, names: ["access", "usage", "limits", "deploy", "reset"] },
   { label: "Server", needsContainer: false, names: ["containers", "users", "audit", "cluster", "team"] },

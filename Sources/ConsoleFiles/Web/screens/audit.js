@@ -1,9 +1,10 @@
 /** Audit: who did what, the newest first. */
-import { computed, signal } from "../core/signal.js";
+import { computed, onCleanup, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
 import { call } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
+import { session } from "../core/session.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural, time } from "../core/format.js";
 import { badge, button, copyable, empty, errorBox, screenHead, view } from "../elements/parts.js";
@@ -12,79 +13,69 @@ import { table } from "../elements/table.js";
 const { a, div, input, nav, section, span } = html;
 const pageSize = 200;
 
-/** @param {string} log @param {number} after @param {number} limit @param {AbortSignal} [abort] */
-const page = (log, after, limit, abort) => call("GET /admin/1/audit", { query: { log, after, limit }, signal: abort });
-
-/**
- * The number of the last record: pages begin with the oldest, so it is searched for.
- * @param {string} log
- * @param {AbortSignal} abort
- */
-async function lastSequence(log, abort) {
-  const first = await page(log, 0, 1, abort);
-  if (first.records.length === 0) return 0;
-  let [low, high] = [first.records[0].sequence, first.records[0].sequence + 1];
-  const isThere = async (sequence) => (await page(log, sequence - 1, 1, abort)).records.length > 0;
-  while (await isThere(high)) [low, high] = [high, high + (high - low) * 8];
-  while (high - low > pageSize / 2) {
-    const middle = Math.floor((low + high) / 2);
-    if (await isThere(middle)) low = middle;
-    else high = middle;
-  }
-  const { records } = await page(log, low - 1, pageSize, abort);
-  return records[records.length - 1].sequence;
-}
-
 export function auditScreen() {
   const log = computed(() => (place.value.params.log === "requests" ? "requests" : "changes"));
-  const filter = computed(() => (place.value.params.q ?? "").toLowerCase());
+  const text = computed(() => place.value.params.q ?? "");
+  const actor = computed(() => place.value.params.actor ?? "");
   const rows = signal([]);
-  const oldest = signal(0);
+  const cursor = signal(undefined);
+  /** What the server looked at and computed the hashes of, in all pages together. */
+  const examined = signal({ records: 0, first: 0, last: 0, firstBroken: undefined });
   const error = signal(null);
-  const before = async (name, end, abort) => {
-    const { records, firstSequence } = await page(name, Math.max(0, end - pageSize - 1), pageSize, abort);
-    return { records: records.filter((record) => record.sequence < end).reverse(), first: firstSequence };
+  let timer = 0;
+  onCleanup(() => clearTimeout(timer));
+  const page = (before, signal) => call("GET /admin/1/audit", { signal, query: { log: log.value, order: "newest", limit: pageSize, before, containing: text.value, actor: actor.value } });
+  const take = (answer, isFirst) => {
+    rows.value = isFirst ? answer.records : [...rows.peek(), ...answer.records];
+    cursor.value = answer.cursor;
+    const [all, more] = [isFirst ? { records: 0, first: 0, last: 0 } : examined.peek(), answer.examined];
+    examined.value = more.records === 0 ? all : { records: all.records + more.records, first: more.first, last: Math.max(all.last, more.last), firstBroken: more.firstBroken ?? all.firstBroken };
+    return answer;
   };
-  const loaded = resource((abort) => {
-    const name = log.value;
-    return lastSequence(name, abort).then((last) => before(name, last + 1, abort)).then(({ records }) => {
-      rows.value = records;
-      oldest.value = records.at(-1)?.sequence ?? 0;
-      return records;
-    });
-  });
+  const loaded = resource((abort) => page(undefined, abort).then((answer) => take(answer, true)));
   const more = async () => {
     try {
-      const { records } = await before(log.peek(), oldest.peek(), undefined);
-      rows.value = [...rows.peek(), ...records];
-      oldest.value = records.at(-1)?.sequence ?? 0;
+      take(await page(cursor.peek()), false);
       error.value = null;
     } catch (failure) {
       error.value = asRequestError(failure);
     }
   };
-  const found = computed(() => rows.value.filter((row) => !filter.value || [row.actor, row.action, row.subject, row.outcome, row.address, row.requestID].some((text) => text.toLowerCase().includes(filter.value))));
-  // Each record has the hash of the one before it.
-  const chain = computed(() => rows.value.every((row, index) => index === 0 || rows.value[index - 1].previousHash === row.hash));
-  useKeys([{ key: "/", label: "Filter", run: () => document.querySelector("#audit-filter")?.focus() }, { key: "r", label: "Load again", run: loaded.reload }]);
+  useKeys([{ key: "/", label: "Search", run: () => document.querySelector("#audit-filter")?.focus() }, { key: "r", label: "Load again", run: loaded.reload }]);
   return section(
-    screenHead({ title: "Audit", detail: "Every change by an administrator, every sign-in, every refusal. Records form a chain of hashes.", actions: [button({ label: "Refresh", icon: "refresh", onclick: loaded.reload })] }),
+    screenHead({ title: "Audit", detail: seesAll() ? "Every change by an administrator, every sign-in, every refusal. Records form a chain of hashes." : "What you did yourself. An admin of the whole cluster sees everybody’s.", actions: [button({ label: "Refresh", icon: "refresh", onclick: loaded.reload })] }),
     nav({ class: "tabs", "aria-label": "Logs" }, [["changes", "Changes and sign-ins"], ["requests", "Refusals"]].map(([name, label]) => a({ href: address({ params: { log: name } }), "aria-current": () => (log.value === name ? "page" : null) }, label))),
-    div({ class: "toolbar" }, input({ id: "audit-filter", type: "search", class: "search", "aria-label": "Filter what is loaded", placeholder: "Actor, action, subject, address…", value: place.peek().params.q ?? "", oninput: (event) => setParams({ q: event.target.value }, { replace: true }) }),
-      () => rows.value.length ? div({ class: "toolbar-end" }, chain.value ? badge("chain intact", "good") : badge("chain broken", "bad")) : null),
+    div({ class: "toolbar" }, input({ id: "audit-filter", type: "search", class: "search", "aria-label": "Search the log", placeholder: "Actor, action, subject, address…", value: place.peek().params.q ?? "", oninput: ({ target }) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => setParams({ q: target.value }, { replace: true }), 250);
+    } }),
+      () => (actor.value ? button({ label: actor.value, icon: "close", title: "Show everybody’s", onclick: () => setParams({ actor: null }) }) : null),
+      () => (examined.value.records ? div({ class: "toolbar-end" }, chainBadge(examined.value)) : null)),
     view(loaded, {
-      rows: 12, isEmpty: (records) => records.length === 0, empty: () => empty({ icon: "audit", title: "Nothing here yet", text: log.peek() === "requests" ? "Refused requests and failed sign-ins appear here." : "" }),
+      rows: 12, isEmpty: () => rows.value.length === 0 && cursor.value === undefined, empty: () => empty({ icon: "audit", title: text.peek() || actor.peek() ? "No record matches" : "Nothing here yet", text: text.peek() ? "The whole log was searched." : log.peek() === "requests" ? "Refused requests and failed sign-ins appear here." : "" }),
       show: () => [
-        table({ caption: "Audit", isWrapped: true, key: (row) => row.sequence, rows: () => found.value, columns: () => [
+        table({ caption: "Audit", isWrapped: true, key: (row) => row.sequence, rows: () => rows.value, columns: () => [
           { label: "Time", class: "nowrap", cell: (row) => span({ class: "muted", title: `record ${row.sequence}` }, time(row.time)) },
-          { label: "Actor", class: "nowrap", cell: (row) => row.actor },
+          { label: "Actor", class: "nowrap", cell: (row) => (seesAll() ? a({ class: "link", href: address({ params: { ...place.peek().params, actor: row.actor } }), title: `Only what ${row.actor} did` }, row.actor) : row.actor) },
           { label: "Action", class: "nowrap", cell: (row) => badge(row.action) },
-          { label: "Subject", cell: (row) => [row.subject, row.count > 1 ? span({ class: "muted" }, ` × ${count(row.count)}`) : null] },
+          { label: "Subject", class: "grow", cell: (row) => [row.subject, row.count > 1 ? span({ class: "muted" }, ` × ${count(row.count)}`) : null] },
           { label: "Outcome", class: "nowrap", cell: (row) => badge(row.outcome, row.outcome === "done" ? "good" : "warn") },
           { label: "Address", class: "nowrap", cell: (row) => span({ class: "muted" }, row.address) },
           { label: "Request", class: "nowrap", cell: (row) => copyable(row.requestID, `${row.requestID.slice(0, 8)}…`) },
         ] }),
-        div({ class: "table-foot", role: "status" }, () => `${filter.value ? `${count(found.value.length)} of ` : ""}${plural(rows.value.length, "record")} loaded`, () => (error.value ? errorBox(error.value, { retry: more }) : null), () => (oldest.value > 1 ? button({ label: "Load older", onclick: more }) : null)),
+        div({ class: "table-foot", role: "status" }, () => (cursor.value === undefined ? `${plural(rows.value.length, "record")}, these are all` : `${plural(rows.value.length, "record")} found in the newest ${count(examined.value.records)}`), () => (error.value ? errorBox(error.value, { retry: more }) : null), () => (cursor.value !== undefined ? button({ label: text.value || actor.value ? "Search further back" : "Load older", onclick: more }) : null)),
       ],
     }));
 }
+
+/** Whether the person sees what others did. */
+const seesAll = () => session.value?.role === "admin" && !session.value.containers;
+
+/** Says which records were found to be right, no more. @param {{records: number, first: number, last: number, firstBroken?: number}} examined */
+const chainBadge = ({ first, last, firstBroken }) => {
+  const range = first === last ? `record ${first}` : `records ${first} to ${last}`;
+  const how = "The node that answered computed their hashes, each of which covers the one before. `zonekeeper audit verify` computes the whole chain on your own machine.";
+  return firstBroken
+    ? span({ title: how }, badge(`record ${firstBroken} was changed, or one before it is gone`, "bad"))
+    : span({ title: how }, badge(`${range}: chain intact`, "good"));
+};

@@ -7,7 +7,7 @@ import { address, navigate } from "../core/router.js";
 import { denial, session } from "../core/session.js";
 import { containers } from "../core/context.js";
 import { useKeys } from "../core/keys.js";
-import { bytes, plural } from "../core/format.js";
+import { bytes, count, plural } from "../core/format.js";
 import { badge, button, empty, screenHead, textField, timeAgo, toast, view } from "../elements/parts.js";
 import { confirm, menuButton, menuItem, openForm } from "../elements/dialog.js";
 import { icon } from "../elements/icon.js";
@@ -28,7 +28,7 @@ export function containersScreen() {
 }
 
 /** @param {any} container */
-function card({ name, created, deleted, restorableUntil }) {
+function card({ name, created, users, deleted, restorableUntil }) {
   // Figures are asked for once the card is seen, as there may be many.
   const isSeen = signal(false);
   const observe = (element) => {
@@ -51,7 +51,8 @@ function card({ name, created, deleted, restorableUntil }) {
           menuItem({ label: "Delete…", icon: "trash", danger: true, denied: denial("DELETE /admin/1/containers"), onclick: () => remove(name) })] })),
     deleted
       ? div({ class: "muted" }, "Deleted ", timeAgo(deleted), restorableUntil ? [", can be restored; gone ", timeAgo(restorableUntil)] : null)
-      : [div({ class: "figures" }, figures("Development", 0), figures("Production", 1)),
+      : [div({ class: "figures" }, figures("Development", 0), figures("Production", 1),
+        div({ class: "figure", title: "Users with a session in it" }, span({ class: "muted small" }, "Users"), span(count(users)))),
         div({ class: "card-foot muted small" }, span("made ", timeAgo(created)), () => (plan.data.value?.changes.length ? badge(`${plural(plan.data.value.changes.length, "schema change")} to deploy`, "accent") : null))]);
 }
 

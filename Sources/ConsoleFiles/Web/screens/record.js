@@ -1,7 +1,7 @@
 /** One record: an editor for each field, saved whole with the record's change tag. */
 import { computed, effect, onCleanup, signal, untracked } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call, lookupRecords, modifyRecords, RequestError } from "../core/api.js";
+import { call, lookupRecords, modifyRecords, newKey, RequestError } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { guardLeaving, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
@@ -19,6 +19,11 @@ const { aside, code, div, footer, form, h2, h3, header, input, label, p, pre, sp
 
 /** Edits that are not saved, by place and record: they outlast a refresh and an expired sign-in. */
 const drafts = keptInTab("drafts", /** @type {Record<string, Record<string, any>>} */ ({}));
+
+/** Whether the record takes the whole page, and the table beside it is hidden; frame.css has the same width. */
+const narrow = matchMedia("(max-width: 1000px)");
+const isAlone = signal(narrow.matches);
+narrow.addEventListener("change", () => (isAlone.value = narrow.matches));
 
 /**
  * @param {{name: string | null, type: string, close: () => any,
@@ -79,16 +84,22 @@ export function recordPane({ name, type: newType, close, changes }) {
   onCleanup(() => removeEventListener("beforeunload", warn));
   const leaveAndClose = async () => (await leave()) && close();
 
+  // A save that is sent again after its answer was lost has the same key, so that it is done once.
+  let sent = { text: "", key: "" };
   /** @param {string | undefined} tag */
   const modify = async (tag) => {
-    const sent = Object.fromEntries(changed.peek().map((field) => {
+    const values = Object.fromEntries(changed.peek().map((field) => {
       const definition = fields.peek().find((each) => each.name === field);
       const value = draft.peek()[field];
       return [field, value === null ? null : { value, ...(definition ? { type: wireType(definition.type) } : {}) }];
     }));
     const given = name ?? (newName.peek().trim() || undefined);
-    const operation = { operationType: name === null ? "create" : "update", record: { recordType: record.peek().recordType, recordName: given, recordChangeTag: tag, fields: sent } };
-    const { records: [answer] } = await call(modifyRecords, { ...at, body: { operations: [operation], numbersAsStrings: true } });
+    const operation = { operationType: name === null ? "create" : "update", record: { recordType: record.peek().recordType, recordName: given, recordChangeTag: tag, fields: values } };
+    const body = { operations: [operation], numbersAsStrings: true };
+    const text = JSON.stringify(body);
+    if (sent.text !== text) sent = { text, key: newKey() };
+    const { records: [answer] } = await call(modifyRecords, { ...at, body, key: sent.key });
+    sent.text = "";
     return answer;
   };
   const save = async () => {
@@ -157,7 +168,7 @@ export function recordPane({ name, type: newType, close, changes }) {
   const titleID = uniqueID();
   return aside({ class: "pane", "aria-labelledby": titleID, ref: (element) => name === null && requestAnimationFrame(() => element.querySelector("input")?.focus()) },
     header({ class: "pane-head" },
-      div({ class: "pane-title" }, h2({ id: titleID, title: name ?? "" }, name ?? `New ${newType}`),
+      div({ class: "pane-title" }, h2({ id: titleID, title: name ?? "", "aria-level": () => (isAlone.value ? "1" : null) }, name ?? `New ${newType}`),
         div({ class: "row" }, () => record.value ? badge(record.value.recordType) : null, () => record.value?.recordChangeTag ? span({ class: "muted small" }, "tag ", code(record.value.recordChangeTag)) : null)),
       name === null ? null : menuButton({ label: "More on this record", icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: "Duplicate", icon: "copy", denied: denied(), onclick: duplicate }),
@@ -217,7 +228,7 @@ function fieldRow({ field, record, draft, problems, change, isReadOnly, name }) 
 
 /** @param {any} record */
 const metadata = (record) =>
-  div({ class: "metadata" }, h3("Metadata"),
+  div({ class: "metadata" }, h3({ "aria-level": () => (isAlone.value ? "2" : null) }, "Metadata"),
     facts([
       ["Name", copyable(record.recordName)], ["Change tag", code(record.recordChangeTag)],
       ["Created", time(record.created.timestamp)], ["by", copyable(record.created.userRecordName)],

@@ -1,13 +1,10 @@
-/** A query as a command, a request and Swift; and all its matches as a file. */
+/** A query as a command, a request and Swift. */
 import { signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call, queryRecords } from "../core/api.js";
-import { asRequestError } from "../core/resource.js";
 import { place } from "../core/router.js";
-import { plural, shellWord } from "../core/format.js";
+import { shellWord } from "../core/format.js";
 import { button, toast } from "../elements/parts.js";
 import { openDialog } from "../elements/dialog.js";
-import { valueText } from "../elements/values.js";
 
 const { code, div, p, pre } = html;
 
@@ -77,41 +74,4 @@ export function showAsCode(body) {
       return [pre({ class: "code", tabindex: "0" }, code(text)), button({ label: "Copy", icon: "copy", onclick: () => navigator.clipboard.writeText(text).then(() => toast("Copied")) })];
     },
     p({ class: "hint" }, "The token is read from your shell’s environment; none is copied.")) });
-}
-
-/** Text for a spreadsheet, which must not take it for a formula. @param {string} text */
-function csvCell(text) {
-  const safe = /^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** @param {any} body @param {"csv" | "json"} form */
-export async function exportRecords(body, form) {
-  const records = [];
-  let marker;
-  try {
-    do {
-      const { desiredKeys: _, explain: __, ...whole } = body;
-      const page = await call(queryRecords, { place: place.peek(), body: { ...whole, resultsLimit: 200, numbersAsStrings: true, continuationMarker: marker } });
-      records.push(...page.records);
-      marker = page.continuationMarker;
-    } while (marker);
-  } catch (error) {
-    toast(`The export stopped after ${plural(records.length, "record")}: ${asRequestError(error).message}`, "bad");
-    return;
-  }
-  const text = form === "json" ? `${JSON.stringify(records, null, 2)}\n` : csv(records);
-  const name = `${body.query.recordType}.${form}`;
-  const address = URL.createObjectURL(new Blob([text], { type: form === "json" ? "application/json" : "text/csv" }));
-  html.a({ href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
-  toast(`Exported ${plural(records.length, "record")} to ${name}`);
-}
-
-/** @param {any[]} records */
-function csv(records) {
-  const names = [...new Set(records.flatMap((record) => Object.keys(record.fields)))].sort();
-  const text = (field) => !field ? "" : field.type === "TIMESTAMP" ? new Date(Number(field.value)).toISOString() : field.type === "LOCATION" ? `${field.value.latitude},${field.value.longitude}` : field.type === "BYTES" ? field.value : valueText(field.value, field.type);
-  const lines = records.map((record) => [record.recordName, ...names.map((name) => text(record.fields[name]))]);
-  return [["recordName", ...names], ...lines].map((line) => line.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }

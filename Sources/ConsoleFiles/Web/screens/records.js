@@ -1,21 +1,23 @@
 /** Records: a query that the schema and its indexes allow, its results as a table, and one record beside it. */
 import { computed, effect, signal } from "../core/signal.js";
 import { html } from "../core/dom.js";
-import { call, modifyRecords, queryRecords, RequestError } from "../core/api.js";
+import { call, modifyRecords, queryRecords } from "../core/api.js";
 import { asRequestError, resource } from "../core/resource.js";
 import { address, place, setParams } from "../core/router.js";
 import { denial } from "../core/session.js";
 import { schema, schemaState } from "../core/context.js";
 import { useKeys } from "../core/keys.js";
 import { count, plural } from "../core/format.js";
-import { allFields, fieldLabel, hasIndex, indexNames, missingIndex, parseType, systemFields } from "../core/schema.js";
-import { announce, button, checkbox, empty, errorBox, screenHead, select, skeleton, timeAgo, toast } from "../elements/parts.js";
-import { confirm, menuButton, menuGroup, menuItem } from "../elements/dialog.js";
+import { allFields, fieldLabel, hasIndex, indexNames, parseType, systemFields } from "../core/schema.js";
+import { actionsColumn, announce, button, checkbox, empty, errorBox, screenHead, select, skeleton, timeAgo, toast } from "../elements/parts.js";
+import { menuButton, menuGroup, menuItem } from "../elements/dialog.js";
 import { table } from "../elements/table.js";
 import { cell, isNumeric } from "../elements/values.js";
 import { filterBar, readFilters, requestFilters } from "./recordfilters.js";
 import { recordPane } from "./record.js";
-import { exportRecords, showAsCode } from "./recordcode.js";
+import { deleteMatches, deleteSelected, exportMatches, importRecords } from "./recordbulk.js";
+import { showAsCode } from "./recordcode.js";
+import { savedQueries } from "./savedqueries.js";
 
 const { code, div, section, span, strong } = html;
 const pageSize = 100;
@@ -57,6 +59,8 @@ export function recordsScreen() {
     }
     return { records, next };
   };
+  // A record that is saved meanwhile may come in a later page once more.
+  let known = new Set();
   const first = resource((abort) => {
     void at.value;
     return question.value ? fetchPage(JSON.parse(question.value), undefined, abort) : null;
@@ -64,9 +68,16 @@ export function recordsScreen() {
   effect(() => {
     const data = first.data.value;
     rows.value = data?.records ?? [];
+    known.clear();
     marker.value = data?.next;
     selected.value = new Set();
   });
+  const unknown = (records) => {
+    if (known.size < rows.peek().length) known = new Set(rows.peek().map((row) => row.recordName));
+    const found = records.filter((row) => !known.has(row.recordName));
+    found.forEach((row) => known.add(row.recordName));
+    return found;
+  };
   const isOld = signal(false);
   effect(() => void (isOld.value = first.isSlow.value));
   const moreError = signal(null);
@@ -78,8 +89,7 @@ export function recordsScreen() {
     try {
       const page = await fetchPage(JSON.parse(asked), marker.peek(), undefined);
       if (asked !== question.peek()) return;
-      const known = new Set(rows.peek().map((row) => row.recordName));
-      rows.value = [...rows.peek(), ...page.records.filter((row) => !known.has(row.recordName))];
+      rows.value = rows.peek().concat(unknown(page.records));
       marker.value = page.next;
       moreError.value = null;
       announce(`${plural(rows.peek().length, "record")} shown`);
@@ -106,6 +116,8 @@ export function recordsScreen() {
       selected.value = new Set([...selected.peek()].filter((each) => each !== name));
     },
   };
+  // A new record waits until its type is known.
+  const newType = computed(() => (params.value.new ? (type.value?.name ?? "") : ""));
   const isPaneOpen = computed(() => Boolean(params.value.record || params.value.new));
   // What is drawn as a whole follows these, so that a new row or column does not draw all anew.
   const hasRows = computed(() => rows.value.length > 0 && !first.error.value);
@@ -118,7 +130,7 @@ export function recordsScreen() {
       ] }),
       () => schemaState.error.value && !schema.value ? errorBox(schemaState.error.value, { retry: schemaState.reload }) : null,
       () => state.value === "unknown" ? () => (schemaState.isSlow.value ? skeleton() : null) : state.value === "empty" ? noTypes() : [
-        toolbar({ type, types, columns, first, question, rows, params }),
+        toolbar({ type, types, columns, first, question, mayWrite, params }),
         () => (type.value ? filterBar({ type: type.value, filters: filters.value }) : unknownType(params.value.type)),
         () => (first.data.value?.explanation && params.value.explain ? explanation(first.data.value.explanation) : null),
         () => (first.error.value ? queryError(first) : null),
@@ -131,22 +143,27 @@ export function recordsScreen() {
         () => (hasRows.value ? results() : null),
       ]),
     () => {
-      const { record, new: isNew } = { record: paneName.value, new: paneNew.value };
-      return record || isNew ? recordPane({ name: record || null, type: type.peek()?.name ?? "", changes, close: () => setParams({ record: null, new: null }) }) : null;
+      const [record, kind] = [paneName.value, newType.value];
+      return record || kind ? recordPane({ name: record || null, type: kind, changes, close: () => setParams({ record: null, new: null }) }) : null;
     });
+
+  // By keyboard a row is ticked and deleted with the button above: a table has one tab stop.
+  function rowTools(row) {
+    return button({ label: `Delete ${row.recordName}`, icon: "trash", kind: "plain", hides: true, class: "row-tool", tabindex: "-1", denied: mayWrite, onclick: () => deleteSelected([row.recordName], changes.deleted) });
+  }
 
   // The next page is loaded when the end of the last one comes near.
   function scrolled({ target }) {
-    if (!moreError.peek() && target.scrollTop > 0 && target.scrollTop + target.clientHeight > target.scrollHeight - 400) void more();
+    if (!moreError.peek() && target.scrollTop > 0 && target.scrollTop + target.clientHeight > target.scrollHeight - 1500) void more();
   }
 
   function results() {
     return div({ class: () => ["results", isOld.value && "stale"], ref: (element) => element.addEventListener("scroll", scrolled, true) },
       table({
-        caption: "Records", class: "records-table", selected, key: (row) => row.recordName,
+        caption: "Records", class: "records-table", isWindowed: true, selected, key: (row) => row.recordName,
         rows: () => rows.value, current: () => params.value.record ?? null,
         href: (row) => address({ params: { ...place.peek().params, record: row.recordName, new: "" } }),
-        columns: () => type.value ? tableColumns(type.value, columns.value, params.value.sort) : [],
+        columns: () => type.value ? [...tableColumns(type.value, columns.value, params.value.sort), { ...actionsColumn, cell: rowTools }] : [],
       }),
       div({ class: "table-foot", role: "status" },
         () => `${plural(rows.value.length, "record")} shown${marker.value ? "" : ", these are all"}`,
@@ -156,7 +173,6 @@ export function recordsScreen() {
 
 // Which record is beside the table; apart from other parameters, so that those do not draw it anew.
 const paneName = computed(() => place.value.params.record ?? "");
-const paneNew = computed(() => place.value.params.new ?? "");
 
 /** A field in a query: a system field has its own name there. @param {string} label */
 export function named(label) {
@@ -209,7 +225,8 @@ const systemCell = (name) => (row) => {
 };
 
 /** @param {any} parts */
-function toolbar({ type, types, columns, first, question, rows, params }) {
+function toolbar({ type, types, columns, first, question, mayWrite, params }) {
+  const body = () => JSON.parse(question.peek());
   return div({ class: "toolbar", role: "group", "aria-label": "Query" },
     html.label({ class: "inline" }, span("Database"), select({ value: "public", title: "Private data belongs to its user; administrators do not see it", onchange: () => {}, options: [
       { value: "public", label: "Public" }, { value: "private", label: "Private", disabled: true }, { value: "shared", label: "Shared", disabled: true }] })),
@@ -217,13 +234,17 @@ function toolbar({ type, types, columns, first, question, rows, params }) {
     html.label({ class: "inline" }, span("Record Type"), select({ value: () => type.value?.name ?? "", options: () => types.value.map((each) => each.name),
       onchange: (name) => setParams({ type: name, f: null, sort: null, cols: null, record: null, new: null }) })),
     div({ class: "toolbar-end" },
+      savedQueries(),
       menuButton({ label: "Columns", icon: "columns", kind: "plain", isPanel: true, chevron: false, items: () => columnChoice(type.peek(), columns) }),
       menuButton({ label: "More", icon: "more", kind: "plain", hides: true, items: () => [
         menuItem({ label: params.peek().explain ? "Hide how it ran" : "Explain the query", icon: "explain", onclick: () => setParams({ explain: params.peek().explain ? null : "1" }) }),
-        menuItem({ label: "Copy as curl, command or Swift…", icon: "text", onclick: () => showAsCode(JSON.parse(question.peek())) }),
+        menuItem({ label: "Copy as curl, command or Swift…", icon: "text", onclick: () => showAsCode(body()) }),
         menuGroup("Export all matches"),
-        menuItem({ label: "as CSV", icon: "down", onclick: () => exportRecords(JSON.parse(question.peek()), "csv") }),
-        menuItem({ label: "as JSON", icon: "down", onclick: () => exportRecords(JSON.parse(question.peek()), "json") }),
+        menuItem({ label: "as CSV", icon: "down", onclick: () => exportMatches(body(), "csv") }),
+        menuItem({ label: "as JSON", icon: "down", onclick: () => exportMatches(body(), "json") }),
+        menuGroup("Many at once"),
+        menuItem({ label: "Import a file…", icon: "deploy", denied: mayWrite(), onclick: () => importRecords(type.peek(), first.reload) }),
+        menuItem({ label: "Delete all matches…", icon: "trash", danger: true, denied: mayWrite(), onclick: () => deleteMatches(body(), first.reload) }),
       ] }),
       button({ label: "Query Records", icon: "refresh", onclick: first.reload, busy: () => first.isSlow.value })));
 }
@@ -243,7 +264,7 @@ function columnChoice(type, columns) {
 /** A refused query: where an index is missing, one click adds it. @param {any} first */
 function queryError(first) {
   const error = first.error.value;
-  const missing = missingIndex(error.message);
+  const missing = error.body?.missingIndex;
   if (!missing) return errorBox(error, { title: "The query failed", retry: first.reload });
   const label = fieldLabel(missing.field);
   return errorBox(error, { title: `${label} has no index for this`, retry: first.reload, actions: [
@@ -284,25 +305,3 @@ function noTypes() {
 const unknownType = (name) =>
   empty({ icon: "types", title: `There is no record type ${name} here`, text: "It may have been deleted, or belong to the other environment.",
     action: button({ label: "Show another", onclick: () => setParams({ type: null, f: null, sort: null, cols: null }) }) });
-
-/** @param {string[]} names @param {(name: string) => void} deleted */
-async function deleteSelected(names, deleted) {
-  const isProduction = place.peek().environment === "production";
-  const shown = names.slice(0, 5);
-  await confirm({
-    title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: isProduction ? place.peek().container : null,
-    text: div(html.ul({ class: "plain-list" }, shown.map((name) => html.li(code(name)))), names.length > 5 ? html.p(`and ${count(names.length - 5)} more.`) : null,
-      html.p("Records that refer to them with “delete this too” go with them. This cannot be undone.")),
-    submit: async () => {
-      for (let start = 0; start < names.length; start += 200) {
-        const part = names.slice(start, start + 200);
-        const { records } = await call(modifyRecords, {
-          place: place.peek(), body: { operations: part.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })) } });
-        const failed = records.find((record) => record.serverErrorCode);
-        records.filter((record) => record.deleted).forEach((record) => deleted(record.recordName));
-        if (failed) throw new RequestError(200, { ...failed, reason: `${failed.recordName}: ${failed.reason}` });
-      }
-      toast(`Deleted ${plural(names.length, "record")}`);
-    },
-  });
-}

@@ -1,0 +1,222 @@
+/** Many records at once: all matches of a query exported or deleted, and a file of records imported after a dry run. */
+import { signal } from "../core/signal.js";
+import { html } from "../core/dom.js";
+import { call, lookupRecords, RequestError } from "../core/api.js";
+import { asRequestError } from "../core/resource.js";
+import { place } from "../core/router.js";
+import { countMatches, modifyMany, pages } from "../core/matches.js";
+import { fromCell, parseCSV, toCSV } from "../core/csv.js";
+import { allFields, wireType } from "../core/schema.js";
+import { count, plural } from "../core/format.js";
+import { announce, button, checkbox, errorBox, toast } from "../elements/parts.js";
+import { confirm, openDialog } from "../elements/dialog.js";
+import { table } from "../elements/table.js";
+
+const { code, div, input, label, li, p, progress, span, strong, ul } = html;
+
+/** Deleting and importing are for so many records at most; more is work for the command line. */
+const manyMax = 10_000;
+const linesShownMax = 50;
+
+/** @param {any} body @param {"csv" | "json"} form */
+export async function exportMatches(body, form) {
+  const records = [];
+  try {
+    for await (const page of pages(body)) {
+      records.push(...page);
+      announce(`${plural(records.length, "record")} read`);
+    }
+  } catch (error) {
+    toast(`The export stopped after ${plural(records.length, "record")}: ${asRequestError(error).message}`, "bad");
+    return;
+  }
+  const text = form === "json" ? `${JSON.stringify(records, null, 2)}\n` : toCSV(records);
+  const name = `${body.query.recordType}.${form}`;
+  const address = URL.createObjectURL(new Blob([text], { type: form === "json" ? "application/json" : "text/csv" }));
+  html.a({ href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+  toast(`Exported ${plural(records.length, "record")} to ${name}`);
+}
+
+/** Asks with the count of them, and says how far it is. @param {any} body @param {() => void} reload */
+export async function deleteMatches(body, reload) {
+  const abort = new AbortController();
+  const found = signal(null);
+  const deleted = signal(0);
+  const isRunning = signal(false);
+  void countMatches(body, manyMax, abort.signal).then((counted) => (found.value = counted), (error) => !abort.signal.aborted && (found.value = { error: asRequestError(error) }));
+  const { query: { recordType, filterBy = [] } } = body;
+  const { container, environment } = place.peek();
+  const total = () => Math.min(found.value?.count ?? 0, manyMax);
+  await confirm({
+    title: () => found.value?.error ? "They cannot be counted" : found.value ? `Delete ${plural(total(), `${recordType} record`)}?` : `Counting ${recordType} records…`, action: "Delete them all", typed: environment === "production" ? container : null,
+    denied: () => (found.value?.count ? null : "Nothing is counted yet."),
+    text: div({ class: "stack" },
+      p(filterBy.length ? `All that match ${plural(filterBy.length, "filter")}. ` : "No filter is set: these are all records of the type. ", "Records that refer to them with “delete this too” go with them. This cannot be undone."),
+      () => found.value?.error ? errorBox(found.value.error) : found.value && !found.value.isAll ? p({ class: "notice warn" }, `There are more than ${count(manyMax)}: these go now, and you can go on after.`) : null,
+      () => isRunning.value ? div({ class: "stack", role: "status" }, progress({ max: total(), value: deleted.value, "aria-label": "Deleted" }), span({ class: "muted" }, `${count(deleted.value)} of ${count(total())} deleted`)) : null),
+    submit: async () => {
+      isRunning.value = true;
+      const failed = [];
+      try {
+        for await (const page of pages(body, { desiredKeys: [], signal: abort.signal })) {
+          const part = page.slice(0, manyMax - deleted.peek());
+          await modifyMany(part.map(({ recordName }) => ({ operationType: "forceDelete", record: { recordName } })), { signal: abort.signal, done: (answers) => {
+            failed.push(...answers.filter((answer) => answer.serverErrorCode));
+            deleted.value += answers.length - answers.filter((answer) => answer.serverErrorCode).length;
+          } });
+          if (failed.length) throw new RequestError(200, { ...failed[0], reason: `${failed[0].recordName}: ${failed[0].reason}` });
+          if (deleted.peek() >= manyMax) break;
+        }
+      } catch (error) {
+        if (!abort.signal.aborted) throw error;
+      } finally {
+        isRunning.value = false;
+        reload();
+      }
+      toast(`Deleted ${plural(deleted.peek(), "record")}`);
+    },
+  });
+  abort.abort();
+}
+
+/**
+ * What a file has: records as requests have them, and the lines that are none.
+ * @param {string} text @param {boolean} isJSON @param {import("../core/schema.js").RecordType} type
+ */
+function readFile(text, isJSON, type) {
+  const known = new Map(allFields(type).filter((field) => !field.system && !field.name.startsWith("___")).map((field) => [field.name, field.type]));
+  const [records, problems, skipped] = [[], [], new Set()];
+  const take = (line, recordName, values) => {
+    const fields = {};
+    try {
+      for (const [name, value] of values) {
+        const fieldType = known.get(name);
+        if (!fieldType) throw new Error(`${type.name} has no field ${name}`);
+        if (/\bASSET\b/.test(fieldType)) skipped.add(name);
+        else fields[name] = { value: typeof value === "string" && !isJSON ? fromCell(value, fieldType) : value, type: wireType(fieldType) };
+      }
+      records.push({ line, recordName: recordName || undefined, fields });
+    } catch (error) {
+      problems.push({ line, reason: error.message });
+    }
+  };
+  if (isJSON) {
+    const list = JSON.parse(text);
+    if (!Array.isArray(list)) throw new Error("A list of records is expected.");
+    list.forEach((record, index) => {
+      if (record.recordType && record.recordType !== type.name) problems.push({ line: index + 1, reason: `it is a ${record.recordType}` });
+      else take(index + 1, record.recordName, Object.entries(record.fields ?? {}).map(([name, field]) => [name, field?.value ?? null]));
+    });
+    return { records, problems, skipped };
+  }
+  const [head, ...rows] = parseCSV(text.replace(/^\uFEFF/, ""));
+  if (!head) throw new Error("The file is empty.");
+  for (const { line, cells } of rows) {
+    if (cells.length !== head.cells.length) problems.push({ line, reason: `${plural(cells.length, "cell")}, and the first line has ${count(head.cells.length)}` });
+    else take(line, cells[head.cells.indexOf("recordName")], head.cells.map((name, index) => [name, cells[index]]).filter(([name, value]) => name !== "recordName" && value !== ""));
+  }
+  return { records, problems, skipped };
+}
+
+/** The names of records that are there already. @param {any[]} records */
+async function existing(records) {
+  const names = records.map((record) => record.recordName).filter(Boolean);
+  const found = new Set();
+  for (let start = 0; start < names.length; start += 200) {
+    const answer = await call(lookupRecords, { place: place.peek(), body: { records: names.slice(start, start + 200).map((recordName) => ({ recordName })), desiredKeys: [] } });
+    answer.records.filter((record) => !record.serverErrorCode).forEach((record) => found.add(record.recordName));
+  }
+  return found;
+}
+
+/** Takes a file, shows what it would do, and does it. @param {import("../core/schema.js").RecordType} type @param {() => void} reload */
+export function importRecords(type, reload) {
+  const error = signal(null);
+  const plan = signal(null);
+  const done = signal(null);
+  const updates = signal(true);
+  const read = async (file) => {
+    if (!file) return;
+    [error.value, plan.value, done.value] = [null, null, null];
+    try {
+      const isJSON = /\.json$/i.test(file.name);
+      const content = readFile(await file.text(), isJSON, type);
+      if (content.records.length > manyMax) throw new Error(`These are ${count(content.records.length)} records; at most ${count(manyMax)} are imported here. The command “zonekeeper record import” takes any number.`);
+      plan.value = { name: file.name, isJSON, ...content, there: await existing(content.records) };
+    } catch (failure) {
+      error.value = failure instanceof RequestError ? failure : new RequestError(0, { serverErrorCode: "NOT_READABLE", reason: failure.message });
+    }
+  };
+  const isThere = (record) => plan.peek().there.has(record.recordName);
+  const chosen = () => (plan.value?.records ?? []).filter((record) => updates.value || !plan.value.there.has(record.recordName));
+  const run = async () => {
+    const list = chosen();
+    const outcome = { saved: 0, failed: [] };
+    const operations = list.map((record) => ({ operationType: isThere(record) ? "forceUpdate" : "create", record: { recordType: type.name, recordName: record.recordName, fields: record.fields } }));
+    let at = 0;
+    try {
+      await modifyMany(operations, { done: (answers) => {
+        answers.forEach((answer, index) => (answer.serverErrorCode ? outcome.failed.push({ line: list[at + index].line, reason: `${answer.serverErrorCode}: ${answer.reason}` }) : (outcome.saved += 1)));
+        at += answers.length;
+        done.value = { ...outcome, isOver: false };
+      } });
+      done.value = { ...outcome, isOver: true };
+      toast(`Imported ${plural(outcome.saved, "record")}`);
+    } catch (failure) {
+      error.value = asRequestError(failure);
+      done.value = { ...outcome, isOver: true };
+    }
+    reload();
+  };
+  return openDialog({ title: `Import ${type.name}`, class: "wide", content: (close) => [
+    div({ class: "dialog-body" },
+      p({ class: "hint" }, "A CSV file whose first line names the fields (", code("recordName"), " may be one), or JSON as an export makes it. Nothing is saved before you have seen what would be."),
+      label({ class: "drop", ondragover: (event) => event.preventDefault(), ondrop: (event) => { event.preventDefault(); void read(event.dataTransfer?.files[0]); } },
+        () => plan.value?.name ?? "Drop a file here, or choose one", input({ type: "file", class: "hidden-text", accept: ".csv,.json", "aria-label": "File of records", onchange: (event) => read(event.target.files[0]) })),
+      () => (error.value ? errorBox(error.value, { title: "The import did not work" }) : null),
+      () => (plan.value ? dryRun(plan.value, updates) : null),
+      () => (done.value ? outcomeOf(done.value, chosen().length) : null)),
+    div({ class: "dialog-foot" }, button({ label: "Close", onclick: () => close() }),
+      button({ label: () => (plan.value ? `Import ${plural(chosen().length, "record")}` : "Import"), kind: "primary", onclick: run,
+        denied: () => (done.value ? "This file was imported." : chosen().length ? null : "There is nothing to import yet.") }))] });
+}
+
+/** @param {any} plan @param {import("../core/signal.js").Signal<boolean>} updates */
+function dryRun({ records, problems, skipped, there, isJSON }, updates) {
+  const known = records.filter((record) => there.has(record.recordName)).length;
+  return div({ class: "stack", role: "region", "aria-label": "Dry run" },
+    ul({ class: "plain-list" }, li(strong(count(records.length - known)), " new"), li(strong(count(known)), " there already"), problems.length ? li({ class: "bad-text" }, strong(count(problems.length)), " not readable, left out") : null),
+    known ? checkbox({ label: "Give those that are there the file’s values", checked: updates.peek(), onchange: (isOn) => (updates.value = isOn) }) : null,
+    skipped.size ? p({ class: "hint" }, `Files are not imported: ${[...skipped].join(", ")} stay as they are.`) : null,
+    problems.length ? faults(problems, isJSON ? "Record" : "Line") : null);
+}
+
+/** @param {{line: number, reason: string}[]} list @param {string} what */
+const faults = (list, what) => [
+  table({ caption: "What is left out", isWrapped: true, key: (row) => row.line, rows: () => list.slice(0, linesShownMax), columns: () => [
+    { label: what, class: "nowrap", cell: (row) => row.line }, { label: "Why", class: "grow", cell: (row) => row.reason }] }),
+  list.length > linesShownMax ? p({ class: "hint" }, `and ${count(list.length - linesShownMax)} more.`) : null];
+
+/** @param {any} done @param {number} total */
+const outcomeOf = ({ saved, failed, isOver }, total) =>
+  div({ class: "stack", role: "status" }, progress({ max: total, value: saved + failed.length, "aria-label": "Imported" }),
+    span(`${count(saved)} of ${count(total)} saved${failed.length ? `, ${count(failed.length)} refused` : ""}${isOver ? "." : "…"}`), failed.length ? faults(failed, "Line") : null);
+
+/** @param {string[]} names @param {(name: string) => void} deleted */
+export async function deleteSelected(names, deleted) {
+  const isProduction = place.peek().environment === "production";
+  await confirm({
+    title: `Delete ${plural(names.length, "record")}?`, action: "Delete", typed: isProduction ? place.peek().container : null,
+    text: div(ul({ class: "plain-list" }, names.slice(0, 5).map((name) => li(code(name)))), names.length > 5 ? p(`and ${count(names.length - 5)} more.`) : null,
+      p("Records that refer to them with “delete this too” go with them. This cannot be undone.")),
+    submit: async () => {
+      await modifyMany(names.map((recordName) => ({ operationType: "forceDelete", record: { recordName } })), { done: (answers) => {
+        answers.filter((answer) => answer.deleted).forEach((answer) => deleted(answer.recordName));
+        const failed = answers.find((answer) => answer.serverErrorCode);
+        if (failed) throw new RequestError(200, { ...failed, reason: `${failed.recordName}: ${failed.reason}` });
+      } });
+      toast(`Deleted ${plural(names.length, "record")}`);
+    },
+  });
+}
