@@ -208,5 +208,28 @@ extension Conformance {
             try await space.save("a", ["file": ["value": file]])
             #expect(try await space.send("POST", url: url, [1]).status == 200)
         }
+
+        @Test("a save that fails leaves its file unsaved, and so does a receipt of somebody else's in a save")
+        func stillUnsaved() async throws {
+            let space = try await Space.own(.memory, schema: Schemas.standard).inPublic
+            let other = try await space.otherUser()
+            _ = try await space.home.admin(
+                "PATCH", "limits?container=\(space.container)", ["unsavedAssetBytes": 65_536])
+            try await space.save("taken")
+            let file = try await space.upload(Self.bytes)
+            let url = try await space.uploadURL()
+            func expectFull() async throws {
+                expectFailure(try await space.send("POST", url: url, [1]), 413, "QUOTA_EXCEEDED", "unsavedAssetBytes")
+            }
+            func operations(_ name: String) -> [JSONValue] {
+                [Space.operation("create", name, ["file": ["value": file]]), Space.operation("create", nil)]
+            }
+            #expect(try await space.modify(operations("taken")).items().map(\.code) == ["EXISTS", nil])
+            try await expectFull()
+            #expect(try await other.modify(operations("new")).items().map(\.code) == ["BAD_REQUEST", nil])
+            try await expectFull()
+            #expect(try await space.modify(operations("new")).items().map(\.code) == [nil, nil])
+            #expect(try await space.send("POST", url: url, [1]).status == 200)
+        }
     }
 }
