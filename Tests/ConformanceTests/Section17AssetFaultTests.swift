@@ -173,6 +173,38 @@ extension Conformance {
                 "BAD_REQUEST", "receipt")
         }
 
+        @Test("a role that is revoked between read and download: the URL works to its end, and there is no other")
+        func revoked() async throws { try await Self.revoked(.memory) }
+
+        @Test("likewise over HTTPS")
+        func revokedInCluster() async throws { try await Self.revoked(.cluster) }
+
+        private static func revoked(_ door: Door) async throws {
+            let schema = """
+                DEFINE SCHEMA CREATE ROLE Reader;
+                RECORD TYPE Kept (file ASSET, GRANT READ TO Reader, GRANT CREATE, READ TO "_creator", GRANT CREATE TO "_icloud");
+                """
+            let space = try await Space(in: Home.make(door, schema: schema)).inPublic
+            try await space.save("a", file: bytes, type: "Kept")
+            let user = try await space.home.makeUser()
+            let reader = space.changed { $0.session = user.session }
+            let member: JSONValue = [
+                "container": .string(space.container), "environment": "development", "role": "Reader",
+                "user": .string(user.name),
+            ]
+            expectError(try await reader.lookup("a"), "ACCESS_DENIED")
+            _ = try await space.home.admin("POST", "roles/members", member)
+            let url = try await reader.downloadURL("a")
+            _ = try await space.home.admin(
+                "DELETE",
+                "roles/members?container=\(space.container)&environment=development&role=Reader&user=\(user.name)")
+            #expect(try await reader.send("GET", url: url).body == bytes)
+            expectError(try await reader.lookup("a"), "ACCESS_DENIED")
+            let wanted: JSONValue = ["assets": [["recordName": "a", "fieldName": "file"]]]
+            expectError(try await reader.call("assets/rereference", wanted).item("assets"), "ACCESS_DENIED")
+            #expect(try await space.download("a") == bytes)
+        }
+
         @Test("a conflict shows the server's record with its assets", arguments: Door.allCases)
         func conflict(door: Door) async throws {
             let space = try await Space(door)
