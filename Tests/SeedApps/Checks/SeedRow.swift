@@ -2,7 +2,6 @@ import CloudKit
 
 /// What a row waits for.
 enum Subject: String, CaseIterable {
-    case subscriptions = "Subscriptions and push"
     case sharing = "Sharing and the shared database"
     case console = "The console"
 }
