@@ -23,7 +23,8 @@ package final class RecordService: Sendable {
     package let usage: UsageMeter
     package let audit: AuditTrail
     package let watches: WatchHub
-    let unsavedUploads = UnsavedUploads()
+    /// What users uploaded and no record has.
+    package let unsavedUploads = UnsavedUploads()
     /// Requests whose credentials were wrong, by address.
     package let failedAuthentications: AddressLimiter
     /// How many requests this node works on at once, shared fairly between containers.

@@ -219,6 +219,37 @@ extension Conformance {
             }
         }
 
+        @Test("an explanation of an upload judges transfer, and what the user has uploaded and not saved")
+        func explainUpload() async throws {
+            let own = try await Space.own(.memory, schema: Schemas.standard)
+            try await own.save("a")
+            let (user, space) = (try await Self.name(of: own), own.inPublic)
+            let limits = "limits?container=\(space.container)"
+            func explained() async throws -> (verdict: String, rules: [String: JSONValue]) {
+                let answer = try await space.home.admin(
+                    "GET", "limits/explain?container=\(space.container)&action=assets/upload&user=\(user)")
+                let rules = try #require(answer["rules"]?.array).map { ($0["name"]?.string ?? "", $0) }
+                return (answer["verdict"]?.string ?? "", Dictionary(uniqueKeysWithValues: rules))
+            }
+            let url = try await space.uploadURL()
+            #expect(try await space.send("POST", url: url, [1, 2, 3]).status == 200)
+            let free = try await explained()
+            #expect(free.verdict == "allowed")
+            // The smallest file counts for 64 KiB.
+            #expect(free.rules["unsavedAssetBytes"]?["used"] == 65_536)
+            _ = try await space.home.admin("PATCH", limits, ["unsavedAssetBytes": 131_071])
+            #expect(try await explained().verdict.hasPrefix("refused by unsavedAssetBytes"))
+            expectFailure(try await space.send("POST", url: url, [1]), 413, "QUOTA_EXCEEDED", "unsavedAssetBytes")
+            _ = try await space.home.admin(
+                "PATCH", limits, ["unsavedAssetBytes": .null, "transferBytesPerMonth": 3, "transferBytesPerUser": 0])
+            let full = try await explained()
+            #expect(full.verdict.hasPrefix("refused by transferBytesPerMonth"))
+            #expect(full.rules["transferBytesPerMonth"]?["fires"] == true)
+            let refused = try await space.call(
+                "assets/upload", ["tokens": [["recordType": "Item", "fieldName": "file"]]])
+            expectFailure(refused, 413, "QUOTA_EXCEEDED", "in a month")
+        }
+
         @Test("tokens are listed by kind and container, and users by name, page after page")
         func pages() async throws {
             let home = try await Home.make(.memory)

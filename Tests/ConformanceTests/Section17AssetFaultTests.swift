@@ -173,6 +173,38 @@ extension Conformance {
                 "BAD_REQUEST", "receipt")
         }
 
+        @Test("a role that is revoked between read and download: the URL works to its end, and there is no other")
+        func revoked() async throws { try await Self.revoked(.memory) }
+
+        @Test("likewise over HTTPS")
+        func revokedInCluster() async throws { try await Self.revoked(.cluster) }
+
+        private static func revoked(_ door: Door) async throws {
+            let schema = """
+                DEFINE SCHEMA CREATE ROLE Reader;
+                RECORD TYPE Kept (file ASSET, GRANT READ TO Reader, GRANT CREATE, READ TO "_creator", GRANT CREATE TO "_icloud");
+                """
+            let space = try await Space(in: Home.make(door, schema: schema)).inPublic
+            try await space.save("a", file: bytes, type: "Kept")
+            let user = try await space.home.makeUser()
+            let reader = space.changed { $0.session = user.session }
+            let member: JSONValue = [
+                "container": .string(space.container), "environment": "development", "role": "Reader",
+                "user": .string(user.name),
+            ]
+            expectError(try await reader.lookup("a"), "ACCESS_DENIED")
+            _ = try await space.home.admin("POST", "roles/members", member)
+            let url = try await reader.downloadURL("a")
+            _ = try await space.home.admin(
+                "DELETE",
+                "roles/members?container=\(space.container)&environment=development&role=Reader&user=\(user.name)")
+            #expect(try await reader.send("GET", url: url).body == bytes)
+            expectError(try await reader.lookup("a"), "ACCESS_DENIED")
+            let wanted: JSONValue = ["assets": [["recordName": "a", "fieldName": "file"]]]
+            expectError(try await reader.call("assets/rereference", wanted).item("assets"), "ACCESS_DENIED")
+            #expect(try await space.download("a") == bytes)
+        }
+
         @Test("a conflict shows the server's record with its assets", arguments: Door.allCases)
         func conflict(door: Door) async throws {
             let space = try await Space(door)
@@ -206,6 +238,29 @@ extension Conformance {
             #expect(try await space.otherUser().upload([1])["receipt"] != nil)
             // What is saved counts no more.
             try await space.save("a", ["file": ["value": file]])
+            #expect(try await space.send("POST", url: url, [1]).status == 200)
+        }
+
+        @Test("a save that fails leaves its file unsaved, and so does a receipt of somebody else's in a save")
+        func stillUnsaved() async throws {
+            let space = try await Space.own(.memory, schema: Schemas.standard).inPublic
+            let other = try await space.otherUser()
+            _ = try await space.home.admin(
+                "PATCH", "limits?container=\(space.container)", ["unsavedAssetBytes": 65_536])
+            try await space.save("taken")
+            let file = try await space.upload(Self.bytes)
+            let url = try await space.uploadURL()
+            func expectFull() async throws {
+                expectFailure(try await space.send("POST", url: url, [1]), 413, "QUOTA_EXCEEDED", "unsavedAssetBytes")
+            }
+            func operations(_ name: String) -> [JSONValue] {
+                [Space.operation("create", name, ["file": ["value": file]]), Space.operation("create", nil)]
+            }
+            #expect(try await space.modify(operations("taken")).items().map(\.code) == ["EXISTS", nil])
+            try await expectFull()
+            #expect(try await other.modify(operations("new")).items().map(\.code) == ["BAD_REQUEST", nil])
+            try await expectFull()
+            #expect(try await space.modify(operations("new")).items().map(\.code) == [nil, nil])
             #expect(try await space.send("POST", url: url, [1]).status == 200)
         }
     }

@@ -76,14 +76,17 @@ package final class ProcessCluster {
     /// Starts a node.
     /// - Parameters:
     ///   - more: arguments beside those that every node has.
+    ///   - environment: beside the variables of this process.
     ///   - program: the path of another build's binary.
-    package func start(_ id: Int, more: [String] = [], program: String? = nil) throws {
+    package func start(
+        _ id: Int, more: [String] = [], environment: [String: String] = [:], program: String? = nil
+    ) throws {
         precondition(isOwner, "a test that starts nodes has a cluster of its own")
         processes[id] = try ServerProcess(
             arguments: [
                 "--config", configPath, "--node", "\(id)", "--admin-token-file", folder + "/admin.token",
                 "--log-level", "info",
-            ] + more, logPath: "\(folder)/node-\(id).log",
+            ] + more, logPath: "\(folder)/node-\(id).log", environment: environment,
             program: program.map { URL(filePath: $0) } ?? ServerProcess.binary)
     }
 

@@ -93,6 +93,17 @@ package final class SingleNode: Sendable {
     /// What seals and signs whatever clients carry.
     package var clusterSecret: ClusterSecret? { node.directory.snapshot.secret }
 
+    /// The files of the node's folder of assets, with their sizes.
+    package func assetFiles() throws -> [(path: String, size: Int)] {
+        let root = URL(filePath: folder + "/node-1/assets", directoryHint: .isDirectory)
+        let keys: Set<URLResourceKey> = [.isRegularFileKey, .fileSizeKey]
+        let found = FileManager.default.enumerator(at: root, includingPropertiesForKeys: Array(keys))
+        return try (found?.allObjects ?? []).compactMap {
+            try ($0 as? URL).map { ($0.path, try $0.resourceValues(forKeys: keys)) }
+        }
+        .filter { $0.1.isRegularFile == true }.map { ($0.0, $0.1.fileSize ?? 0) }
+    }
+
     /// A URL of an asset as it would be if its time were over; nil where it is no URL.
     package func expired(_ url: String) -> String? {
         let parts = url.split(separator: "/")

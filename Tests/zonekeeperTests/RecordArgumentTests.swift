@@ -40,9 +40,9 @@ struct RecordArgumentTests {
     @Test("An asset is named by its file, a list of them by several")
     func files() throws {
         let single = try FieldArgument(parsing: "photo:ASSET=@a,b.jpg")
-        #expect(single.files == .init(paths: ["a,b.jpg"], isList: false))
-        let list = try FieldArgument(parsing: "photos:asset_list=@a,@b")
-        #expect(list.files == .init(paths: ["a", "b"], isList: true))
+        #expect(single.files == .init(sources: [.file("a,b.jpg")], isList: false))
+        let list = try FieldArgument(parsing: "photos:asset_list=@a,record:b/c/photo")
+        #expect(list.files == .init(sources: [.file("a"), .record("b/c", field: "photo")], isList: true))
         #expect(list.json == (try json(#"{"type":"ASSETID_LIST"}"#)))
         #expect(try FieldArgument(parsing: "title=@a").files == nil)
     }
@@ -59,7 +59,7 @@ struct RecordArgumentTests {
         arguments: [
             "title", "=x", ":INT64=1", "count:INT64=1.5", "count:INT64=9223372036854775808", "count:INT=1",
             "at:LOCATION=91,0", "at:LOCATION=1", "made:TIMESTAMP=today", "data:BYTES=A", "x:JSON={", "a:ASSET=x",
-            "a:ASSET=@", "a:ASSET=", "a:ASSET_LIST=@x,y",
+            "a:ASSET=@", "a:ASSET=", "a:ASSET_LIST=@x,y", "a:ASSET=record:x", "a:ASSET=record:/x", "a:ASSET=record:x/",
         ])
     func refusedFields(text: String) {
         #expect(throws: ValidationError.self) { try FieldArgument(parsing: text) }

@@ -7,8 +7,9 @@ import RecordModel
 /// field set to nil gives its asset up.
 ///
 /// A save sends the file, and fails with `assetFileNotFound` where it is not there, with `assetFileModified` where it
-/// is written to meanwhile. It may go once the save has ended. An asset that came with a record, and is saved in the
-/// same field of the same record, is kept without being sent again.
+/// is written to meanwhile. It may go once the save has ended. An asset that came with a record needs no file to be
+/// saved again: the same field of the same record keeps it, and other records of the database get it from there, for as
+/// long as the record has it.
 ///
 /// Fetched records come with their files, in a folder of temporary files. Such a file stays for as long as its asset
 /// lives, and ten minutes more; all go when the process ends. Move or copy what is to stay. To fetch a record without
@@ -46,6 +47,11 @@ public final class CKAsset: NSObject, NSSecureCoding, Sendable {
         CKAsset(fileURL: other.fileURL, content: content, staged: other.staged)
     }
 
+    /// The same as it is saved by what the server answered.
+    func with(receipt: JSONValue) -> CKAsset {
+        CKAsset(fileURL: fileURL, content: AssetContent(receipt), receipt: receipt, staged: staged)
+    }
+
     /// The text for logs.
     public override var description: String {
         let size = content.map { ", \($0.size) bytes" } ?? ""
@@ -72,12 +78,19 @@ public final class CKAsset: NSObject, NSSecureCoding, Sendable {
         guard let content else { return }
         coder.write(content.checksum, "Checksum")
         coder.encode(content.size, forKey: "Size")
+        guard let origin = content.origin else { return }
+        coder.write(origin.recordID, "Record")
+        coder.write(origin.key, "Key")
+        coder.encode(origin.scope, forKey: "Scope")
     }
 
     /// Nil where the archive holds no asset. A fetched file may be gone by now.
     public convenience init?(coder: NSCoder) {
         let file = coder.text("FileURL").flatMap { URL(string: $0) }
-        let content = coder.text("Checksum").map { AssetContent(checksum: $0, size: Int64(coder.integer("Size"))) }
+        var content = coder.text("Checksum").map { AssetContent(checksum: $0, size: Int64(coder.integer("Size"))) }
+        if let id = coder.object(CKRecordID.self, "Record"), let key = coder.text("Key") {
+            content?.origin = AssetOrigin(id, key: key, scope: coder.integer("Scope"))
+        }
         guard file != nil || content != nil else { return nil }
         self.init(fileURL: file, content: content)
     }
@@ -91,8 +104,29 @@ struct AssetContent: Sendable, Hashable, Codable {
     var size: Int64
     /// As the server wrote it; not part of an archive.
     var downloadURL: String?
+    /// The field that has it there; nil where that is not known.
+    var origin: AssetOrigin?
 
-    private enum CodingKeys: CodingKey { case checksum, size }
+    private enum CodingKeys: CodingKey { case checksum, size, origin }
+}
+
+/// A field of a record that has an asset on the server, or a list with it.
+struct AssetOrigin: Sendable, Hashable, Codable {
+    private var record: String
+    private var zone: String
+    private var owner: String
+    var key: String
+    /// The database, as `CKDatabase.Scope` has it.
+    var scope: Int
+
+    init(_ id: CKRecord.ID, key: String, scope: Int) {
+        (record, zone, owner) = (id.recordName, id.zoneID.zoneName, id.zoneID.ownerName)
+        (self.key, self.scope) = (key, scope)
+    }
+
+    var recordID: CKRecord.ID {
+        CKRecord.ID(recordName: record, zoneID: CKRecordZone.ID(zoneName: zone, ownerName: owner))
+    }
 }
 
 extension AssetContent {
@@ -120,6 +154,17 @@ extension RecordValue {
         case .asset: true
         case .list(let members): members.contains(where: \.hasAsset)
         default: false
+        }
+    }
+
+    /// The same with assets that know the record that they came with.
+    func from(_ id: CKRecord.ID, key: String, in scope: CKDatabase.Scope) -> RecordValue {
+        guard hasAsset else { return self }
+        let origin = AssetOrigin(id, key: key, scope: scope.rawValue)
+        return mapAssets { asset, _ in
+            var content = asset.content
+            content?.origin = origin
+            return CKAsset(fileURL: asset.fileURL, content: content)
         }
     }
 

@@ -104,6 +104,37 @@ extension DatabaseService {
     }
 }
 
+extension DatabaseService {
+    /// How many files are sent or received at a time.
+    static let transfersMax = 4
+
+    /// What moves files, with the time that is left.
+    func transfer() throws(CKError) -> AssetTransfer {
+        try checkCancellation()
+        let (session, configuration) = try account.session()
+        return session.assetTransfer(
+            patience: times.request ?? configuration.patience, limit: try timeLeft(configuration))
+    }
+
+    /// Does some work for each item, a few at a time, and gives the results in any order.
+    func inParallel<Item: Sendable, Value: Sendable>(
+        _ items: [Item], _ work: @escaping @Sendable (Item) async -> Value
+    ) async -> [Value] {
+        await withTaskGroup(of: Value.self) { group in
+            var rest = items[...]
+            for _ in 0..<Self.transfersMax {
+                if let item = rest.popFirst() { group.addTask { await work(item) } }
+            }
+            var values: [Value] = []
+            while let value = await group.next() {
+                values.append(value)
+                if let item = rest.popFirst() { group.addTask { await work(item) } }
+            }
+            return values
+        }
+    }
+}
+
 extension Result<StagedFile, any Error> {
     fileprivate var isExpired: Bool {
         if case .failure(let error as ServiceFailure) = self { error.status == 410 } else { false }

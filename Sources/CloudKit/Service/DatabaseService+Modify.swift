@@ -25,7 +25,7 @@ extension DatabaseService {
         _ call: ModifyCall, progress: TransferProgress? = nil, deliver: ([ModifyResult]) async -> Void
     ) async throws(CKError) {
         var snapshots = call.saves.map { $0.snapshot() }
-        var uploads = AssetUploadPlan()
+        var uploads = AssetUploadPlan(scope: scope)
         for (place, snapshot) in snapshots.enumerated() {
             if snapshot.type == CKRecord.SystemType.share { throw .notBuilt("sharing") }
             try snapshot.validate()
@@ -34,9 +34,9 @@ extension DatabaseService {
             uploads.add(snapshot, at: place, keys: form.keys, isNew: form.kind == "create")
         }
         var failures = uploads.failures
-        if !uploads.uploads.isEmpty {
+        if !uploads.isEmpty {
             try BatchPlan.check(snapshots.map(\.id) + call.deletes)
-            failures = try await upload(uploads, for: &snapshots, progress: progress)
+            failures = try await AssetSender(service: self, progress: progress).send(uploads, for: &snapshots)
         }
         let (operations, refused) = operations(call, snapshots, failures)
         let plan = try BatchPlan(operations, isAtomic: call.isAtomic, isPublic: scope == .public)
@@ -148,7 +148,7 @@ extension DatabaseService {
     ) async throws(CKError) -> [ModifyResult] {
         let members = try members("records", of: answer)
         guard members.count == request.operations.count else { throw .unreadable("record for each operation") }
-        let (mapping, reader) = (mapping, RecordReader(zone: request.zone))
+        let (mapping, reader) = (mapping, RecordReader(zone: request.zone, scope: scope))
         var outcomes: [Outcome] = []
         outcomes.reserveCapacity(members.count)
         // The saved state is taken over before anything else can fail.

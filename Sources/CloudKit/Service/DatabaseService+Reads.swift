@@ -74,7 +74,7 @@ extension DatabaseService {
         }
         let members = try members("records", of: answer)
         guard members.count == ids.count else { throw .unreadable("record for each name") }
-        let (reader, mapping) = (RecordReader(zone: zone), mapping)
+        let (reader, mapping) = (RecordReader(zone: zone, scope: scope), mapping)
         var results: [RecordResult] = []
         results.reserveCapacity(members.count)
         for (id, json) in zip(ids, members) {
@@ -189,7 +189,7 @@ extension DatabaseService {
             if let marker = call.marker { writer.member("continuationMarker", marker) }
             writer.desiredKeys(desiredKeys)
         }
-        let (reader, mapping) = (RecordReader(zone: call.zone ?? .default), mapping)
+        let (reader, mapping) = (RecordReader(zone: call.zone ?? .default, scope: scope), mapping)
         var results: [RecordResult] = []
         for json in try members("records", of: answer) {
             results.append((try reader.recordID(json), reader.result(json, mapping)))
@@ -302,7 +302,7 @@ extension DatabaseService {
 
     private func page(_ json: JSONValue, of zone: CKRecordZone.ID) throws(CKError) -> ZoneChangesPage {
         guard let token = json["syncToken"]?.string else { throw .unreadable("syncToken") }
-        let (reader, mapping) = (RecordReader(zone: zone), mapping)
+        let (reader, mapping) = (RecordReader(zone: zone, scope: scope), mapping)
         let records = try members("records", of: json)
         var changes: [ZoneChange] = []
         changes.reserveCapacity(records.count)

@@ -6,12 +6,14 @@ import RecordModel
 struct RecordReader: Sendable {
     /// The zone of records that do not name theirs.
     var zone: CKRecordZone.ID
+    /// The database that the records are in; nil where their assets are not to be had from them.
+    var scope: CKDatabase.Scope?
 
     /// Reads a record.
     /// - Throws: `internalError` if the JSON is not a record.
     func record(_ json: JSONValue) throws(CKError) -> CKRecord {
         let id = try recordID(json)
-        let state = try state(json, in: id.zoneID)
+        let state = try state(json, of: id)
         guard let type = json["recordType"]?.string else { throw .unreadable("recordType") }
         return CKRecord(
             id: id, type: type, system: state.system, values: state.values,
@@ -39,9 +41,10 @@ struct RecordReader: Sendable {
     }
 
     /// The server's state of a record.
-    func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, in: zone(of: json)) }
+    func state(_ json: JSONValue) throws(CKError) -> ServerState { try state(json, of: try recordID(json)) }
 
-    private func state(_ json: JSONValue, in zone: CKRecordZone.ID) throws(CKError) -> ServerState {
+    private func state(_ json: JSONValue, of id: CKRecord.ID) throws(CKError) -> ServerState {
+        let zone = id.zoneID
         guard let tag = json["recordChangeTag"]?.string else { throw .unreadable("recordChangeTag") }
         var system = SystemFields(
             changeTag: tag, created: stamp(json["created"]), modified: stamp(json["modified"]))
@@ -55,7 +58,7 @@ struct RecordReader: Sendable {
             let reader = RecordReader(zone: zone)
             for field in fields {
                 guard let value = try reader.value(field.value) else { continue }
-                values[field.key] = value
+                values[field.key] = scope.map { value.from(id, key: field.key, in: $0) } ?? value
                 let isSealed = field.value["type"]?.string == "ENCRYPTED_BYTES"
                 if isSealed || field.value["isEncrypted"] == .bool(true) { encrypted.insert(field.key) }
             }

@@ -10,8 +10,8 @@ import Synchronization
 /// records have, and makes sure that they are there before a command names them.
 final class AssetSaving: Sendable {
     private struct State {
-        /// Receipts that operations were resolved by.
-        var receipts: Set<AssetReceipt> = []
+        /// Files that operations were resolved to by receipts.
+        var received: Set<AssetReference> = []
         /// Files that are on a majority of the zone's replicas.
         var held: Set<AssetReference> = []
         /// Files that no node has.
@@ -78,23 +78,18 @@ final class AssetSaving: Sendable {
                 }
                 return asset
             }
-            let receipt = try receipt(text)
+            guard let receipt = secret?.ticket(Base64.decode(text), as: AssetReceipt.self) else {
+                throw AssetFault("receipt", "is not one that this server gave")
+            }
             try check(receipt, for: operation, field: field)
             try check(input, against: receipt.asset)
+            let isMissing = state.withLock { state in
+                state.received.insert(receipt.asset)
+                return state.missing.contains(receipt.asset)
+            }
+            guard !isMissing else { throw AssetFault("receipt", "its file is not there any more: upload it again") }
             return receipt.asset
         }
-    }
-
-    private func receipt(_ text: String) throws(AssetFault) -> AssetReceipt {
-        guard let receipt = secret?.ticket(Base64.decode(text), as: AssetReceipt.self) else {
-            throw AssetFault("receipt", "is not one that this server gave")
-        }
-        let isMissing = state.withLock { state in
-            state.receipts.insert(receipt)
-            return state.missing.contains(receipt.asset)
-        }
-        guard !isMissing else { throw AssetFault("receipt", "its file is not there any more: upload it again") }
-        return receipt
     }
 
     private func check(
@@ -173,9 +168,13 @@ final class AssetSaving: Sendable {
         return isComplete
     }
 
-    /// Records have the files now.
-    func didSave() {
-        let receipts = state.withLock(\.receipts)
-        if !receipts.isEmpty { service.peerExchange.didSave(Array(receipts)) }
+    /// Records have the files of these changes now: they count as unsaved no more.
+    func didSave(_ changes: some Sequence<RecordChange>) {
+        let received = state.withLock(\.received)
+        guard !received.isEmpty else { return }
+        let saved = Set(changes.flatMap { $0.fields.flatMap { $0.value?.assets ?? [] } }).intersection(received)
+        guard !saved.isEmpty else { return }
+        service.peerExchange.didSave(
+            Array(saved), by: UnsavedUploads.Owner(container: zone.database.container, user: user))
     }
 }

@@ -33,7 +33,7 @@ package final class UnsavedUploads: Sendable {
     /// Users whose uploads are counted; beyond them the counts start over.
     private static let ownersMax = 100_000
     /// What the smallest file counts for: files cost more than their bytes.
-    private static let bytesMin: Int64 = 65_536
+    package static let bytesMin: Int64 = 65_536
 
     private let accounts = Mutex<[Owner: Account]>([:])
 
@@ -62,6 +62,15 @@ package final class UnsavedUploads: Sendable {
             return nil
         }
         if let refusal { throw refusal }
+    }
+
+    /// Bytes that a user has under way on this node, or that came to any node and are in no record.
+    package func bytes(of user: String, in container: String, now: Int64) -> Int64 {
+        accounts.withLock { accounts in
+            guard let account = accounts[Owner(container: container, user: user)] else { return 0 }
+            let expired = account.files.filter { $0.value <= now }.keys
+            return account.bytes - expired.reduce(0) { $0 + Self.counted($1.size) }
+        }
     }
 
     /// Counts bytes of an upload as they arrive.

@@ -76,6 +76,19 @@ package struct ContainerUsage {
     ) async throws(RequestFailure) -> QuotaAmounts {
         try await page(UsageRequest(of: database), in: service, by: deadline).databases.first?.used ?? .zero
     }
+
+    /// The bytes that this month's requests for a public database carried, as this node knows, and may carry.
+    package static func transfer(
+        of database: DatabaseKey, in service: RecordService, _ directory: DirectorySnapshot, by deadline: Deadline
+    ) async throws(RequestFailure) -> (used: Int64, limit: Int64) {
+        let limit = directory.limits(of: database.container).transferBytesPerMonth(
+            users: directory.userCount(of: database.container))
+        let month = QuotaTransfer.month(of: service.now)
+        if limit != ContainerLimit.unlimited, !service.usage.knows(database, month: month) {
+            service.usage.learn(database, try await service.ledger(of: database, by: deadline), month: month)
+        }
+        return (service.usage.transfer(of: database, month: month), limit)
+    }
 }
 
 extension ContainerUsage.Database {

@@ -122,12 +122,9 @@ package final class PeerExchange: NodeServices {
     /// A session's newest token was presented here for the first time: the other nodes learn of it in a moment.
     func didUse(_ use: SessionUse) { sessions.didUse(use.sessionID, issued: use.issued) }
 
-    /// Records have the files of these receipts now: no node counts them as unsaved any more.
-    func didSave(_ receipts: [AssetReceipt]) {
-        guard let first = receipts.first else { return }
-        spread(
-            SavedAssets(
-                container: first.zone.database.container, user: first.user, assets: receipts.map(\.asset)))
+    /// Records have these files now: no node counts them as unsaved any more.
+    func didSave(_ assets: [AssetReference], by owner: UnsavedUploads.Owner) {
+        spread(SavedAssets(container: owner.container, user: owner.user, assets: assets))
     }
 
     /// A file came to this node, and counts for its user at every one until a record has it.

@@ -87,14 +87,7 @@ extension RecordService {
         for database: DatabaseKey, in directory: DirectorySnapshot, by deadline: Deadline
     ) async throws(RequestFailure) {
         guard database.scope == .public else { return }
-        let limit = directory.limits(of: database.container).transferBytesPerMonth(
-            users: directory.userCount(of: database.container))
-        guard limit != ContainerLimit.unlimited else { return }
-        let month = QuotaTransfer.month(of: now)
-        if !usage.knows(database, month: month) {
-            usage.learn(database, try await ledger(of: database, by: deadline), month: month)
-        }
-        let used = usage.transfer(of: database, month: month)
+        let (used, limit) = try await ContainerUsage.transfer(of: database, in: self, directory, by: deadline)
         guard used >= limit else { return }
         throw RequestFailure(
             .quotaExceeded,

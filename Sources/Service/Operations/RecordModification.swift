@@ -267,7 +267,8 @@ extension RecordModification {
         switch outcome {
         case .records(let outcomes) where outcomes.count == answer.plan.changes.count:
             answer.outcomes = outcomes
-            answer.plan.assets?.didSave()
+            let saved = zip(answer.plan.changes, outcomes).filter { if case .saved = $1 { true } else { false } }
+            answer.plan.assets?.didSave(saved.map(\.0))
             return try await result(answer, isAtomicFailure: false)
         case .atomicFailure(let outcomes) where outcomes.count == answer.plan.changes.count:
             answer.outcomes = outcomes

@@ -39,8 +39,10 @@ extension AdminRequest {
                     name: "storeBytes", limit: Int64(Limits.storeBytesMax),
                     reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
         } else {
-            rules += try await quotas(of: try await explainedDatabase(key), action: action, directory)
+            let user = try await explainedUser(key)
+            rules += try await quotas(of: try explainedDatabase(key, user), action: action, directory)
             rules += Self.sizes(of: action, limits)
+            if action == DatabaseAction.uploadAssets.rawValue { rules.append(unsaved(user, limits, key)) }
         }
         return Reply { writer in
             writer.key("rules")
@@ -84,33 +86,29 @@ extension AdminRequest {
 
     private static func text(_ number: Double) -> String { String((number * 10).rounded() / 10) }
 
+    /// The record name of the user who asks; nil where none is named.
+    private func explainedUser(_ key: SchemaKey) async throws(RequestFailure) -> String? {
+        guard let name = url["user"], !name.isEmpty else { return nil }
+        return Account.userRecordName(accountID: try await account(named: name).id, container: key.container)
+    }
+
     /// The database that the parameters name.
-    private func explainedDatabase(
-        _ key: SchemaKey
-    ) async throws(RequestFailure) -> DatabaseKey {
-        let scope = url["database"] ?? "public"
-        switch Scope(rawValue: scope) {
-        case .public?:
-            return DatabaseKey(
-                container: key.container, environment: key.environment, scope: .public,
-                owner: DatabaseKey.publicOwner)
-        case .private?:
-            let name = try parameter("user")
-            guard let account = try await context.service.accounts.account(named: name) else {
-                throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
-            }
-            return DatabaseKey(
-                container: key.container, environment: key.environment, scope: .private,
-                owner: Account.userRecordName(accountID: account.id, container: key.container))
-        case .shared?: throw .notBuilt("the shared database")
-        case nil: throw RequestFailure(.badRequest, "database: 'public' or 'private' is expected, not '\(scope)'")
+    private func explainedDatabase(_ key: SchemaKey, _ user: String?) throws(RequestFailure) -> DatabaseKey {
+        let text = url["database"] ?? "public"
+        guard let scope = Scope(rawValue: text) else {
+            throw RequestFailure(.badRequest, "database: 'public' or 'private' is expected, not '\(text)'")
         }
+        if scope == .shared { throw .notBuilt("the shared database") }
+        guard let owner = scope == .public ? DatabaseKey.publicOwner : user else {
+            throw RequestFailure(.badRequest, "user: the name of the user whose private data it is is missing")
+        }
+        return DatabaseKey(container: key.container, environment: key.environment, scope: scope, owner: owner)
     }
 
     private func quotas(
         of database: DatabaseKey, action: String, _ directory: DirectorySnapshot
     ) async throws(RequestFailure) -> [Rule] {
-        let isGrowing = action == "records/modify"
+        let isGrowing = action == DatabaseAction.modifyRecords.rawValue
         let cap = context.service.quota(of: database, in: directory).cap
         let used = try await ContainerUsage.used(database, in: context.service, by: deadline)
         let isPublic = database.scope == .public
@@ -133,17 +131,25 @@ extension AdminRequest {
             ),
         ]
         if isPublic {
-            let limit = directory.limits(of: database.container).transferBytesPerMonth(
-                users: directory.userCount(of: database.container))
-            let carried = context.service.usage.transfer(
-                of: database, month: QuotaTransfer.month(of: context.service.now))
+            let (carried, limit) = try await ContainerUsage.transfer(
+                of: database, in: context.service, directory, by: deadline)
             rules.append(
                 Rule(
                     name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,
-                    fires: isGrowing && carried >= limit,
+                    fires: (isGrowing || action == DatabaseAction.uploadAssets.rawValue) && carried >= limit,
                     reason: "bytes that this month's requests for public data carried, as far as this node knows"))
         }
         return rules
+    }
+
+    /// What a user uploads and saves in no record; how much that is is not known where none is named.
+    private func unsaved(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> Rule {
+        let (limit, service) = (limits[.unsavedAssetBytes], context.service)
+        let used = user.map { service.unsavedUploads.bytes(of: $0, in: key.container, now: service.now) }
+        return Rule(
+            name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: used,
+            fires: used.map { $0 + UnsavedUploads.bytesMin > limit } ?? false,
+            reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows")
     }
 
     private static func sizes(of action: String, _ limits: ContainerLimits) -> [Rule] {
@@ -167,7 +173,6 @@ extension AdminRequest {
             for (limit, reason) in [
                 (ContainerLimit.assetUploadBytes, "bytes of one uploaded file"),
                 (.assetUploadBytesMax, "bytes of one uploaded file whose size was announced"),
-                (.unsavedAssetBytes, "bytes that a user uploads in a day and saves in no record"),
             ] { rules.append(Rule(name: limit.rawValue, limit: limits[limit], reason: reason)) }
         default: break
         }

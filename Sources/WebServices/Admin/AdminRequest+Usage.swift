@@ -50,9 +50,7 @@ extension AdminRequest {
             return UsageRequest(
                 container: key.container, environment: key.environment, after: after, detail: detail)
         }
-        guard let account = try await context.service.accounts.account(named: name) else {
-            throw RequestFailure(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
-        }
+        let account = try await account(named: name)
         let database = DatabaseKey(
             container: key.container, environment: key.environment, scope: .private,
             owner: Account.userRecordName(accountID: account.id, container: key.container))

@@ -7,7 +7,10 @@ import Synchronization
 struct AssetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "asset", abstract: "Get the files of records, and show what they are.",
-        discussion: "Files are sent with `zonekeeper record save --type TYPE photo:ASSET=@FILE`.",
+        discussion: """
+            Files are sent with `zonekeeper record save --type TYPE photo:ASSET=@FILE`; photo:ASSET=record:NAME/FIELD \
+            saves what another record of the zone has, without sending it.
+            """,
         subcommands: [AssetGetCommand.self, AssetStatCommand.self])
 }
 
@@ -178,12 +181,34 @@ struct AssetUploads {
         for (place, field) in fields.enumerated() {
             guard let files = field.files else { continue }
             var assets: [JSONValue] = []
-            for path in files.paths { assets.append(try await send(path, for: field.name, on: connection)) }
+            for source in files.sources {
+                switch source {
+                case .file(let path): assets.append(try await send(path, for: field.name, on: connection))
+                case .record(let name, let other): assets += try await copy(name, other, on: connection)
+                }
+            }
+            guard files.isList || assets.count == 1 else {
+                throw CommandFailure("\(field.name): one asset is expected, not \(assets.count): save an ASSET_LIST")
+            }
             fields[place].json = .members([
                 "value": files.isList ? .array(assets) : assets[0], "type": field.json["type"],
             ])
         }
         return fields
+    }
+
+    /// What saves the assets of another record's field again.
+    private func copy(_ name: String, _ field: String, on connection: Connection) async throws -> [JSONValue] {
+        let asset = JSONValue.members(["recordName": .string(name), "fieldName": .string(field)])
+        let answer = try await connection.send(
+            try place.request(
+                "assets/rereference", ["assets": .array([asset]), "targetZoneID": place.zoneID], on: connection))
+        let found = try answer.checked().entries("assets")
+        if let failure = ServiceResponse.failures(in: found).first { throw CommandFailure(failure) }
+        guard let value = found.first else {
+            throw CommandFailure("the answer has no asset in it. Is this a Zonekeeper node?")
+        }
+        return value.array ?? [value]
     }
 
     private func send(_ path: String, for field: String, on connection: Connection) async throws -> JSONValue {

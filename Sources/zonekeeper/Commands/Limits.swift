@@ -108,7 +108,7 @@ struct LimitsExplainCommand: ClientCommand {
     @Option(help: ArgumentHelp("What the request does, as in its path.", valueName: "entity/action"))
     var action = "records/modify"
 
-    @Option(help: "The user who asks; needed for private data.")
+    @Option(help: "The user who asks; needed for private data, and to judge what an upload meets.")
     var user: String?
 
     func validate() throws {

@@ -3,19 +3,27 @@ import RecordModel
 import ServiceClient
 
 /// A field on the command line: `title=Hello`, `count:INT64=3`, `tags:STRING_LIST=red,green`,
-/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `photo:ASSET=@file`, `extra:JSON={"value": 1}`;
-/// `title=` is the empty string and `title:NULL=` clears the field.
+/// `place:LOCATION=42.5,1.5`, `owner:DELETE_SELF=other-record`, `photo:ASSET=@file`, `photo:ASSET=record:NAME/FIELD`,
+/// `extra:JSON={"value": 1}`; `title=` is the empty string and `title:NULL=` clears the field.
 struct FieldArgument: ExpressibleByArgument, Hashable {
     var name: String
     /// `{value, type}`, or null. Of assets the value is missing until their files were sent.
     var json: JSONValue
-    /// The files of an asset, or of a list of them; nil for other fields.
+    /// What an asset, or a list of them, is made of; nil for other fields.
     var files: AssetFiles?
 
-    /// Files that become a field's value.
+    /// What becomes a field's value.
     struct AssetFiles: Hashable {
-        var paths: [String]
+        var sources: [Source]
         var isList: Bool
+    }
+
+    /// Where an asset comes from.
+    enum Source: Hashable {
+        /// A file of this machine, by its path.
+        case file(String)
+        /// A field of another record of the same zone.
+        case record(String, field: String)
     }
 
     init?(argument: String) {
@@ -52,11 +60,13 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
         let isList = type.hasSuffix("_LIST")
         let parts = isList ? text.split(separator: ",").map(String.init) : [text]
         return AssetFiles(
-            paths: try parts.map { part in
-                guard part.hasPrefix("@"), part.count > 1 else {
-                    throw ValidationError("\(field): \(type) takes a file as @FILE, not '\(part.shortened(to: 40))'")
+            sources: try parts.map { part in
+                guard let source = Source(part) else {
+                    throw ValidationError(
+                        "\(field): \(type) takes a file as @FILE, or another record's asset as record:NAME/FIELD, not "
+                            + "'\(part.shortened(to: 40))'")
                 }
-                return String(part.dropFirst())
+                return source
             }, isList: isList)
     }
 
@@ -92,6 +102,20 @@ struct FieldArgument: ExpressibleByArgument, Hashable {
 
     private static func reference(_ name: String, _ action: Reference.Action) -> JSONValue {
         .members(["recordName": .string(name), "action": .string(action.rawValue)])
+    }
+}
+
+extension FieldArgument.Source {
+    fileprivate init?(_ text: String) {
+        if text.hasPrefix("@"), text.count > 1 {
+            self = .file(String(text.dropFirst()))
+            return
+        }
+        // Names of records may have slashes, those of fields have none.
+        guard text.hasPrefix("record:"), let slash = text.lastIndex(of: "/") else { return nil }
+        let (name, field) = (text[..<slash].dropFirst("record:".count), text[slash...].dropFirst())
+        guard !name.isEmpty, !field.isEmpty else { return nil }
+        self = .record(String(name), field: String(field))
     }
 }
 

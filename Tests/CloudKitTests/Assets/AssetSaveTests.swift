@@ -96,30 +96,77 @@ struct AssetSaveTests {
         }
     }
 
-    @Test("An asset of another record is sent anew, and cannot be where it was not fetched")
+    /// The asset of the record `one`, with or without its file.
+    private static func fetched(_ database: CKDatabase, _ key: String, withFiles: Bool) async throws -> [CKAsset] {
+        let configuration = CKOperation.Configuration()
+        configuration.fetchesAssetFiles = withFiles
+        let record = try await database.configuredWith(configuration: configuration) {
+            try await $0.record(for: CKRecord.ID(recordName: "one"))
+        }
+        if let list = record[key] as? [CKAsset] { return list }
+        return [try #require(record[key] as? CKAsset)]
+    }
+
+    @Test("Another record gets an asset from the one that it came with, fetched or not, and no file is sent")
     func otherRecord() async throws {
+        let folder = try TestFolder()
+        defer { folder.remove() }
+        let files = [try folder.file(someBytes(100), "a"), try folder.file(someBytes(200, seed: 2), "b")]
+        try await AssetServer.running { server, database in
+            let one = Self.photo(files[0])
+            one["images"] = files.map { CKAsset(fileURL: $0) }
+            try await database.save(one)
+            #expect(server.count("/up/") == 3)
+            for (name, withFiles) in [("two", true), ("three", false)] {
+                let other = CKRecord(
+                    recordType: "Photo", recordID: CKRecord.ID(recordName: name, zoneID: Self.custom))
+                other["image"] = try await Self.fetched(database, "image", withFiles: withFiles)[0]
+                let list = try await Self.fetched(database, "images", withFiles: withFiles)
+                other["images"] = [list[1], CKAsset(fileURL: files[0]), list[0]]
+                try await database.save(other)
+                #expect((other["images"] as? [CKAsset])?.map(\.size) == [200, 100, 100])
+                #expect(((other["image"] as? CKAsset)?.fileURL != nil) == withFiles)
+            }
+            // Only what was new in them.
+            #expect(server.count("/up/") == 5)
+            let asked = try #require(server.requests.last { $0.path.hasSuffix("assets/rereference") }?.json)
+            #expect(asked["zoneID"]?["zoneName"]?.string == "_defaultZone")
+            #expect(asked["targetZoneID"]?["zoneName"]?.string == "zone")
+            #expect(asked["assets"]?.array?.compactMap { $0["fieldName"]?.string } == ["image", "images"])
+            // A record that was saved is one that has it, and so is another field of the same record.
+            one["cover"] = one["image"] as? CKAsset
+            try await database.save(one)
+            #expect(server.count("/up/") == 5 && (one["cover"] as? CKAsset)?.fileURL == files[0])
+        }
+    }
+
+    @Test("What the record does not have any more is sent where its file is here, and else assetFileNotFound")
+    func sourceGone() async throws {
         let folder = try TestFolder()
         defer { folder.remove() }
         let file = try folder.file(someBytes(100))
         try await AssetServer.running { server, database in
             try await database.save(Self.photo(file))
-            let configuration = CKOperation.Configuration()
-            configuration.fetchesAssetFiles = false
-            let id = CKRecord.ID(recordName: "one")
-            let other = CKRecord(recordType: "Photo")
-            other["image"] = try await database.record(for: id)["image"] as? CKAsset
-            try await database.save(other)
-            #expect(server.count("/up/") == 2)
-            let unfetched = try await database.configuredWith(configuration: configuration) {
-                try await $0.record(for: id)
+            let here = try await Self.fetched(database, "image", withFiles: true)[0]
+            let described = try await Self.fetched(database, "image", withFiles: false)[0]
+            func save(_ asset: CKAsset, in database: CKDatabase) async -> CKError? {
+                let record = CKRecord(recordType: "Photo")
+                record["image"] = asset
+                return await failure { try await database.save(record) }
             }
-            other["image"] = unfetched["image"] as? CKAsset
-            // The same bytes as it has: the server knows them.
-            try await database.save(other)
-            let third = CKRecord(recordType: "Photo")
-            third["image"] = unfetched["image"] as? CKAsset
-            let error = await failure { try await database.save(third) }
-            #expect(error?.code == .assetFileNotFound && error?.localizedDescription.contains("fetch it first") == true)
+            server.replace(someBytes(50, seed: 7), in: "image", of: "one")
+            #expect(await save(here, in: database) == nil && server.count("/up/") == 2)
+            let replaced = await save(described, in: database)
+            #expect(replaced?.code == .assetFileNotFound)
+            #expect(replaced?.localizedDescription.contains("fetch it again") == true)
+            server.remove("one")
+            #expect(await save(here, in: database) == nil && server.count("/up/") == 3)
+            #expect(await save(described, in: database)?.code == .assetFileNotFound)
+            // Records of other databases are not asked.
+            let asked = server.count("assets/rereference")
+            let other = try #require(server.container).publicCloudDatabase
+            #expect(await save(described, in: other)?.code == .assetFileNotFound)
+            #expect(server.count("assets/rereference") == asked)
         }
     }
 

@@ -50,6 +50,7 @@ final class AssetServer: Sendable {
         var count = 0
         var channels: [any Channel] = []
         var ports: [Int] = []
+        var container: CKContainer?
     }
 
     private let state = Mutex(State())
@@ -74,8 +75,10 @@ final class AssetServer: Sendable {
         }
         let configuration = ZonekeeperConfiguration(
             urls: server.urls, container: "assets", apiToken: "a", webAuthToken: "u", patience: patience)
+        let container = CKContainer(configuration: configuration)
+        server.state.withLock { $0.container = container }
         do {
-            try await body(server, CKContainer(configuration: configuration).privateCloudDatabase)
+            try await body(server, container.privateCloudDatabase)
         } catch {
             server.stop()
             throw error
@@ -85,6 +88,8 @@ final class AssetServer: Sendable {
 
     private func stop() { for channel in state.withLock(\.channels) { channel.close(promise: nil) } }
 
+    /// What `running` makes its database of.
+    var container: CKContainer? { state.withLock(\.container) }
     var urls: [String] { state.withLock(\.ports).map { "http://127.0.0.1:\($0)" } }
     /// What it was asked, in order.
     var requests: [Request] { state.withLock(\.log) }
@@ -94,6 +99,9 @@ final class AssetServer: Sendable {
     var files: [[UInt8]] { state.withLock { Array($0.files.values) } }
     func fail(_ change: (inout Faults) -> Void) { state.withLock { change(&$0.faults) } }
     fileprivate func use<Value>(_ change: (inout Faults) -> Value) -> Value { state.withLock { change(&$0.faults) } }
+
+    /// Removes a record, as another device would.
+    func remove(_ name: String) { state.withLock { $0.records.removeAll { $0.name == name } } }
 
     /// Puts a file into an asset field of a record that is there, as another device would.
     func replace(_ bytes: [UInt8], in field: String, of name: String) {
@@ -146,6 +154,7 @@ extension AssetServer {
             let answer: JSONValue =
                 switch action {
                 case "assets/upload": Self.tokens(json, "http://127.0.0.1:\(state.ports[node])", &state)
+                case "assets/rereference": Self.rereference(json, state)
                 case "records/modify": Self.modify(json, node, &state)
                 case "records/lookup", "records/query": Self.find(json, node, state)
                 case "changes/zone": Self.changes(node, state)
@@ -170,11 +179,33 @@ extension AssetServer {
         if !state.faults.uploadStatus.isEmpty { return refusal(state.faults.uploadStatus.removeFirst()) }
         let checksum = checksum(body)
         state.files[checksum] = body
-        let file = JSONValue.members([
-            "receipt": .string("r-" + checksum), "fileChecksum": .string(checksum), "size": .integer(Int64(body.count)),
+        return Answer(body: JSONValue.members(["singleFile": receipt(checksum, body.count)]).serialized())
+    }
+
+    private static func receipt(_ checksum: String, _ size: Int) -> JSONValue {
+        .members([
+            "receipt": .string("r-" + checksum), "fileChecksum": .string(checksum), "size": .integer(Int64(size)),
             "wrappingKey": .string("w"), "referenceChecksum": .string("f"),
         ])
-        return Answer(body: JSONValue.members(["singleFile": file]).serialized())
+    }
+
+    private static func rereference(_ json: JSONValue, _ state: State) -> JSONValue {
+        func receipt(_ asset: JSONValue) -> JSONValue {
+            let checksum = asset["fileChecksum"]?.string ?? ""
+            return Self.receipt(checksum, state.files[checksum]?.count ?? 0)
+        }
+        let assets = (json["assets"]?.array ?? []).map { item -> JSONValue in
+            let record = state.records.first { $0.name == item["recordName"]?.string }
+            let field = record?.json.first { $0.key == item["fieldName"]?.string }
+            guard let value = field?.value["value"] else {
+                return .members([
+                    "recordName": item["recordName"], "serverErrorCode": .string("NOT_FOUND"),
+                    "reason": .string("no asset"),
+                ])
+            }
+            return value.array.map { .array($0.map(receipt)) } ?? receipt(value)
+        }
+        return .members(["assets": .array(assets)])
     }
 
     private static func refusal(_ status: Int) -> Answer {

@@ -66,21 +66,45 @@ extension EndToEnd {
             #expect(again["image"] == nil && (again["images"] as? [CKAsset])?.count == 3)
         }
 
-        @Test("An asset that was fetched can be saved in another record")
+        @Test("Assets of a record can be saved in others, of another zone too, without their files")
         func otherRecord() async throws {
             let (database, zone) = try await Cloud.zone()
             let folder = try TestFolder()
             defer { folder.remove() }
-            let bytes = someBytes(50_000)
+            let (bytes, more) = (someBytes(50_000), someBytes(60_000, seed: 2))
             let record = Self.photo("one", in: zone)
             record["image"] = CKAsset(fileURL: try folder.file(bytes))
+            record["images"] = [CKAsset(fileURL: try folder.file(bytes)), CKAsset(fileURL: try folder.file(more, "b"))]
             try await database.save(record)
-            let other = Self.photo("two", in: zone)
-            other["image"] = try await database.record(for: record.recordID)["image"] as? CKAsset
-            try await database.save(other)
+            folder.remove()
+            let configuration = CKOperation.Configuration()
+            configuration.fetchesAssetFiles = false
+            let described = try await database.configuredWith(configuration: configuration) {
+                try await $0.record(for: record.recordID)
+            }
+            let list = try #require(described["images"] as? [CKAsset])
+            #expect(list.allSatisfy { $0.fileURL == nil })
+            var others = [Self.photo("two", in: zone), Self.photo("three", in: .default)]
+            for other in others {
+                other["image"] = described["image"] as? CKAsset
+                other["images"] = [list[1], list[0]]
+                try await database.save(other)
+            }
             try await database.deleteRecord(withID: record.recordID)
-            let fetched = try await database.record(for: other.recordID)
-            #expect(try Self.bytes(fetched["image"] as? CKAsset) == bytes)
+            others = try await database.records(for: others.map(\.recordID)).values.map { try $0.get() }
+            for other in others {
+                #expect(try Self.bytes(other["image"] as? CKAsset) == bytes)
+                #expect(try (other["images"] as? [CKAsset])?.map { try Self.bytes($0) } == [more, bytes])
+            }
+            // The record is gone, and so is what other records could have had from it.
+            let late = Self.photo("late", in: zone)
+            late["image"] = described["image"] as? CKAsset
+            #expect(await failure { try await database.save(late) }?.code == .assetFileNotFound)
+            let fourth = Self.photo("four", in: zone)
+            fourth["cover"] = try #require(others.first)["image"] as? CKAsset
+            try await database.save(fourth)
+            let fetched = try await database.record(for: fourth.recordID)
+            #expect(try Self.bytes(fetched["cover"] as? CKAsset) == bytes)
         }
 
         @Test("The public database has assets too, and a conflict's server record has no file")

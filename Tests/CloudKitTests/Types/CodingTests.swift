@@ -82,7 +82,7 @@ struct CodingTests {
         #expect(after.encryptedKeys == ["s"] && after.system == before.system)
         #expect(after.changedKeys == before.changedKeys && after.isParentChanged)
         #expect(after.base == before.base)
-        let content = AssetContent(checksum: "c", size: 7)
+        let content = AssetContent(checksum: "c", size: 7, origin: AssetOrigin(record.recordID, key: "k", scope: 2))
         let asset = CKAsset(fileURL: URL(filePath: "/tmp/x"), content: content)
         let saved = CKRecord(
             id: record.recordID, type: "Thing", system: SystemFields(changeTag: "1"), values: ["asset": .asset(asset)])
@@ -106,10 +106,13 @@ struct CodingTests {
         #expect(try Self.restored(CKNotificationID("n")) == CKNotificationID("n"))
         let file = CKAsset(fileURL: URL(filePath: "/tmp/x"))
         #expect(try Self.restored(file) == file)
-        let content = AssetContent(checksum: "c", size: 5_000_000_000, downloadURL: "https://h/secret")
+        let origin = AssetOrigin(id, key: "key", scope: 1)
+        let content = AssetContent(
+            checksum: "c", size: 5_000_000_000, downloadURL: "https://h/secret", origin: origin)
         let unfetched = CKAsset(fileURL: nil, content: content)
         let again = try #require(try Self.restored(unfetched))
         #expect(again == unfetched && again.size == 5_000_000_000 && again.fileURL == nil)
+        #expect(again.content?.origin == origin)
         #expect(again.downloadURL == nil, "it would not be good for long, and lets its holder read")
         let info = CKUserIdentity.LookupInfo(emailAddress: "a@example.com")
         #expect(try Self.restored(info) == info)

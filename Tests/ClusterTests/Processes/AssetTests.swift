@@ -22,11 +22,26 @@ extension ClusterSuites {
             return try #require(Self.target(asked.json["tokens"]?.array?.first?["url"]))
         }
 
-        private func download(_ cluster: ProcessCluster, node: Int) async throws -> [UInt8] {
+        private func downloadTarget(_ cluster: ProcessCluster, node: Int) async throws -> String {
             let read = try await cluster.client.post(
                 cluster.path("records/lookup", database: "public"), #"{"records": [{"recordName": "a"}]}"#, node: node)
             let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]
-            let target = try #require(Self.target(url))
+            return try #require(Self.target(url), "\(read)")
+        }
+
+        /// The answer to a save of the record with a file.
+        private func save(
+            _ name: String, _ file: JSONValue, _ cluster: ProcessCluster, node: Int
+        ) async throws -> TestClient.Answer {
+            let file = String(decoding: file.serialized(), as: UTF8.self)
+            return try await cluster.client.post(
+                cluster.path("records/modify", database: "public"),
+                #"{"operations": [{"operationType": "create", "record": {"recordName": "\#(name)", "recordType": "Note", "#
+                    + #""fields": {"photo": {"value": \#(file)}}}}]}"#, node: node)
+        }
+
+        private func download(_ cluster: ProcessCluster, node: Int) async throws -> [UInt8] {
+            let target = try await downloadTarget(cluster, node: node)
             let answer = try await cluster.client.exchange("GET", target, body: nil, node: node)
             #expect(answer.status == 200)
             return answer.body
@@ -53,12 +68,8 @@ extension ClusterSuites {
                 "POST", try await uploadTarget(cluster, node: killed), body: Self.bytes, node: killed)
             let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
             cluster.kill(killed + 1)
-            let save =
-                #"{"operations": [{"operationType": "create", "record": {"recordName": "a", "recordType": "Note", "#
-                + #""fields": {"photo": {"value": \#(String(decoding: file.serialized(), as: UTF8.self))}}}}]}"#
             try await awaitState("the record is saved") {
-                try await cluster.client.post(
-                    cluster.path("records/modify", database: "public"), save, node: others[0])
+                try await save("a", file, cluster, node: others[0])
             } until: { answer in
                 let code = answer.json["records"]?.array?.first?["serverErrorCode"]?.string
                 return answer.status == 200 && (code == nil || code == "EXISTS")
@@ -67,6 +78,36 @@ extension ClusterSuites {
             try cluster.start(killed + 1)
             try await cluster.awaitReady(killed + 1)
             #expect(try await download(cluster, node: killed) == Self.bytes)
+            #expect(cluster.stop() == [])
+        }
+
+        @Test("a day later URLs and receipts have expired on every node, and the record has another URL")
+        func expired() async throws {
+            let cluster = try ProcessCluster()
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let uploaded = try await cluster.client.send(
+                "POST", try await uploadTarget(cluster, node: 0), body: Self.bytes, node: 0)
+            let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
+            let saved = try await save("a", file, cluster, node: 1)
+            #expect(saved.json["records"]?.array?.first?["recordChangeTag"] != nil, "\(saved)")
+            let (upload, download) = (
+                try await uploadTarget(cluster, node: 0), try await downloadTarget(cluster, node: 0)
+            )
+            #expect(cluster.stop() == [])
+            let later = try ShiftedClock.environment(in: cluster.folder, secondsAhead: 25 * 3_600)
+            for id in cluster.ids { try cluster.start(id, environment: later) }
+            for id in cluster.ids { try await cluster.awaitReady(id) }
+            for node in 0..<3 {
+                let read = try await cluster.client.exchange("GET", download, body: nil, node: node)
+                #expect(read.status == 410, "\(String(decoding: read.body, as: UTF8.self))")
+                let sent = try await cluster.client.send("POST", upload, body: Self.bytes, node: node)
+                #expect(sent.status == 410, "\(sent)")
+                let refused = try await save("b", file, cluster, node: node).json["records"]?.array?.first
+                #expect(refused?["serverErrorCode"]?.string == "BAD_REQUEST")
+                #expect(refused?["reason"]?.string?.contains("has expired") == true, "\(String(describing: refused))")
+                #expect(try await self.download(cluster, node: node) == Self.bytes)
+            }
             #expect(cluster.stop() == [])
         }
 

@@ -64,6 +64,52 @@ extension ClusterSuites.Shared {
             #expect(watch.status == 0 && watch.output.contains("token"), "\(watch)")
             #expect(try kv("watch", "--since", "nonsense").status == 1)
         }
+
+        @Test("assets: a file is saved, shown, fetched, and saved in another record without being sent again")
+        func assets() async throws {
+            let cluster = try await SharedCluster.tenant()
+            func run(_ arguments: String...) throws -> FinishedProgram {
+                try ServerProcess.run(arguments, environment: cluster.environment)
+            }
+            let (file, copy) = (cluster.folder + "/photo", cluster.folder + "/photo-copy")
+            let bytes = Data((0..<700_001).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+            try bytes.write(to: URL(filePath: file))
+            let saved = try run("record", "save", "--type", "Note", "--name", "a/b", "photo:ASSET=@\(file)")
+            try #require(saved.status == 0, "\(saved)")
+            let shown = try run("asset", "stat", "a/b")
+            #expect(shown.status == 0 && shown.output.contains("700,001"), "\(shown)")
+            let json = try JSONParser.parse(Array(try run("asset", "stat", "a/b", "photo", "--json").output.utf8))
+            let value = json["records"]?.array?.first?["fields"]?["photo"]?["value"]
+            #expect(value?["size"] == .integer(700_001) && value?["downloadURL"] != nil, "\(json)")
+            let got = try run("asset", "get", "a/b", "photo", "--output", copy)
+            #expect(got.status == 0 && got.output.contains("700 kB"), "\(got)")
+            #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
+
+            try FileManager.default.removeItem(atPath: file)
+            let other = try run(
+                "record", "save", "--type", "Note", "--name", "c", "photo:ASSET=record:a/b/photo",
+                "photos:ASSET_LIST=record:a/b/photo,@\(copy)")
+            try #require(other.status == 0, "\(other)")
+            #expect(try run("record", "delete", "a/b").status == 0)
+            #expect(try run("asset", "get", "c", "photos", "--number", "2", "--output", file).status == 0)
+            #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
+            #expect(try run("asset", "get", "c", "photo", "--output", file).status == 0)
+            #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
+
+            // What is not there is said, and leaves the file alone.
+            for (arguments, words) in [
+                (["asset", "get", "none", "photo", "--output", file], "NOT_FOUND"),
+                (["asset", "get", "c", "text", "--output", file], "has no asset"),
+                (["asset", "get", "c", "photos", "--number", "3", "--output", file], "has 2 assets"),
+                (["asset", "stat", "c", "text"], "has no asset"),
+                (["record", "save", "--type", "Note", "x:ASSET=record:a/b/photo"], "NOT_FOUND"),
+                (["record", "save", "--type", "Note", "x:ASSET=record:c/photos"], "one asset is expected, not 2"),
+            ] {
+                let failed = try ServerProcess.run(arguments, environment: cluster.environment)
+                #expect(failed.status == 1 && failed.errors.contains(words), "\(arguments): \(failed)")
+            }
+            #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
+        }
     }
 }
 

@@ -17,7 +17,10 @@ struct Home: Sendable {
 
     /// Makes a container. With a schema, that is imported and deployed.
     static func make(_ door: Door, schema: String? = nil) async throws -> Home {
-        let service = try await Servers.shared.service(for: door)
+        try await make(on: try await Servers.shared.service(for: door), schema: schema)
+    }
+
+    static func make(on service: any ConformanceService, schema: String? = nil) async throws -> Home {
         var home = Home(service: service, container: "iCloud.com.example.case\(unique())", apiTokens: [:])
         _ = try await home.admin("POST", "containers", ["name": .string(home.container)])
         if let schema {

@@ -14,6 +14,8 @@ enum CommandLineTool {
         try run(["zonekeeper"] + arguments, changes)
     }
 
+    static func zonekeeper(_ arguments: [String]) throws -> Answer { try run(["zonekeeper"] + arguments, [:]) }
+
     /// Runs this program as a device with a folder of its own for preferences.
     static func device(_ arguments: String..., folder: URL, changing changes: [String: String?] = [:]) throws -> Answer
     {

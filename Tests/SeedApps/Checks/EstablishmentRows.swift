@@ -8,32 +8,23 @@ enum EstablishmentRows {
             .console(
                 37, "the sections of the dashboard", waitsFor: .acting, until: "Act as User", in: "elements/frame.js"),
             .console(39, "records, places and images entered in the console"),
-            .run(46, "Establishment.loadCoverPhoto") { _ in
-                let record = place("Photo", CLLocation(latitude: 0, longitude: 0))
-                let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-                try Data("cover".utf8).write(to: file)
-                defer { try? FileManager.default.removeItem(at: file) }
-                record["CoverPhoto"] = CKAsset(fileURL: file)
-                let saved = try await CKContainer.default().publicCloudDatabase.save(record)
-                let establishment = Establishment(record: saved, database: CKContainer.default().publicCloudDatabase)
+            .run(46, "Establishment.loadCoverPhoto") { surroundings in
+                let database = CKContainer.default().publicCloudDatabase
+                let saved = try await withCover(surroundings)
+                let establishment = Establishment(record: saved, database: database)
                 let photo: Data? = await completion { establishment.loadCoverPhoto(completion: $0) }
-                try expectEqual(photo, Data("cover".utf8), "the photo")
+                try expectEqual(photo, surroundings.picture, "the photo")
                 try await RestaurantRows.remove([saved])
             },
-            .run(47, "assets come with their record unless left out, and go with it") { _ in
-                let record = place("Photo", CLLocation(latitude: 0, longitude: 0))
-                let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-                try Data("cover".utf8).write(to: file)
-                defer { try? FileManager.default.removeItem(at: file) }
-                record["CoverPhoto"] = CKAsset(fileURL: file)
+            .run(47, "assets come with their record unless left out, and go with it") { surroundings in
                 let database = CKContainer.default().publicCloudDatabase
-                let saved = try await database.save(record)
+                let saved = try await withCover(surroundings)
                 let without = try await database.records(for: [saved.recordID], desiredKeys: ["Name"])
                 try expect(try without[saved.recordID]?.get()["CoverPhoto"] == nil, "left out")
                 let photo = try need(
                     try await database.record(for: saved.recordID)["CoverPhoto"] as? CKAsset, "the photo")
                 let url = try need(photo.fileURL, "its file")
-                try expectEqual(try Data(contentsOf: url), Data("cover".utf8), "the photo, with its record")
+                try expectEqual(try Data(contentsOf: url), surroundings.picture, "the photo, with its record")
                 try await RestaurantRows.remove([saved])
                 try await expectFailure(.unknownItem, of: "the record of the photo") {
                     try await database.record(for: saved.recordID)
@@ -51,6 +42,17 @@ enum EstablishmentRows {
         record["KidsMenu"] = false
         record["Rating"] = 4.5
         return record
+    }
+
+    /// A place that was saved with the picture, as a fetch gives it.
+    private static func withCover(_ surroundings: Surroundings) async throws -> CKRecord {
+        let database = CKContainer.default().publicCloudDatabase
+        let record = place("Photo", CLLocation(latitude: 0, longitude: 0))
+        try await surroundings.withPictureFile { file in
+            record["CoverPhoto"] = CKAsset(fileURL: file)
+            try await database.save(record)
+        }
+        return try await database.record(for: record.recordID)
     }
 
     /// Ferry Building, San Francisco.

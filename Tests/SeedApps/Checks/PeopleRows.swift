@@ -3,7 +3,7 @@ import CloudKit
 /// People, pets and a preference, seed 003.
 enum PeopleRows {
     static let rows: [SeedRow] =
-        layer + types + preferences + [
+        layer + types + preferences + notifications + [
             .console(51, "records queried, made, changed and deleted in the console"),
             .console(54, "fields changed, types deleted in the console"),
             .console(55, "indexes in the console"),
@@ -25,14 +25,6 @@ enum PeopleRows {
                         try expectEqual(found.count, 1, "right after save \(number)")
                     }
                 }
-            },
-            .pending(67, on: .subscriptions, "CloudKit.subscribe") { surroundings in
-                try await CloudKit(containerId: surroundings.ada.container).subscribe(recordType: "People")
-            },
-            .pending(68, on: .subscriptions, "other devices are told of changes") { surroundings in
-                let database = CKContainer.default().privateCloudDatabase
-                try await database.save(CKDatabaseSubscription(subscriptionID: "all-\(surroundings.run)"))
-                _ = try await database.deleteSubscription(withID: "all-\(surroundings.run)")
             },
             .run(77, "no field is unique: equal records live side by side") { surroundings in
                 try await fresh(surroundings) { cloud in

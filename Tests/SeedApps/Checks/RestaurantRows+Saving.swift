@@ -3,7 +3,7 @@ import CloudKit
 extension RestaurantRows {
     static let saving: [SeedRow] = [
         .run(17, "a new restaurant with its image; the file may go after the save") { surroundings in
-            let image = Data("picture \(surroundings.run)".utf8)
+            let image = surroundings.picture
             let saved = try await save(sample(surroundings, image: image))
             try expect(saved["image"] is CKAsset, "the record has the asset")
             let url = try need(RestaurantCloudStore().getImageURL(restaurant: saved), "its file's URL")

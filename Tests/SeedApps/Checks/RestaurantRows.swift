@@ -33,7 +33,7 @@ enum RestaurantRows {
             },
             .console(8, "an index made in the console"),
             .run(13, "the image of a restaurant is a file to read") { surroundings in
-                let image = Data("picture \(surroundings.run)".utf8)
+                let image = surroundings.picture
                 let saved = try await save(sample(surroundings, image: image))
                 let fetched = try await CKContainer.default().publicCloudDatabase.record(for: saved.recordID)
                 let url = try need(RestaurantCloudStore().getImageURL(restaurant: fetched), "the image")
@@ -42,10 +42,10 @@ enum RestaurantRows {
             },
             .console(19, "a role's rights ticked in the console"),
             .run(23, "an asset keeps its data, not its file's name") { surroundings in
-                let saved = try await save(sample(surroundings, image: Data("picture".utf8)))
+                let saved = try await save(sample(surroundings, image: surroundings.picture))
                 let fetched = try await CKContainer.default().publicCloudDatabase.record(for: saved.recordID)
                 let url = try need(RestaurantCloudStore().getImageURL(restaurant: fetched), "the image")
-                try expectEqual(try Data(contentsOf: url), Data("picture".utf8), "the image's bytes")
+                try expectEqual(try Data(contentsOf: url), surroundings.picture, "the image's bytes")
                 let sent = try need(RestaurantCloudStore().getImageURL(restaurant: saved), "the file that was sent")
                 try expect(url.lastPathComponent != sent.lastPathComponent, "the name is another")
                 try await remove([saved])

@@ -44,13 +44,17 @@ struct SeedApps: AsyncParsableCommand {
         }
     }
 
-    /// Another device of a user: one call on its preferences.
+    /// Another device of a user: one call on its preferences, or the first notification of a subscription.
     struct Device: AsyncParsableCommand {
         @Argument var action: String
         @Argument var key: String
         @Argument var value: String?
 
         func run() async throws {
+            if action == "told" {
+                print(try await PeopleRows.told(key).sequence)
+                return
+            }
             let store = NSUbiquitousKeyValueStore.default
             try await store.waitForInitialSync()
             if action == "set" { store.set(value, forKey: key) }

@@ -2,7 +2,6 @@ import CloudKit
 
 /// What a row waits for.
 enum Subject: String, CaseIterable {
-    case subscriptions = "Subscriptions and push"
     case sharing = "Sharing and the shared database"
     case acting = "The console as a user"
     case hiding = "Hidden containers in the console"

@@ -8,6 +8,8 @@ struct Surroundings {
     let bob: ZonekeeperConfiguration
     /// What every record of this run has in its name or text, so that runs do not meet.
     let run: String
+    /// The picture that the sample data of `scripts/up` carry too.
+    let picture: Data
 
     /// Nobody: the same container, without a session.
     var nobody: ZonekeeperConfiguration {
@@ -25,6 +27,7 @@ struct Surroundings {
         bob.webAuthTokenFile = nil
         self.bob = bob
         self.run = run
+        picture = try Data(contentsOf: URL(fileURLWithPath: "scripts/sample/andorra.png"))
     }
 
     /// Does something as another user, as if the app had been started anew.
@@ -39,6 +42,14 @@ struct Surroundings {
 }
 
 extension Surroundings {
+    /// Runs something with the picture as a file, which goes.
+    func withPictureFile(_ body: (URL) async throws -> Void) async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try picture.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await body(file)
+    }
+
     /// Deletes what runs before this one may have left, or this one has made.
     func clean() async throws {
         for account in [ada, bob] {
@@ -50,6 +61,9 @@ extension Surroundings {
                 }
                 try await deleteOwn("Fasting", in: container.privateCloudDatabase, of: container)
                 try await deleteOwn("Specimen", in: container.privateCloudDatabase, of: container)
+                for subscription in try await container.privateCloudDatabase.allSubscriptions() {
+                    try await container.privateCloudDatabase.deleteSubscription(withID: subscription.subscriptionID)
+                }
                 for zone in try await container.privateCloudDatabase.allRecordZones()
                 where zone.zoneID.zoneName != CKRecordZone.ID.defaultZoneName {
                     try await container.privateCloudDatabase.deleteRecordZone(withID: zone.zoneID)

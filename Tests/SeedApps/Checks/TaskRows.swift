@@ -52,17 +52,23 @@ enum TaskRows {
                     try expect(record == nil && error == .addingError, "a visitor's task")
                 }
             },
-            .run(95, "a record has 1 MB, an asset may have more") { _ in
+            .run(95, "a record has 1 MB, an asset may have more") { surroundings in
                 let database = CKContainer.default().publicCloudDatabase
                 let task = CKRecord(recordType: "Task")
                 task["title"] = String(repeating: "x", count: 1_100_000)
                 try await expectFailure(.limitExceeded, of: "a record of 1.1 MB") { try await database.save(task) }
-                let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-                try Data(count: 1_100_000).write(to: file)
-                defer { try? FileManager.default.removeItem(at: file) }
                 let restaurant = CKRecord(recordType: "Restaurant")
-                restaurant["image"] = CKAsset(fileURL: file)
-                try await RestaurantRows.remove([try await database.save(restaurant)])
+                // Readers of pictures stop at its end.
+                let large = surroundings.picture + Data(count: 1_100_000)
+                try await surroundings.withPictureFile { file in
+                    try large.write(to: file)
+                    restaurant["image"] = CKAsset(fileURL: file)
+                    try await database.save(restaurant)
+                }
+                let found = try await database.record(for: restaurant.recordID)["image"] as? CKAsset
+                let url = try need(found?.fileURL, "the image")
+                try expectEqual(try Data(contentsOf: url), large, "the image's bytes")
+                try await RestaurantRows.remove([restaurant])
             },
             .run(96, "records of Core Data's mirroring are records like others") { surroundings in
                 let database = CKContainer.default().publicCloudDatabase

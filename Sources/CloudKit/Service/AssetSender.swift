@@ -1,0 +1,215 @@
+import Foundation
+import RecordModel
+import ServiceClient
+
+/// Gets the receipts by which a call's records are saved with their assets: sends files, and asks for those of assets
+/// that other records have.
+struct AssetSender: Sendable {
+    let service: DatabaseService
+    let progress: TransferProgress?
+
+    /// Does what a plan says, a few files at a time.
+    /// - Parameter records: those to save. Their assets get receipts.
+    /// - Returns: why records cannot be saved, by their place.
+    /// - Throws: what concerns the whole call, such as a cluster that cannot be reached.
+    func send(_ plan: AssetUploadPlan, for records: inout [RecordSnapshot]) async throws(CKError) -> [Int: CKError] {
+        var plan = plan
+        var receipts: [Int: [String: [Int: JSONValue]]] = [:]
+        for (copy, receipt) in try await copied(&plan, records) {
+            receipts[copy.place.record, default: [:]][copy.place.key, default: [:]][copy.place.index] = receipt
+        }
+        var failures = plan.failures
+        let uploads = plan.uploads.filter { failures[$0.place.record] == nil }
+        for upload in uploads { progress?.expect(upload.size, of: upload.place.record) }
+        for (number, result) in try await results(of: uploads, records) {
+            let place = uploads[number].place
+            switch result {
+            case .success(let receipt):
+                receipts[place.record, default: [:]][place.key, default: [:]][place.index] = receipt
+            case .failure(let error):
+                if error.isOfWholeRequest { throw error }
+                failures[place.record] = failures[place.record] ?? error
+            }
+        }
+        for (place, keys) in receipts where failures[place] == nil {
+            var changed: [String: RecordValue] = [:]
+            for (key, receipts) in keys {
+                changed[key] = records[place].values[key]?.mapAssets { asset, index in
+                    receipts[index].map { asset.with(receipt: $0) } ?? asset
+                }
+            }
+            records[place].replaceAssets(changed)
+        }
+        return failures
+    }
+
+    // MARK: Assets of other records
+
+    /// The receipts for assets that other records have. What cannot be had so is sent where its file is here.
+    private func copied(
+        _ plan: inout AssetUploadPlan, _ records: [RecordSnapshot]
+    ) async throws(CKError) -> [(AssetUploadPlan.Copy, JSONValue)] {
+        var receipts: [(AssetUploadPlan.Copy, JSONValue)] = []
+        let copies = plan.copies.filter { plan.failures[$0.place.record] == nil }
+        for (target, copies) in copies.grouped(by: { records[$0.place.record].id.zoneID }) {
+            for (source, copies) in copies.grouped(by: { $0.origin.recordID.zoneID }) {
+                let origins = copies.grouped(by: \.origin)
+                let found = try await found(origins.map(\.key), in: source, for: target)
+                for (origin, result) in zip(origins, found) {
+                    for copy in origin.members {
+                        switch result.flatMap({ copy.receipt(in: $0) }) {
+                        case .success(let receipt): receipts.append((copy, receipt))
+                        case .failure(let error): plan.replace(copy, after: error, in: records[copy.place.record].id)
+                        }
+                    }
+                }
+            }
+        }
+        return receipts
+    }
+
+    /// The dictionaries of fields' assets with receipts for another zone: one, or an array for a list.
+    private func found(
+        _ origins: [AssetOrigin], in source: CKRecordZone.ID, for target: CKRecordZone.ID
+    ) async throws(CKError) -> [Result<JSONValue, CKError>] {
+        var found: [Result<JSONValue, CKError>] = []
+        let mapping = service.mapping
+        for first in stride(from: 0, to: origins.count, by: Limits.operationsMax) {
+            let part = origins[first..<min(first + Limits.operationsMax, origins.count)]
+            do throws(CKError) {
+                let items = try await rereference(part, in: source, for: target)
+                guard items.count == part.count else { throw .unreadable("asset for each field") }
+                found += items.map { item in mapping.item(item).map { .failure($0) } ?? .success(item) }
+            } catch {
+                if error.isOfWholeRequest { throw error }
+                found += part.map { _ in .failure(error) }
+            }
+        }
+        return found
+    }
+
+    private func rereference(
+        _ origins: ArraySlice<AssetOrigin>, in source: CKRecordZone.ID, for target: CKRecordZone.ID
+    ) async throws(CKError) -> [JSONValue] {
+        try checkCancellation()
+        let answer = try await service.read("assets/rereference") { writer in
+            writer.key("zoneID")
+            writer.zoneID(of: source)
+            writer.key("targetZoneID")
+            writer.zoneID(of: target)
+            writer.key("assets")
+            writer.array { writer in
+                for origin in origins {
+                    writer.object { writer in
+                        writer.member("recordName", origin.recordID.recordName)
+                        writer.member("fieldName", origin.key)
+                    }
+                }
+            }
+        }
+        return try service.members("assets", of: answer)
+    }
+
+    // MARK: Files
+
+    /// The dictionary of each upload, or its error, by its number.
+    private func results(
+        of uploads: [AssetUploadPlan.Upload], _ records: [RecordSnapshot]
+    ) async throws(CKError) -> [(Int, Result<JSONValue, CKError>)] {
+        var tickets: [UploadTicket] = []
+        var failed: [(Int, Result<JSONValue, CKError>)] = []
+        for (zone, numbers) in uploads.indices.grouped(by: { records[uploads[$0].place.record].id.zoneID }) {
+            for first in stride(from: 0, to: numbers.count, by: Limits.operationsMax) {
+                let part = numbers[first..<min(first + Limits.operationsMax, numbers.count)]
+                let urls = try await eachURL(part.map { (uploads[$0], records[uploads[$0].place.record]) }, in: zone)
+                for (number, url) in zip(part, urls) {
+                    switch url {
+                    case .success(let url): tickets.append(UploadTicket(number: number, url: url))
+                    case .failure(let error): failed.append((number, .failure(error)))
+                    }
+                }
+            }
+        }
+        let sent = await service.inParallel(tickets) { ticket in
+            let upload = uploads[ticket.number]
+            return (ticket.number, await result(of: upload, records[upload.place.record], ticket))
+        }
+        return failed + sent
+    }
+
+    private struct UploadTicket: Sendable {
+        var number: Int
+        var url: String
+    }
+
+    /// A URL for each upload, or its error. The server refuses a request for one upload that is wrong in it: halves
+    /// tell which.
+    private func eachURL(
+        _ uploads: [(AssetUploadPlan.Upload, RecordSnapshot)], in zone: CKRecordZone.ID
+    ) async throws(CKError) -> [Result<String, CKError>] {
+        do throws(CKError) {
+            return try await uploadURLs(uploads, in: zone)
+        } catch {
+            if error.isOfWholeRequest { throw error }
+            guard uploads.count > 1, error.code != .zoneNotFound else { return uploads.map { _ in .failure(error) } }
+            let middle = uploads.count / 2
+            return try await eachURL(Array(uploads[..<middle]), in: zone)
+                + eachURL(Array(uploads[middle...]), in: zone)
+        }
+    }
+
+    private func uploadURLs(
+        _ uploads: [(AssetUploadPlan.Upload, RecordSnapshot)], in zone: CKRecordZone.ID
+    ) async throws(CKError) -> [Result<String, CKError>] {
+        try checkCancellation()
+        let answer = try await service.read("assets/upload") { writer in
+            writer.key("zoneID")
+            writer.zoneID(of: zone)
+            writer.key("tokens")
+            writer.array { writer in
+                for (upload, record) in uploads {
+                    writer.beginObject()
+                    writer.member("recordName", record.id.recordName)
+                    writer.member("recordType", record.type)
+                    writer.member("fieldName", upload.place.key)
+                    // Asks for more than what a browser may send.
+                    writer.member("size", integer: upload.size)
+                    writer.endObject()
+                }
+            }
+        }
+        let tokens = try service.members("tokens", of: answer)
+        guard tokens.count == uploads.count else { throw .unreadable("token for each asset") }
+        let mapping = service.mapping
+        return tokens.map { token in
+            if let error = mapping.item(token) { return .failure(error) }
+            return token["url"]?.string.map { .success($0) } ?? .failure(.unreadable("URL to upload to"))
+        }
+    }
+
+    private func result(
+        of upload: AssetUploadPlan.Upload, _ record: RecordSnapshot, _ ticket: UploadTicket
+    ) async -> Result<JSONValue, CKError> {
+        var url = ticket.url
+        var renewals = 0
+        while true {
+            do {
+                let (transfer, source) = (try service.transfer(), try AssetSource(path: upload.path))
+                return .success(
+                    try await transfer.upload(source, to: url) { bytes in
+                        progress?.moved(bytes, file: ticket.number, of: upload.place.record)
+                    })
+            } catch let failure as ServiceFailure where failure.status == 410 && renewals < 2 {
+                // The files before it took longer than a URL is good for.
+                renewals += 1
+                do throws(CKError) {
+                    url = try await uploadURLs([(upload, record)], in: record.id.zoneID)[0].get()
+                } catch {
+                    return .failure(error)
+                }
+            } catch {
+                return .failure(service.mapping.error(error))
+            }
+        }
+    }
+}
