@@ -134,12 +134,12 @@ let package = Package(
             ], testing: ["TestSupport"]),
         module(
             "ServiceClient",
-            ["RecordModel", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL],
+            ["RecordModel", "Wire", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1, .nioPosix, .nioSSL],
             testing: ["TestSupport"]),
         module(
             "UbiquitousKeyValueStore", ["RecordModel", "ServiceClient", "Wire"], testing: ["RaftCore", "TestSupport"]),
         module(
-            "CloudKit", ["CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore"],
+            "CloudKit", ["CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore", "Wire"],
             testing: ["TestSupport", "OSLog", "RaftCore", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
         [
             // SwiftPM's `embedInCode` compiles an array literal instead, which takes half a minute for this document.

@@ -20,6 +20,9 @@ extension Conformance {
             let identity = try answer.item("users")
             #expect(identity["userRecordName"] == .string(space.user))
             #expect(identity["nameComponents"]?["givenName"] == "Ada")
+            #expect(answer.json["discoverable"] == .bool(true) && identity["discoverable"] == nil)
+            let hidden = try await Space(door, profile: Self.profile(false)).inPublic
+            #expect(try await hidden.get("users/caller").json["discoverable"] == .bool(false))
         }
 
         @Test("the user record name is the same on every request and in every environment", arguments: Door.allCases)

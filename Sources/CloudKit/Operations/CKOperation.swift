@@ -25,7 +25,12 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// The group that it belongs to.
     @CKGuarded public var group: CKOperationGroup? = nil
     /// A name that no other operation has.
-    public let operationID: CKOperation.ID = UUID().uuidString
+    public var operationID: CKOperation.ID { identity }
+    @CKGuarded var identity: CKOperation.ID = UUID().uuidString
+    /// Called when a long-lived operation is on disk, before anything is sent: from then on
+    /// `CKContainer.allLongLivedOperationIDs()` names it until it ends, also after another start of the program. It is
+    /// not called where the operation could not be written, or its user is not known.
+    @preconcurrency @CKGuarded public var longLivedOperationWasPersistedBlock: (@Sendable () -> Void)? = nil
 
     /// Its own configuration, which begins as a copy of its group's. A configuration that is set is copied; nil returns
     /// to that of the group or the database.
@@ -67,7 +72,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         let task = Task {
             // Before anything is sent: the task may run before the lines below.
             if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
-            await self.execute()
+            await self.run()
             self.end()
         }
         progress.withLock { $0.task = task }
@@ -91,12 +96,15 @@ open class CKOperation: Operation, @unchecked Sendable {
         didChangeValue(for: \.isFinished)
     }
 
+    /// Does the work. Operations on databases are kept on disk meanwhile if they are long-lived.
+    func run() async { await execute() }
+
     /// Does what the operation is for, and calls its blocks.
     func execute() async { preconditionFailure("\(type(of: self)) does nothing") }
 
-    /// Ends an operation for which the server has nothing yet.
-    func refuse(_ feature: String, _ blocks: @escaping @Sendable (CKError) -> Void) async {
-        let error = isCancelled ? ErrorMapping.cancelled : .notBuilt(feature)
+    /// Ends an operation for which the server has nothing.
+    func refuse(_ refusal: CKError, _ blocks: @escaping @Sendable (CKError) -> Void) async {
+        let error = isCancelled ? ErrorMapping.cancelled : refusal
         await Callbacks.run { blocks(error) }
     }
 
@@ -145,75 +153,27 @@ extension CKOperation {
     }
 }
 
-extension CKOperation {
-    // @unchecked: its parts lie behind locks; not final, as Apple's is not.
-    /// How operations are run.
-    public class Configuration: NSObject, NSCopying, @unchecked Sendable {
-        /// The container of operations that have no database; nil for the default one.
-        @CKGuarded public var container: CKContainer? = nil
-        /// How urgent it is.
-        @CKGuarded public var qualityOfService: QualityOfService = .default
-        /// Kept and shown; there is one kind of network here.
-        @CKGuarded public var allowsCellularAccess = true
-        /// Kept and shown; operations end with their process.
-        @CKGuarded public var isLongLived = false
-        @CKGuarded var chosenTimeout: TimeInterval? = nil
-        @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
-        @CKGuarded var chosenFetchesFiles: Bool? = nil
-
-        /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
-        /// fails with `networkFailure`. The default is a week, which is not measured.
-        public var timeoutIntervalForResource: TimeInterval {
-            get { chosenResourceTimeout ?? 604_800 }
-            set { chosenResourceTimeout = newValue }
-        }
-
-        /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
-        /// back later, and a node is waited for. The default is 60; then the configuration's `patience` says how
-        /// long it is sent again, and each attempt may take 30.
-        public var timeoutIntervalForRequest: TimeInterval {
-            get { chosenTimeout ?? 60 }
-            set { chosenTimeout = newValue }
-        }
-
-        /// Whether fetched records come with the files of their assets, as they usually do. Without them an asset's
-        /// `fileURL` is nil; its `size` and `downloadURL` are there. Not in CloudKit.
-        public var fetchesAssetFiles: Bool {
-            get { chosenFetchesFiles ?? true }
-            set { chosenFetchesFiles = newValue }
-        }
-
-        /// The usual values.
-        public override init() { super.init() }
-
-        /// A copy of the object.
-        public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
-
-        func duplicate() -> Configuration {
-            let copy = Configuration()
-            copy.container = container
-            copy.qualityOfService = qualityOfService
-            copy.allowsCellularAccess = allowsCellularAccess
-            copy.isLongLived = isLongLived
-            copy.chosenResourceTimeout = chosenResourceTimeout
-            copy.chosenTimeout = chosenTimeout
-            copy.chosenFetchesFiles = chosenFetchesFiles
-            return copy
-        }
-    }
-}
-
 /// An operation on a database.
 open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database that it runs on; nil for the private one of its configuration's container, or of the default one.
     @CKGuarded public var database: CKDatabase? = nil
+
+    /// What its changes are known by, however often they are sent; nil unless it is long-lived.
+    @CKGuarded var longLivedKeys: LongLivedKeys? = nil
 
     /// The database, with the time that is left.
     var service: DatabaseService {
         let container = effectiveConfiguration?.container ?? CKContainer.default()
         var service = (database ?? container.privateCloudDatabase).configured
         service.times = times.filled(from: service.times)
+        service.keys = longLivedKeys
         return service.begun(at: startTime)
+    }
+
+    override func run() async {
+        let store = await keptOnDisk()
+        await super.run()
+        store?.remove(operationID)
     }
 }
 
@@ -240,38 +200,6 @@ extension CKError {
         details.partialErrors = errors
         return CKError(
             .partialFailure, reason: "\(errors.count) of the items failed: see partialErrorsByItemID", details: details)
-    }
-}
-
-// @unchecked: its parts lie behind locks; not final, as Apple's is not.
-/// A group of operations that belong together, with a configuration for those that have none of their own.
-public class CKOperationGroup: NSObject, @unchecked Sendable {
-    /// A name that no other group has.
-    public let operationGroupID: String = UUID().uuidString
-    /// The app's name for it.
-    @CKGuarded public var name: String? = nil
-    /// How many of something it is about, as the app counts.
-    @CKGuarded public var quantity: Int = 0
-    /// The configuration of operations that have none of their own.
-    @CKGuarded public var defaultConfiguration: CKOperation.Configuration! = CKOperation.Configuration()
-    /// About how much will be sent.
-    @CKGuarded public var expectedSendSize: TransferSize = .unknown
-    /// About how much will be fetched.
-    @CKGuarded public var expectedReceiveSize: TransferSize = .unknown
-
-    /// A group without name.
-    public override init() { super.init() }
-
-    /// About how much.
-    public enum TransferSize: Int, Hashable, Sendable {
-        case unknown = 0
-        case kilobytes = 1
-        case megabytes = 2
-        case tensOfMegabytes = 3
-        case hundredsOfMegabytes = 4
-        case gigabytes = 5
-        case tensOfGigabytes = 6
-        case hundredsOfGigabytes = 7
     }
 }
 

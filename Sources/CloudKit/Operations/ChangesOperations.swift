@@ -127,45 +127,21 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         self.configurationsByRecordZoneID = configurationsByRecordZoneID
     }
 
-    // @unchecked: its parts lie behind locks; not final, as Apple's is not.
-    /// From where on a zone's changes are fetched, and how.
-    public class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
-        /// What is known; nil for the beginning.
-        @CKGuarded public var previousServerChangeToken: CKServerChangeToken? = nil
-        /// The most records of one page; 0 for the server's number.
-        @CKGuarded public var resultsLimit: Int = 0
-        /// The fields to fetch; nil for all.
-        @CKGuarded public var desiredKeys: [CKRecord.FieldKey]? = nil
-
-        /// From the beginning, all fields.
-        public override init() { super.init() }
-
-        /// From a token on.
-        public convenience init(
-            previousServerChangeToken: CKServerChangeToken? = nil, resultsLimit: Int? = nil,
-            desiredKeys: [CKRecord.FieldKey]? = nil
-        ) {
-            self.init()
-            self.previousServerChangeToken = previousServerChangeToken
-            self.resultsLimit = resultsLimit ?? 0
-            self.desiredKeys = desiredKeys
-        }
-
-        /// A copy of the object.
-        public func copy(with zone: NSZone? = nil) -> Any {
-            ZoneConfiguration(
-                previousServerChangeToken: previousServerChangeToken, resultsLimit: resultsLimit,
-                desiredKeys: desiredKeys)
-        }
+    /// An operation for these zones; the older form of `init(recordZoneIDs:configurationsByRecordZoneID:)`.
+    @available(*, deprecated, message: "use init(recordZoneIDs:configurationsByRecordZoneID:)")
+    public convenience init(
+        recordZoneIDs: [CKRecordZone.ID], optionsByRecordZoneID: [CKRecordZone.ID: ZoneOptions]?
+    ) {
+        self.init()
+        self.recordZoneIDs = recordZoneIDs
+        self.configurationsByRecordZoneID = optionsByRecordZoneID?.mapValues(\.configuration)
     }
 
-    /// The older name.
-    public typealias ZoneOptions = ZoneConfiguration
-
-    /// The older name of `configurationsByRecordZoneID`.
-    public var optionsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? {
-        get { configurationsByRecordZoneID }
-        set { configurationsByRecordZoneID = newValue }
+    /// The older form of `configurationsByRecordZoneID`, which it reads and sets.
+    @available(*, deprecated, message: "use configurationsByRecordZoneID")
+    public var optionsByRecordZoneID: [CKRecordZone.ID: ZoneOptions]? {
+        get { configurationsByRecordZoneID?.mapValues { ZoneOptions($0) } }
+        set { configurationsByRecordZoneID = newValue?.mapValues(\.configuration) }
     }
 
     override func execute() async {
@@ -292,37 +268,5 @@ struct ZoneChangesWalk: Sendable {
             calls.remove(at: place)
             return .ends(page.token, hasMore: page.hasMore)
         }
-    }
-}
-
-/// A place in the changes of a zone or a database: what was fetched up to it need not be fetched again.
-///
-/// Opaque and immutable; equal when both name the same place. Keep it in an archive between runs.
-public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sendable {
-    /// The server's text for the place (`syncToken`).
-    let value: String
-
-    /// A token that the server gave.
-    init(_ value: String) { self.value = value }
-
-    /// Whether the other object is equal to this one.
-    public override func isEqual(_ object: Any?) -> Bool { (object as? CKServerChangeToken)?.value == value }
-    /// Equal for equal objects.
-    public override var hash: Int { value.hashValue }
-    /// What was wrong and what to do about it.
-    public override var description: String { "<CKServerChangeToken: \(value)>" }
-
-    /// Itself: it cannot change.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-
-    /// Always true.
-    public static var supportsSecureCoding: Bool { true }
-    /// Archives the object.
-    public func encode(with coder: NSCoder) { coder.write(value, "Token") }
-
-    /// Nil where the archive holds no token.
-    public convenience init?(coder: NSCoder) {
-        guard let value = coder.text("Token") else { return nil }
-        self.init(value)
     }
 }

@@ -23,13 +23,11 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     @preconcurrency @CKGuarded
     public var fetchRecordsCompletionBlock: (@Sendable ([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)? = nil
 
-    private let isForCurrentUser: Bool
+    /// Whether it fetches the record of the user who is signed in, whatever else is set.
+    @CKGuarded var isForCurrentUser = false
 
     /// An operation with nothing to do yet.
-    public override init() {
-        isForCurrentUser = false
-        super.init()
-    }
+    public override init() { super.init() }
 
     /// An operation that fetches these records.
     public convenience init(recordIDs: [CKRecord.ID]) {
@@ -37,14 +35,11 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         self.recordIDs = recordIDs
     }
 
-    private init(forCurrentUser: Void) {
-        isForCurrentUser = true
-        super.init()
-    }
-
     /// An operation that fetches the record of the user who is signed in; it runs on the public database.
     public class func fetchCurrentUserRecordOperation() -> Self {
-        guard let operation = CKFetchRecordsOperation(forCurrentUser: ()) as? Self else {
+        let operation = CKFetchRecordsOperation()
+        operation.isForCurrentUser = true
+        guard let operation = operation as? Self else {
             preconditionFailure("a subclass of CKFetchRecordsOperation has to make this operation itself")
         }
         return operation

@@ -6,6 +6,8 @@ struct DatabaseService: Sendable {
     var account: ContainerAccount
     var scope: CKDatabase.Scope
     var times = CallTimes()
+    /// What changes are known by that a long-lived operation sends; nil for new keys with each request.
+    var keys: LongLivedKeys?
     /// The deadline of the whole call; nil if there is none, or it has not begun.
     private var end: ContinuousClock.Instant?
 
@@ -55,7 +57,7 @@ struct DatabaseService: Sendable {
 
     /// Sends a request that changes something. It is done once, even if it has to be sent several times.
     func write(_ action: String, _ body: [UInt8]) async throws(CKError) -> JSONValue {
-        try await send(action, body, idempotencyKey: IdempotencyKeys.make())
+        try await send(action, body, idempotencyKey: keys?.key(for: action, body) ?? IdempotencyKeys.make())
     }
 
     private func send(_ action: String, _ body: [UInt8], idempotencyKey: String?) async throws(CKError) -> JSONValue {

@@ -123,6 +123,36 @@ extension CKContainer {
     ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
         throw Self.refusal
     }
+
+    /// Users as participants, by address.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forEmailAddresses emails: [String],
+        completionHandler:
+            @escaping @Sendable (Result<[String: Result<CKShare.Participant, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipants(forEmailAddresses: emails) }, completionHandler)
+    }
+
+    /// Users as participants, by telephone number.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forPhoneNumbers phoneNumbers: [String],
+        completionHandler:
+            @escaping @Sendable (Result<[String: Result<CKShare.Participant, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipants(forPhoneNumbers: phoneNumbers) }, completionHandler)
+    }
+
+    /// Users as participants, by record ID.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID],
+        completionHandler:
+            @escaping @Sendable (Result<[CKRecord.ID: Result<CKShare.Participant, any Error>], any Error>) -> Void
+    ) {
+        Callbacks.complete({ try await self.shareParticipants(forUserRecordIDs: userRecordIDs) }, completionHandler)
+    }
 }
 
 /// Fetches what a share's URL leads to. The server does not have sharing yet: it ends with `serverRejectedRequest`.
@@ -139,6 +169,11 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// Called once, at the end.
     @preconcurrency @CKGuarded
     public var fetchShareMetadataResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each URL; the older form of `perShareMetadataResultBlock`.
+    @preconcurrency @CKGuarded
+    public var perShareMetadataBlock: (@Sendable (URL, CKShare.Metadata?, (any Error)?) -> Void)? = nil
+    /// Called once, at the end; the older form of `fetchShareMetadataResultBlock`.
+    @preconcurrency @CKGuarded public var fetchShareMetadataCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
     /// An operation with nothing to do yet.
     public override init() { super.init() }
@@ -150,7 +185,10 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        await refuse("sharing") { [self] in fetchShareMetadataResultBlock?(.failure($0)) }
+        await refuse(.notBuilt("sharing")) { [self] in
+            fetchShareMetadataResultBlock?(.failure($0))
+            fetchShareMetadataCompletionBlock?($0)
+        }
     }
 }
 
@@ -163,6 +201,11 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     public var perShareResultBlock: (@Sendable (CKShare.Metadata, Result<CKShare, any Error>) -> Void)? = nil
     /// Called once, at the end.
     @preconcurrency @CKGuarded public var acceptSharesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each share; the older form of `perShareResultBlock`.
+    @preconcurrency @CKGuarded
+    public var perShareCompletionBlock: (@Sendable (CKShare.Metadata, CKShare?, (any Error)?) -> Void)? = nil
+    /// Called once, at the end; the older form of `acceptSharesResultBlock`.
+    @preconcurrency @CKGuarded public var acceptSharesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
     /// An operation with nothing to do yet.
     public override init() { super.init() }
@@ -174,7 +217,10 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        await refuse("sharing") { [self] in acceptSharesResultBlock?(.failure($0)) }
+        await refuse(.notBuilt("sharing")) { [self] in
+            acceptSharesResultBlock?(.failure($0))
+            acceptSharesCompletionBlock?($0)
+        }
     }
 }
 
@@ -189,6 +235,12 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Called once, at the end.
     @preconcurrency @CKGuarded
     public var fetchShareParticipantsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// Called for each who is found; the older form of `perShareParticipantResultBlock`.
+    @preconcurrency @CKGuarded
+    public var shareParticipantFetchedBlock: (@Sendable (CKShare.Participant) -> Void)? = nil
+    /// Called once, at the end; the older form of `fetchShareParticipantsResultBlock`.
+    @preconcurrency @CKGuarded
+    public var fetchShareParticipantsCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
     /// An operation with nothing to do yet.
     public override init() { super.init() }
@@ -200,6 +252,9 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     }
 
     override func execute() async {
-        await refuse("sharing") { [self] in fetchShareParticipantsResultBlock?(.failure($0)) }
+        await refuse(.notBuilt("sharing")) { [self] in
+            fetchShareParticipantsResultBlock?(.failure($0))
+            fetchShareParticipantsCompletionBlock?($0)
+        }
     }
 }

@@ -142,6 +142,8 @@ package struct UserIdentity: Hashable, Sendable {
     package var familyName: String?
     /// How the user was asked for, which answers repeat.
     package var lookupInfo: LookupInfo?
+    /// Whether others may find the user; told to the user alone.
+    package var isDiscoverable = false
 
     package init(
         userRecordName: String?, givenName: String? = nil, familyName: String? = nil, lookupInfo: LookupInfo? = nil

@@ -1,5 +1,5 @@
 package import Cluster
-import Directory
+package import Directory
 import RaftCore
 package import RecordModel
 package import RecordStore

@@ -30,7 +30,10 @@ package struct Users: Sendable {
         let name = request.caller.user ?? ""
         try await service.ensureUserRecord(of: request, among: [name])
         let account = try await service.accounts.account(withUserRecordName: name, in: request.key.container)
-        return UserIdentity(userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
+        var identity = UserIdentity(
+            userRecordName: name, givenName: account?.givenName, familyName: account?.familyName)
+        identity.isDiscoverable = account?.isDiscoverable ?? false
+        return identity
     }
 
     /// The users that a client asks for: the caller itself, or those who may be discovered. One who cannot be found is

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import RecordModel
+import ServiceClient
 import Wire
 
 /// One account's copy on disk, which several processes may share.
@@ -338,25 +339,16 @@ struct PreferencePlace: Hashable, Sendable {
     init(folder: String) { self.folder = folder }
 
     /// The place of a container's preferences under the user's data folder.
-    /// - Parameter variables: the process's environment: `ZONEKEEPER_DATA_HOME`, else `XDG_DATA_HOME/zonekeeper`, else
-    ///   `~/.local/share/zonekeeper`.
+    /// - Parameter variables: the process's environment, as in `DataFolder.path(_:)`.
     init(container: String, environment: String, variables: [String: String]) {
-        let home = variables["HOME"] ?? NSHomeDirectory()
-        let base: String
-        if let own = variables["ZONEKEEPER_DATA_HOME"], !own.isEmpty {
-            base = own
-        } else if let data = variables["XDG_DATA_HOME"], data.hasPrefix("/") {
-            base = data + "/zonekeeper"
-        } else {
-            base = home + "/.local/share/zonekeeper"
-        }
-        folder = "\(base)/preferences/\(Self.fileName(container))/\(Self.fileName(environment))"
+        let place = "\(DataFolder.fileName(container))/\(DataFolder.fileName(environment))"
+        folder = "\(DataFolder.path(variables))/preferences/\(place)"
     }
 
     /// The file of a user's copy; nil for the values set while no user was signed in.
     func path(of account: String?) -> String {
         // No encoded user name begins with a dash.
-        account.map { "\(folder)/\(Self.fileName($0)).json" } ?? "\(folder)/-nobody.json"
+        account.map { "\(folder)/\(DataFolder.fileName($0)).json" } ?? "\(folder)/-nobody.json"
     }
 
     /// The files that may hold values set while no user was signed in. The first user to sign in gets them.
@@ -381,21 +373,5 @@ struct PreferencePlace: Hashable, Sendable {
 
     private func sessionPath(_ session: String) -> String {
         "\(folder)/-session-\(String(fnv1a(Array(session.utf8)), radix: 16)).json"
-    }
-
-    /// Letters, digits, `.` and `_` as they are, the first dot and all else as `%` and two digits.
-    private static func fileName(_ name: String) -> String {
-        var text = ""
-        for byte in name.utf8.prefix(100) {
-            let scalar = Unicode.Scalar(byte)
-            let isPlain = scalar.properties.isAlphabetic && byte < 0x80 || (0x30...0x39).contains(byte) || byte == 0x5F
-            if isPlain || byte == 0x2E && !text.isEmpty {
-                text.unicodeScalars.append(scalar)
-            } else {
-                text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-            }
-        }
-        // Long names differ by their checksum.
-        return name.utf8.count > 100 ? text + "%" + String(fnv1a(Array(name.utf8)), radix: 16) : text
     }
 }

@@ -13,6 +13,7 @@ struct UserRoutes {
         let identity = try await users.caller()
         return Reply { writer in
             writer.identityMembers(identity)
+            writer.member("discoverable", identity.isDiscoverable)
             writer.key("users")
             writer.array { $0.identity(identity) }
         }

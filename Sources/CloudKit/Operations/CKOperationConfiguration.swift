@@ -1,0 +1,89 @@
+public import Foundation
+
+extension CKOperation {
+    // @unchecked: its parts lie behind locks; not final, as Apple's is not.
+    /// How operations are run.
+    public class Configuration: NSObject, NSCopying, @unchecked Sendable {
+        /// The container of operations that have no database; nil for the default one.
+        @CKGuarded public var container: CKContainer? = nil
+        /// How urgent it is.
+        @CKGuarded public var qualityOfService: QualityOfService = .default
+        /// Kept and shown; there is one kind of network here.
+        @CKGuarded public var allowsCellularAccess = true
+        /// Whether operations on databases are kept on disk until they end: see
+        /// `CKContainer.longLivedOperation(for:)`.
+        @CKGuarded public var isLongLived = false
+        @CKGuarded var chosenTimeout: TimeInterval? = nil
+        @CKGuarded var chosenResourceTimeout: TimeInterval? = nil
+        @CKGuarded var chosenFetchesFiles: Bool? = nil
+
+        /// The longest time for all of an operation, or of a call, in seconds, from its start: what is not done by then
+        /// fails with `networkFailure`. The default is a week, which is not measured.
+        public var timeoutIntervalForResource: TimeInterval {
+            get { chosenResourceTimeout ?? 604_800 }
+            set { chosenResourceTimeout = newValue }
+        }
+
+        /// The longest time for one request, in seconds: for that long it is sent again while the cluster says to come
+        /// back later, and a node is waited for. The default is 60; then the configuration's `patience` says how
+        /// long it is sent again, and each attempt may take 30.
+        public var timeoutIntervalForRequest: TimeInterval {
+            get { chosenTimeout ?? 60 }
+            set { chosenTimeout = newValue }
+        }
+
+        /// Whether fetched records come with the files of their assets, as they usually do. Without them an asset's
+        /// `fileURL` is nil; its `size` and `downloadURL` are there. Not in CloudKit.
+        public var fetchesAssetFiles: Bool {
+            get { chosenFetchesFiles ?? true }
+            set { chosenFetchesFiles = newValue }
+        }
+
+        /// The usual values.
+        public override init() { super.init() }
+
+        /// A copy of the object.
+        public func copy(with zone: NSZone? = nil) -> Any { duplicate() }
+
+        func duplicate() -> Configuration {
+            let copy = Configuration()
+            copy.container = container
+            copy.qualityOfService = qualityOfService
+            copy.allowsCellularAccess = allowsCellularAccess
+            copy.isLongLived = isLongLived
+            copy.chosenResourceTimeout = chosenResourceTimeout
+            copy.chosenTimeout = chosenTimeout
+            copy.chosenFetchesFiles = chosenFetchesFiles
+            return copy
+        }
+    }
+}
+
+extension CKOperation.Configuration {
+    /// What archives hold of it: all but the container.
+    struct Content: Codable {
+        var qualityOfService: Int
+        var allowsCellularAccess: Bool
+        var isLongLived: Bool
+        var timeout: TimeInterval?
+        var resourceTimeout: TimeInterval?
+        var fetchesFiles: Bool?
+    }
+
+    var content: Content {
+        Content(
+            qualityOfService: qualityOfService.rawValue, allowsCellularAccess: allowsCellularAccess,
+            isLongLived: isLongLived, timeout: chosenTimeout, resourceTimeout: chosenResourceTimeout,
+            fetchesFiles: chosenFetchesFiles)
+    }
+
+    convenience init(_ content: Content) {
+        self.init()
+        qualityOfService = QualityOfService(rawValue: content.qualityOfService) ?? .default
+        allowsCellularAccess = content.allowsCellularAccess
+        isLongLived = content.isLongLived
+        chosenTimeout = content.timeout
+        chosenResourceTimeout = content.resourceTimeout
+        chosenFetchesFiles = content.fetchesFiles
+    }
+}

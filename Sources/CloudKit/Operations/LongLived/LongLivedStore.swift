@@ -1,0 +1,93 @@
+import Foundation
+import RecordModel
+import ServiceClient
+import Synchronization
+import Wire
+
+/// What the changes of a long-lived operation are known by: the same after each start of the program, so that what was
+/// done before it ended is not done again.
+struct LongLivedKeys: Codable, Hashable, Sendable {
+    /// When the operation began, in milliseconds since 1970.
+    var began: Int64
+    /// Random, so that no other operation has the same keys.
+    var seed: [UInt64]
+
+    /// How long servers know a key, less an hour for their clocks.
+    private static let knownMilliseconds: Int64 = 23 * 3_600_000
+
+    /// New keys.
+    init(now: Int64 = WallClock.now) {
+        began = now
+        seed = [.random(in: .min ... .max), .random(in: .min ... .max)]
+    }
+
+    /// The key of a request: the same for the same action and body; a new one where servers have forgotten by now what
+    /// they were sent.
+    func key(for action: String, _ body: [UInt8], now: Int64 = WallClock.now) -> String {
+        guard seed.count == 2, abs(now - began) < Self.knownMilliseconds else { return IdempotencyKeys.make(now: now) }
+        let request = Array(action.utf8) + [0] + body
+        let random = (seed[0] ^ fnv1a(request), seed[1] ^ fnv1a([1] + request))
+        return UUIDv7(milliseconds: began, random: random).text
+    }
+}
+
+/// An operation as it is kept on disk.
+struct LongLivedCopy: Codable, Sendable {
+    /// The form of what follows.
+    var version = 1
+    var id: CKOperation.ID
+    /// The name of the operation's class.
+    var operation: String
+    var keys: LongLivedKeys
+    /// What it is to do, as an archive.
+    var work: Data
+}
+
+/// The long-lived operations of one user of a container, a file each, which is there until the operation ends.
+///
+/// Files are for their owner's eyes only: they hold records, encrypted values too.
+struct LongLivedStore: Sendable {
+    /// Need not exist.
+    let folder: String
+
+    /// The folder that holds those of all containers. Tests have one of their own.
+    static let root = Mutex(DataFolder.path(ProcessInfo.processInfo.environment) + "/operations")
+
+    init(container: String, environment: String, user: String) {
+        let names = [container, environment, user].map { DataFolder.fileName($0) }
+        folder = Self.root.withLock { $0 } + "/" + names.joined(separator: "/")
+    }
+
+    private static let ending = ".json"
+
+    private func path(_ id: CKOperation.ID) -> String { "\(folder)/\(DataFolder.fileName(id))\(Self.ending)" }
+
+    /// The IDs of the operations, the oldest first.
+    func ids() -> [CKOperation.ID] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let copies = names.filter { $0.hasSuffix(Self.ending) }.compactMap { Self.read("\(folder)/\($0)") }
+        return copies.sorted { ($0.keys.began, $0.id) < ($1.keys.began, $1.id) }.map(\.id)
+    }
+
+    /// An operation; nil if there is none, or its file cannot be read.
+    func copy(of id: CKOperation.ID) -> LongLivedCopy? { Self.read(path(id)) }
+
+    /// Writes an operation. When this returns, it is on disk.
+    /// - Throws: what the file system says.
+    func save(_ copy: LongLivedCopy) throws {
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let text = String(decoding: try JSONEncoder().encode(copy), as: UTF8.self)
+        try PrivateFile.replace(path(copy.id), with: text)
+    }
+
+    /// Removes an operation, if it is there.
+    func remove(_ id: CKOperation.ID) { try? FileManager.default.removeItem(atPath: path(id)) }
+
+    private static func read(_ path: String) -> LongLivedCopy? {
+        guard let data = FileManager.default.contents(atPath: path),
+            let copy = try? JSONDecoder().decode(LongLivedCopy.self, from: data), copy.version == 1
+        else { return nil }
+        return copy
+    }
+}

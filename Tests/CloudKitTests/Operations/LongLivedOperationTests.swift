@@ -1,0 +1,232 @@
+import Foundation
+import NIOHTTP1
+import RecordModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import CloudKit
+
+@Suite("Long-lived operations")
+struct LongLivedOperationTests {
+    /// Where the operations of this process's tests are.
+    private static let folder: String = {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "operations-\(UUID().uuidString)").path
+        LongLivedStore.root.withLock { $0 = folder }
+        return folder
+    }()
+
+    /// A container of a server that knows one user and saves each record.
+    private func running(
+        modified: @escaping @Sendable (Int) -> ScriptedAnswer = { _ in ScriptedAnswer(body: Self.saved) },
+        _ body: (CKContainer, ScriptedServer) async throws -> Void
+    ) async throws {
+        let container = "long-lived-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: Self.folder + "/" + container) }
+        let count = Mutex(0)
+        try await ScriptedServer.running { request, _ in
+            if request.path.hasSuffix("users/caller") { return ScriptedAnswer(body: #"{"userRecordName":"_u"}"#) }
+            let earlier = count.withLock { count in
+                defer { count += 1 }
+                return count
+            }
+            return modified(earlier)
+        } _: { server in
+            let configuration = ZonekeeperConfiguration(
+                urls: [server.url], container: container, apiToken: "a", webAuthToken: UUID().uuidString,
+                patience: .zero)
+            try await body(CKContainer(configuration: configuration), server)
+        }
+    }
+
+    private static let saved =
+        #"{"records":[{"recordName":"r","recordType":"T","recordChangeTag":"1","fields":{"n":{"value":1}}}]}"#
+
+    private func save() -> CKModifyRecordsOperation {
+        let record = CKRecord(recordType: "T", recordID: CKRecord.ID(recordName: "r"))
+        record["n"] = 1
+        record.encryptedValues["secret"] = "s"
+        let operation = CKModifyRecordsOperation(recordsToSave: [record])
+        operation.configuration.isLongLived = true
+        operation.configuration.timeoutIntervalForRequest = 17
+        return operation
+    }
+
+    private static func changes(_ server: ScriptedServer) -> [(key: String?, body: [UInt8])] {
+        server.requests.filter { $0.path.hasSuffix("records/modify") }
+            .map { ($0.headers.first(name: "Idempotency-Key"), $0.body) }
+    }
+
+    @Test("One is on disk before anything is sent, and its file is removed when it ends")
+    func life() async throws {
+        try await running { container, server in
+            let operation = save()
+            let seen = Log<[String]>()
+            let store = try await container.privateCloudDatabase.service.longLivedStore()
+            operation.longLivedOperationWasPersistedBlock = {
+                seen.add(store.ids() + ["\(Self.changes(server).count) sent"])
+            }
+            await run(operation, on: container.privateCloudDatabase)
+            #expect(seen.all == [[operation.operationID, "0 sent"]])
+            #expect(Self.changes(server).count == 1)
+            #expect(try await container.allLongLivedOperationIDs() == [])
+            #expect(try await container.longLivedOperation(for: operation.operationID) == nil)
+        }
+    }
+
+    @Test("One that is not long-lived, or was cancelled before, is not kept")
+    func notKept() async throws {
+        try await running { container, _ in
+            let (plain, cancelled) = (save(), save())
+            plain.configuration.isLongLived = false
+            cancelled.cancel()
+            for operation in [plain, cancelled] {
+                operation.longLivedOperationWasPersistedBlock = { Issue.record("it was kept") }
+                await run(operation, on: container.privateCloudDatabase)
+            }
+            let ids = try await container.allLongLivedOperationIDs()
+            #expect(ids == [])
+        }
+    }
+
+    @Test("After another start it has its ID and its work, and sends the same under the same key")
+    func resumed() async throws {
+        // The answer to the first request got lost, and the program with it.
+        try await running { container, server in
+            let operation = save()
+            operation.database = container.privateCloudDatabase
+            _ = try #require(await operation.keptOnDisk())
+            await operation.execute()
+            let ids = await withCheckedContinuation { continuation in
+                container.fetchAllLongLivedOperationIDs { ids, error in
+                    continuation.resume(returning: error == nil ? ids : nil)
+                }
+            }
+            #expect(ids == [operation.operationID])
+            let fetched = await withCheckedContinuation { continuation in
+                container.fetchLongLivedOperation(withID: operation.operationID) { operation, _ in
+                    continuation.resume(returning: operation)
+                }
+            }
+            let again = try #require(fetched as? CKModifyRecordsOperation)
+            #expect(again !== operation && again.operationID == operation.operationID)
+            #expect(again.configuration.isLongLived && again.configuration.timeoutIntervalForRequest == 17)
+            #expect(again.recordsToSave?.first?.encryptedValues["secret"] as? String == "s")
+            let log = Log<String>()
+            again.perRecordSaveBlock = { id, result in log.add("\(id.recordName) \(result.failure == nil)") }
+            await withCheckedContinuation { continuation in
+                again.completionBlock = { continuation.resume() }
+                container.add(again)
+            }
+            #expect(log.all == ["r true"])
+            let changes = Self.changes(server)
+            #expect(changes.count == 2 && changes[0].body == changes[1].body)
+            #expect(changes[0].key != nil && changes[0].key == changes[1].key)
+            #expect(try await container.allLongLivedOperationIDs() == [])
+        }
+    }
+
+    @Test("Its file is for its owner's eyes only, and nobody else's list has it")
+    func files() async throws {
+        try await running { container, _ in
+            let operation = save()
+            operation.database = container.privateCloudDatabase
+            let store = try #require(await operation.keptOnDisk())
+            let path = "\(store.folder)/\(operation.operationID.replacing("-", with: "%2d")).json"
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
+            #expect(mode?.intValue == 0o600)
+            let other = LongLivedStore(
+                container: try #require(container.containerIdentifier), environment: "development", user: "_other")
+            #expect(other.ids() == [] && store.ids() == [operation.operationID])
+            try Data("{".utf8).write(to: URL(filePath: path))
+            #expect(store.ids() == [] && store.copy(of: operation.operationID) == nil)
+        }
+    }
+
+    @Test("A key is the same for the same request until servers have forgotten it")
+    func keys() throws {
+        let keys = LongLivedKeys(now: 1_000)
+        let later = try JSONDecoder().decode(LongLivedKeys.self, from: JSONEncoder().encode(keys))
+        let body = Array("body".utf8)
+        let key = keys.key(for: "records/modify", body, now: 2_000)
+        #expect(key == later.key(for: "records/modify", body, now: 23 * 3_600_000))
+        #expect(key != later.key(for: "records/modify", body, now: 24 * 3_600_000))
+        #expect(key != keys.key(for: "zones/modify", body, now: 2_000))
+        #expect(key != keys.key(for: "records/modify", body + [0], now: 2_000))
+        #expect(key != LongLivedKeys(now: 1_000).key(for: "records/modify", body, now: 2_000))
+        #expect(UUIDv7(key) != nil)
+    }
+
+    @Test("What each class is to do survives the disk")
+    func works() throws {
+        let container = CKContainer(
+            configuration: ZonekeeperConfiguration(urls: ["https://127.0.0.1:1"], container: "c", apiToken: "t"))
+        func restored<T: LongLivedWork>(_ operation: T) throws -> T {
+            operation.database = container.publicCloudDatabase
+            let copy = CKDatabaseOperation.copy(of: operation, LongLivedKeys())
+            let data = try JSONEncoder().encode(copy)
+            let read = try JSONDecoder().decode(LongLivedCopy.self, from: data)
+            let result = try #require(try CKDatabaseOperation.restored(read, in: container) as? T)
+            #expect(result.operationID == operation.operationID && result.database?.databaseScope == .public)
+            return result
+        }
+        let (zone, id) = (CKRecordZone.ID(zoneName: "z"), CKRecord.ID(recordName: "r"))
+        let token = CKServerChangeToken("t")
+
+        let save = CKModifyRecordsOperation(recordIDsToDelete: [id])
+        (save.savePolicy, save.isAtomic, save.clientChangeTokenData) = (.allKeys, false, Data([1]))
+        save.group = CKOperationGroup()
+        save.group?.name = "import"
+        let saveAgain = try restored(save)
+        #expect(saveAgain.recordsToSave == nil && saveAgain.recordIDsToDelete == [id])
+        #expect(saveAgain.savePolicy == .allKeys && !saveAgain.isAtomic)
+        #expect(saveAgain.clientChangeTokenData == Data([1]) && saveAgain.group?.name == "import")
+
+        let fetch = CKFetchRecordsOperation(recordIDs: [id])
+        fetch.desiredKeys = ["a"]
+        #expect(try restored(fetch).recordIDs == [id])
+        #expect(try restored(fetch).desiredKeys == ["a"])
+        #expect(try restored(CKFetchRecordsOperation.fetchCurrentUserRecordOperation()).isForCurrentUser)
+
+        let query = CKQueryOperation(query: CKQuery(recordType: "T", predicate: NSPredicate(format: "a > %@", 3)))
+        (query.zoneID, query.resultsLimit) = (zone, 5)
+        let queryAgain = try restored(query)
+        #expect(queryAgain.query?.description == query.query?.description && queryAgain.zoneID == zone)
+        #expect(queryAgain.resultsLimit == 5 && queryAgain.cursor == nil)
+
+        let zones = CKModifyRecordZonesOperation(
+            recordZonesToSave: [CKRecordZone(zoneName: "a")], recordZoneIDsToDelete: [zone])
+        #expect(try restored(zones).recordZonesToSave?.map(\.zoneID.zoneName) == ["a"])
+        #expect(try restored(zones).recordZoneIDsToDelete == [zone])
+        #expect(try restored(CKFetchRecordZonesOperation(recordZoneIDs: [zone])).recordZoneIDs == [zone])
+        #expect(try restored(CKFetchRecordZonesOperation()).recordZoneIDs == nil)
+
+        let changes = CKFetchDatabaseChangesOperation(previousServerChangeToken: token)
+        (changes.resultsLimit, changes.fetchAllChanges) = (3, false)
+        let changesAgain = try restored(changes)
+        #expect(changesAgain.previousServerChangeToken == token)
+        #expect(changesAgain.resultsLimit == 3 && !changesAgain.fetchAllChanges)
+        let zoneChanges = CKFetchRecordZoneChangesOperation(
+            recordZoneIDs: [zone],
+            configurationsByRecordZoneID: [zone: .init(previousServerChangeToken: token, desiredKeys: ["a"])])
+        let configuration = try restored(zoneChanges).configurationsByRecordZoneID?[zone]
+        #expect(configuration?.previousServerChangeToken == token && configuration?.desiredKeys == ["a"])
+
+        let subscription = CKDatabaseSubscription(subscriptionID: "s")
+        let subscriptions = CKModifySubscriptionsOperation(
+            subscriptionsToSave: [subscription], subscriptionIDsToDelete: ["t"])
+        #expect(try restored(subscriptions).subscriptionsToSave == [subscription])
+        #expect(try restored(subscriptions).subscriptionIDsToDelete == ["t"])
+        #expect(try restored(CKFetchSubscriptionsOperation(subscriptionIDs: ["s"])).subscriptionIDs == ["s"])
+    }
+
+    @Test("An operation of a later version's is an error that says so")
+    func laterVersion() throws {
+        let container = CKContainer(
+            configuration: ZonekeeperConfiguration(urls: ["https://127.0.0.1:1"], container: "c", apiToken: "t"))
+        var copy = CKDatabaseOperation.copy(of: CKFetchRecordsOperation(), LongLivedKeys())
+        copy.operation = "CKLaterOperation"
+        let error = #expect(throws: CKError.self) { try CKDatabaseOperation.restored(copy, in: container) }
+        #expect(error?.code == .incompatibleVersion)
+    }
+}
