@@ -1,11 +1,13 @@
 /** Which rows of a long table are drawn: those that can be seen, and some around them. */
-import { computed, signal } from "../core/signal.js";
+import { computed, effect, signal, untracked } from "../core/signal.js";
 import { html } from "../core/dom.js";
 
 const { tbody, td, tr } = html;
 
 /** Shorter tables are drawn whole. */
 const wholeMax = 200;
+/** Browsers make no element higher than some 17 million pixels. Above this, a pixel of scrolling goes further in the table. */
+const heightMax = 12_000_000;
 /** Rows above and below those that can be seen, so that scrolling meets none that is missing. */
 const spare = 30;
 
@@ -17,14 +19,17 @@ const spare = 30;
 export function rowWindow(rows) {
   const first = signal(0);
   const seen = signal(60);
-  let [rowHeight, scroller] = [37, null];
+  let [rowHeight, scroller, top] = [37, null, 0];
   const isWhole = computed(() => rows().length <= wholeMax);
   const end = computed(() => Math.min(rows().length, first.value + seen.value + 2 * spare));
   const drawn = computed(() => (isWhole.value ? rows() : rows().slice(first.value, end.value)));
-  const filler = (/** @type {() => number} */ count) => () => {
-    const height = isWhole.value ? 0 : count() * rowHeight;
-    return height > 0 ? tbody({ class: "filler", "aria-hidden": "true" }, tr(td({ css: { height: `${height}px` } }))) : null;
-  };
+  const height = computed(() => Math.min(rows().length * rowHeight, heightMax));
+  const above = signal(0);
+  const below = computed(() => height.value - above.value - (end.value - first.value) * rowHeight);
+  const filler = (/** @type {import("../core/signal.js").Signal<number>} */ pixels) => () =>
+    isWhole.value || pixels.value <= 0 ? null : tbody({ class: "filler", "aria-hidden": "true" }, tr(td({ css: { height: `${pixels.value}px` } })));
+  /** By how much more the table goes on than the scroll bar. */
+  const scale = () => Math.max(1, (rows().length * rowHeight - scroller.clientHeight) / (height.peek() - scroller.clientHeight));
   const move = () => {
     const row = scroller.querySelector("tbody:not(.filler) tr");
     if (isWhole.peek() || !row) return;
@@ -32,10 +37,21 @@ export function rowWindow(rows) {
     // Columns keep the width that they once had, so that they do not dance.
     for (const head of scroller.querySelectorAll("thead th")) head.style.minWidth = `${Math.max(parseFloat(head.style.minWidth) || 0, Math.floor(head.getBoundingClientRect().width))}px`;
     seen.value = Math.ceil(scroller.clientHeight / rowHeight / 10) * 10;
-    first.value = Math.max(0, Math.min(Math.floor(scroller.scrollTop / rowHeight / 10) * 10 - spare, rows().length - seen.peek()));
+    top = scroller.scrollTop * scale();
+    first.value = Math.max(0, Math.min(Math.floor(top / rowHeight / 10) * 10 - spare, rows().length - seen.peek()));
+    // Each row stands where it would if the table had its whole height.
+    above.value = Math.max(0, first.peek() * rowHeight - top + scroller.scrollTop);
   };
+  // More rows do not move those that are seen.
+  effect(() => {
+    if (rows().length * rowHeight <= heightMax || !scroller) return;
+    untracked(() => queueMicrotask(() => {
+      scroller.scrollTop = top / scale();
+      move();
+    }));
+  });
   return {
-    drawn, first, above: filler(() => first.value), below: filler(() => rows().length - end.value),
+    drawn, first, above: filler(above), below: filler(below),
     follow: (element) => {
       scroller = element;
       let isAsked = false;
@@ -50,7 +66,7 @@ export function rowWindow(rows) {
     },
     show: (index) => {
       if (isWhole.peek() || (index >= first.peek() + spare / 2 && index < end.peek() - spare / 2)) return;
-      scroller.scrollTop = Math.max(0, index * rowHeight - scroller.clientHeight / 2);
+      scroller.scrollTop = Math.max(0, index * rowHeight - scroller.clientHeight / 2) / scale();
       move();
     },
   };
