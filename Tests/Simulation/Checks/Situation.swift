@@ -13,6 +13,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case levelRaised
     /// A write of the log reached the disk in part.
     case tornWrite
+    /// What a failed sync had lost was gone after a power failure.
+    case lostSync
     /// Names of the log's files that were not synced were lost.
     case lostName
     /// The power took commits of a database back.

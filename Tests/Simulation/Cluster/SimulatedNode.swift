@@ -44,6 +44,8 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var upSince: UInt64 = 0
     private var life = 0
     private var images = 0
+    /// What the last process left in the system's memory.
+    private var unsynced = SimulatedDisk.Unsynced()
     /// Dead processes that are not stopped yet.
     private(set) var remains = 0
     /// Said by a node that should not have ended.
@@ -99,6 +101,9 @@ final class SimulatedNode: @unchecked Sendable {
 
     var isDown: Bool { if case .down = state { true } else { false } }
 
+    /// What is in the folder is not what the last process left.
+    func forgetUnsynced() { unsynced = SimulatedDisk.Unsynced() }
+
     /// The node, while its process takes requests.
     var running: (service: RecordService, process: ProcessLife, executor: SimulatedExecutor)? {
         guard case .up(let service) = state, let process, let platform else { return nil }
@@ -118,7 +123,8 @@ final class SimulatedNode: @unchecked Sendable {
         clock.wallOffsetMilliseconds = wallOffsetMilliseconds
         let process = ProcessLife(node: number, life: life, clock: clock)
         let platform = SimulatedPlatform(world: world, process: process, network: network, delays: options.delays)
-        let disk = SimulatedDisk(world: world)
+        let disk = SimulatedDisk(world: world, unsynced)
+        unsynced = SimulatedDisk.Unsynced()
         disk.faults = diskFaults
         disk.beforeCall = beforeDiskCall
         (self.process, self.platform, self.disk) = (process, platform, disk)
@@ -212,6 +218,7 @@ final class SimulatedNode: @unchecked Sendable {
         return old
     }
 
+        if crash == .process { unsynced = disk.unsynced(of: old, movedTo: folder) }
     private func bury(_ service: RecordService, folder: String) async {
         await service.stop()
         await service.node.stop()
