@@ -49,3 +49,10 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         ("joins on this node", .replicaBegun), ("is in force", .levelRaised),
     ]
 }
+    /// In how many of a thousand seeds of a swarm it must be met.
+    package var seedsPerThousandMin: Int {
+        switch self {
+        default: 10
+        }
+    }
+

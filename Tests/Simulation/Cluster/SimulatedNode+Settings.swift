@@ -33,6 +33,13 @@ extension SimulatedNode {
         settings.log.sizeBytesTarget = options.logBytesTarget
         settings.log.keepEntries = options.keepEntries
         settings.log.disk = disk
+        settings.log.queueBytesMax = options.logQueueBytes
+        settings.raft = options.raft
+        if let apply = options.apply {
+            settings.apply.backlogEntriesMax = apply.backlogMax
+            settings.apply.followerEntriesMax = apply.followerMax
+            settings.apply.entriesPerTransactionMax = apply.transactionMax
+        }
         settings.assets = assetSettings(disk)
         settings.checkpoint.intervalMilliseconds = options.checkpointMilliseconds
         settings.checkpoint.ageMilliseconds = options.checkpointAgeMilliseconds
