@@ -40,15 +40,19 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetRepaired
     /// A node deleted a file that nothing named any more.
     case assetCollected
+    /// A subscription that fires once did.
+    case firedOnce
+    /// A group came to another leader while its effects on others waited.
+    case leaderWithEffects
+    /// A node started with effects that waited.
+    case restartWithEffects
+    /// A snapshot came with effects that waited.
+    case snapshotWithEffects
+    /// Notifications were asked for by a token that had expired.
+    case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
 
-    /// By what a node says in its log.
-    static let said: [(words: String, met: Situation)] = [
-        ("installing a snapshot at", .snapshotInstalled), ("has no replica any more", .replicaGivenUp),
-        ("joins on this node", .replicaBegun), ("is in force", .levelRaised),
-    ]
-}
     /// In how many of a thousand seeds of a swarm it must be met.
     package var seedsPerThousandMin: Int {
         switch self {
@@ -56,3 +60,9 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
         }
     }
 
+    /// By what a node says in its log.
+    static let said: [(words: String, met: Situation)] = [
+        ("installing a snapshot at", .snapshotInstalled), ("has no replica any more", .replicaGivenUp),
+        ("joins on this node", .replicaBegun), ("is in force", .levelRaised),
+    ]
+}

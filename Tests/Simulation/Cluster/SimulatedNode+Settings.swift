@@ -68,7 +68,10 @@ private struct NodeVoice: LogHandler {
     func log(event: LogEvent) {
         let text = "\(event.message)"
         node.world.note("  node \(node.number): \(text)")
-        for (words, situation) in Situation.said where text.contains(words) { node.world.met(situation) }
+        for (words, situation) in Situation.said where text.contains(words) {
+            node.world.met(situation)
+            if situation == .snapshotInstalled, !process.isDead { node.onEffects?(.snapshotWithEffects) }
+        }
         // What is left of a dead process has lost its folder, and may say so.
         if event.level >= .error, !process.isDead { node.onError?(text) }
     }

@@ -81,6 +81,8 @@ final class SimulatedNode: @unchecked Sendable {
     /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
     func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
 
+    /// Called where effects on other groups may wait on it, with what is met if they do.
+    var onEffects: ((Situation) -> Void)?
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?
     /// Called with what the process logs as an error.
@@ -99,10 +101,10 @@ final class SimulatedNode: @unchecked Sendable {
         folder = "\(root)/node-\(number)-0"
     }
 
-    var isDown: Bool { if case .down = state { true } else { false } }
-
     /// What is in the folder is not what the last process left.
     func forgetUnsynced() { unsynced = SimulatedDisk.Unsynced() }
+
+    var isDown: Bool { if case .down = state { true } else { false } }
 
     /// The node, while its process takes requests.
     var running: (service: RecordService, process: ProcessLife, executor: SimulatedExecutor)? {
@@ -151,6 +153,7 @@ final class SimulatedNode: @unchecked Sendable {
             state = .up(service)
             upSince = world.now
             world.note("node \(number) is up")
+            if process.life > 1 { onEffects?(.restartWithEffects) }
             let waiting = platform.executor.start { [self] in
                 do {
                     try await node.awaitMap()
@@ -215,10 +218,10 @@ final class SimulatedNode: @unchecked Sendable {
         } catch {
             preconditionFailure("no image of \(old): \(error)")
         }
+        if crash == .process { unsynced = disk.unsynced(of: old, movedTo: folder) }
         return old
     }
 
-        if crash == .process { unsynced = disk.unsynced(of: old, movedTo: folder) }
     private func bury(_ service: RecordService, folder: String) async {
         await service.stop()
         await service.node.stop()
