@@ -135,6 +135,41 @@ struct DiskImageTests {
         #expect(outcomes.contains { $0.hasSuffix("part") })
     }
 
+    @Test(
+        "What a failed sync lost is there until the power fails, also for the next process, unless it is written again")
+    func failedSync() throws {
+        var outcomes: Set<String> = []
+        for seed in 1...60 as ClosedRange<UInt64> {
+            let folder = try Folder()
+            let (log, next) = (folder.path + "/log", folder.path + "/next")
+            let disk = SimulatedDisk(world: World(seed: seed))
+            try makeFolder(at: log)
+            let file = try disk.open(log + "/a", creating: true)
+            try disk.put("durable.", in: file, at: 0)
+            try disk.sync(file)
+            try disk.syncFolder(log)
+            try disk.put("written", in: file, at: 8)
+            disk.faults.failuresPerMillion = 1_000_000
+            #expect(throws: DiskError.self) { try disk.sync(file) }
+            disk.faults.failuresPerMillion = 0
+            try disk.sync(file)
+            try disk.writeImage(of: log, to: next, after: .process)
+            #expect(try text(next + "/a") == "durable.written")
+            // The next process writes something of it again.
+            let other = SimulatedDisk(world: World(seed: seed), disk.unsynced(of: log, movedTo: next))
+            let again = try other.open(next + "/a", creating: false)
+            try other.put("wr", in: again, at: 8)
+            try other.sync(again)
+            try other.writeImage(of: next, to: folder.path + "/image", after: .power)
+            let left = try text(folder.path + "/image/a")
+            #expect(left.hasPrefix("durable.wr"))
+            outcomes.insert(left)
+        }
+        #expect(outcomes == ["durable.written", "durable.wr\0\0\0\0\0"])
+    }
+
+    private func text(_ path: String) throws -> String { String(decoding: try readWholeFile(at: path), as: UTF8.self) }
+
     /// A folder that goes with the test.
     private final class Folder {
         let path = NSTemporaryDirectory() + "/disk-image-\(UUID().uuidString)"

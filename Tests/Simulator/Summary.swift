@@ -39,9 +39,19 @@ struct Summary: CustomStringConvertible {
     /// Seeds that together must have met every situation.
     static let swarmMin = 100
 
-    /// What a swarm that is large enough never met.
-    var unmet: [Situation] {
-        seeds < Self.swarmMin ? [] : Situation.allCases.filter { situations[$0.rawValue] == nil }
+    /// Requests that a seed must have had answered, on average.
+    static let operationsMin = 100
+
+    /// Where a swarm that is large enough tested too little.
+    var shortfalls: [String] {
+        if seeds < Self.swarmMin { return [] }
+        let rare = Situation.allCases.compactMap { situation -> String? in
+            let met = seedsBySituation[situation.rawValue] ?? 0
+            let least = max(1, seeds * situation.seedsPerThousandMin / 1_000)
+            return met < least ? "\(situation.rawValue) was met in \(met) seeds instead of \(least)" : nil
+        }
+        let isIdle = operations < seeds * Self.operationsMin
+        return rare + (isIdle ? ["\(operations) operations are fewer than \(Self.operationsMin) a seed"] : [])
     }
 
     private var speed: String {

@@ -52,8 +52,9 @@ final class Swarm: Sendable {
             for reason in failure.reasons.prefix(3) { say("  \(reason)") }
         }
         if let problem = state.problem { throw problem }
-        for situation in summary.unmet { say("NEVER MET \(situation.rawValue)") }
-        if !state.failures.isEmpty || !summary.unmet.isEmpty { throw ExitCode(1) }
+        let shortfalls = summary.shortfalls
+        for shortfall in shortfalls { say("TOO LITTLE \(shortfall)") }
+        if !state.failures.isEmpty || !shortfalls.isEmpty { throw ExitCode(1) }
         say("0 violations")
     }
 

@@ -32,7 +32,7 @@ enum Quarantine {
     /// Moves everything aside.
     /// - Returns: where it is.
     /// - Throws: `NodeStartError` if another process uses the folder, or `DiskError`.
-    static func run(_ folder: String, because reason: String) throws -> String {
+    static func run(_ folder: String, because reason: String, on disk: any LogDisk) throws -> String {
         var lock: FolderLock?
         if exists(folder + "/log") {
             lock = try FolderLock(path: folder + "/log/lock")
@@ -40,7 +40,7 @@ enum Quarantine {
                 throw NodeStartError("another process is using \(folder): stop it first")
             }
         }
-        let target = try prepare(folder, because: reason)
+        let target = try prepare(folder, because: reason, on: disk)
         let path = "\(folder)/\(target)"
         try makeFolder(at: path)
         for name in names where exists("\(folder)/\(name)") {
@@ -65,13 +65,13 @@ enum Quarantine {
 
     /// Writes down that the data are given up, and where to.
     /// - Returns: the name of the folder that they go to.
-    private static func prepare(_ folder: String, because reason: String) throws -> String {
+    private static func prepare(_ folder: String, because reason: String, on disk: any LogDisk) throws -> String {
         let identity = try NodeFolder.read(folder)
         if let discard = identity?.discard { return discard.folder }
         let target = freeName(in: folder)
         if var identity {
             identity.discard = NodeIdentity.Discard(reason: reason, folder: target)
-            try NodeFolder.write(identity, to: folder)
+            try NodeFolder.write(identity, to: folder, on: disk)
         }
         return target
     }

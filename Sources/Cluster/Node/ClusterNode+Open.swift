@@ -168,7 +168,7 @@ extension ClusterNode {
                 "\(reason). The configuration file names no other node to fetch a copy from: name the cluster's other nodes there, or, "
                     + "where there are none, put back what is missing")
         }
-        let place = try Quarantine.run(settings.dataPath, because: reason)
+        let place = try Quarantine.run(settings.dataPath, because: reason, on: settings.log.disk)
         logger.error(
             "node \(settings.nodeID) begins anew and fetches its data from its peers, because \(reason). What was there is in \(place), and may be deleted when the node is ready"
         )

@@ -72,7 +72,7 @@ package final class ClusterNode: Sendable {
         folder = parts.keeper.folder
         placement = parts.keeper.placement
         keeper = parts.keeper
-        knownPeers = try KnownPeers(folder: parts.settings.dataPath)
+        knownPeers = try KnownPeers(folder: parts.settings.dataPath, on: parts.settings.log.disk)
         directory = parts.keeper.directory
         vault = parts.keeper.vault
         changes = parts.keeper.changes

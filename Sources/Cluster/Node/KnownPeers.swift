@@ -8,9 +8,11 @@ import Synchronization
 /// back with an old image of it, is not taken for the one that voted and acknowledged.
 final class KnownPeers: Sendable {
     private let path: String
+    private let disk: any LogDisk
     private let known: Mutex<[String: KnownPeer]>
 
-    init(folder: String) throws {
+    init(folder: String, on disk: any LogDisk) throws {
+        self.disk = disk
         path = folder + "/peers.json"
         var known: [String: KnownPeer] = [:]
         if FileManager.default.fileExists(atPath: path) {
@@ -37,7 +39,7 @@ final class KnownPeers: Sendable {
             new[key] = present
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            try replaceFile(at: path, with: [UInt8](try encoder.encode(new)))
+            try replaceFile(at: path, with: [UInt8](try encoder.encode(new)), on: disk)
             known = new
             return verdict
         }

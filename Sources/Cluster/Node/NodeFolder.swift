@@ -10,6 +10,7 @@ import Wire
 /// The data folder's account of itself, which is durable whenever a change of it returns.
 final class NodeFolder: Sendable {
     let path: String
+    private let disk: any LogDisk
     private let state: Mutex<NodeIdentity>
 
     var identity: NodeIdentity { state.withLock(\.self) }
@@ -19,6 +20,7 @@ final class NodeFolder: Sendable {
     /// - Throws: `NodeStartError` that says what does not fit and what to do.
     init(_ settings: NodeSettings, configured: ClusterMap, random: () -> UInt64) throws {
         path = settings.dataPath
+        disk = settings.log.disk
         var identity: NodeIdentity
         if let present = try Self.read(path) {
             identity = try Self.checked(present, settings)
@@ -60,7 +62,7 @@ final class NodeFolder: Sendable {
         try state.withLock { identity in
             var new = identity
             change(&new)
-            try Self.write(new, to: path)
+            try Self.write(new, to: path, on: disk)
             identity = new
         }
     }
@@ -92,10 +94,10 @@ final class NodeFolder: Sendable {
         }
     }
 
-    static func write(_ identity: NodeIdentity, to folder: String) throws {
+    static func write(_ identity: NodeIdentity, to folder: String, on disk: any LogDisk) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        try replaceFile(at: file(in: folder), with: [UInt8](try encoder.encode(identity)))
+        try replaceFile(at: file(in: folder), with: [UInt8](try encoder.encode(identity)), on: disk)
     }
 
     private static func checked(_ identity: NodeIdentity, _ settings: NodeSettings) throws -> NodeIdentity {

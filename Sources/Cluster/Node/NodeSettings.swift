@@ -1,6 +1,6 @@
 package import Directory
 package import PeerTransport
-import RaftCore
+package import RaftCore
 package import RecordModel
 package import Storage
 package import Telemetry
@@ -38,6 +38,8 @@ package struct NodeSettings: Sendable {
     /// What the node counts and times.
     package var metrics = MetricsRegistry()
     package var log = RaftLogOptions()
+    /// The limits of each replica's core; its times and turns are set for each.
+    package var raft = RaftSettings()
     /// The most bytes of one command, encoded; the same on every node. It must fit a segment of `log`.
     package var commandBytesMax = Entry.commandBytesMax
     /// Room on the disk that is kept for when there is no other, beside the log's reserve segment.
@@ -78,7 +80,6 @@ extension NodeSettings {
     /// segment, an append of several entries its frame, and what one group may have uncommitted the log's queue. What
     /// all groups may have together is more than that queue takes; then the lane refuses proposals until there is room.
     func checkSizes(frameBytesMax: Int) {
-        let raft = RaftSettings()
         let entryBytesMax = commandBytesMax + Entry.overheadBytesMax
         let appendBytesMax = max(raft.appendBytesMax, raft.probeBytesMax) + Entry.overheadBytesMax
         precondition(

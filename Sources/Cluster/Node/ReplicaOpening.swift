@@ -69,7 +69,7 @@ struct ReplicaOpening {
 
     /// The preferred leader of a group campaigns first where there was none, so that leaders spread over the nodes.
     private var raftSettings: RaftSettings {
-        var settings = RaftSettings()
+        var settings = self.settings.raft
         settings.electionTimeoutMilliseconds = self.settings.electionTimeoutMilliseconds
         settings.heartbeatIntervalMilliseconds = self.settings.heartbeatIntervalMilliseconds
         // Mixed, because neighbouring groups have neighbouring leaders.

@@ -31,6 +31,8 @@ final class OutboxSender: Sendable {
 
     private let platform: any NodePlatform
     private let nodeID: NodeID
+    /// Of the effects of one delivery, which must fit a command.
+    private let bytesMax: Int
     private let router: Router
     private let leaders: LeaderTable
     private let holdings: HostedGroups
@@ -42,6 +44,7 @@ final class OutboxSender: Sendable {
     init(_ parts: NodeParts, router: Router, levels: KnownLevels) {
         platform = parts.platform
         nodeID = parts.settings.nodeID
+        bytesMax = min(OutboxDelivery.bytesMax, parts.settings.commandBytesMax / 2)
         self.router = router
         leaders = parts.lane.leaders
         holdings = parts.keeper.holdings
@@ -116,7 +119,8 @@ final class OutboxSender: Sendable {
             let next = try await upkeep.run {
                 try applier.database.read { db in
                     try RecordTables.nextDelivery(
-                        from: stream.source.rawValue, to: stream.destination.rawValue, in: db)
+                        from: stream.source.rawValue, to: stream.destination.rawValue, bytesMax: self.bytesMax,
+                        in: db)
                 }
             }
             guard let next, await levels.has(.notifications, stream.destination) else { return }

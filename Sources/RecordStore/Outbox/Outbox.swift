@@ -189,8 +189,9 @@ extension RecordTables {
     }
 
     /// The effects that a destination is to be given next; nil if none waits.
+    /// - Parameter bytesMax: of the effects, give or take one.
     package static func nextDelivery(
-        from source: UInt64, to destination: UInt64, in db: Database
+        from source: UInt64, to destination: UInt64, bytesMax: Int = OutboxDelivery.bytesMax, in db: Database
     ) throws -> OutboxDelivery? {
         var delivery = OutboxDelivery(
             source: source, incarnation: try Outbox.incarnation(in: db), first: 0, effects: [])
@@ -200,7 +201,7 @@ extension RecordTables {
         ).forEach([.integer(Int64(bitPattern: destination)), .integer(Int64(OutboxDelivery.effectsMax))]) { row in
             let body = row.bytes(1)
             bytes += body.count
-            if !delivery.effects.isEmpty && bytes > OutboxDelivery.bytesMax { return false }
+            if !delivery.effects.isEmpty && bytes > bytesMax { return false }
             if delivery.effects.isEmpty { delivery.first = UInt64(bitPattern: row.integer(0)) }
             delivery.effects.append(try Effect(decoding: body))
             return true

@@ -173,30 +173,16 @@ package final class FolderLock: Sendable {
 ///
 /// Durable when it returns: the new file is synced, renamed over the old one, and the folder is synced.
 /// - Throws: `DiskError`; the old content is then still there, or (if only the folder's sync failed) either is.
-package func replaceFile(at path: String, with bytes: [UInt8]) throws(DiskError) {
+package func replaceFile(
+    at path: String, with bytes: [UInt8], on disk: any LogDisk = PosixDisk()
+) throws(DiskError) {
     let temporary = path + ".new"
-    let file = try DiskFile(path: temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
-    try writeAll(bytes, to: file)
-    guard fsync(file.descriptor) == 0 else { throw DiskError(operation: "fsync", path: temporary, code: errno) }
-    try renameFile(at: temporary, to: path)
+    let file = try disk.open(temporary, creating: true)
+    try disk.writeAll(bytes, to: file, at: 0)
+    try disk.sync(file)
+    try disk.rename(temporary, to: path)
     let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-    try fsyncFolder(at: folder.isEmpty ? "/" : folder)
-}
-
-private func writeAll(_ bytes: [UInt8], to file: DiskFile) throws(DiskError) {
-    var failure: DiskError?
-    bytes.withUnsafeBytes { all in
-        var done = 0
-        while done < all.count {
-            do throws(DiskError) {
-                done += try file.write(UnsafeRawBufferPointer(rebasing: all[done...]), at: done)
-            } catch {
-                failure = error
-                return
-            }
-        }
-    }
-    if let failure { throw failure }
+    try disk.syncFolder(folder.isEmpty ? "/" : folder)
 }
 
 /// A whole small file.

@@ -213,7 +213,7 @@ struct OpenedLog {
         let path = "\(folder)/identity"
         guard names.contains("identity") || names.contains(where: { $0.hasSuffix(".seg") }) else {
             let logID = options.random()
-            do throws(DiskError) { try replaceFile(at: path, with: identityBytes(logID)) } catch {
+            do throws(DiskError) { try replaceFile(at: path, with: identityBytes(logID), on: options.disk) } catch {
                 throw RaftLogError(error)
             }
             return logID

@@ -39,13 +39,15 @@ struct RaftWatch {
     private(set) var transfers = 0
     /// What the last message is an instance of.
     private(set) var situations: [Situation] = []
+    /// The group in which the sender of the last message has become the leader.
+    private(set) var newReign: GroupID?
     /// The newest term of an entry at each index that was sent.
     private var sentTerms: [GroupID: [LogIndex: Term]] = [:]
 
     /// - Returns: what is wrong with the message; nil if nothing is.
     mutating func judge(_ sent: PeerMessage) -> String? {
         let (group, message) = (sent.group, sent.message)
-        situations = []
+        (situations, newReign) = ([], nil)
         switch message.body {
         case .preVoteRequest, .preVoteResponse: break
         default:
@@ -87,6 +89,7 @@ struct RaftWatch {
         leaders[Reign(group: group, term: term)] = leader
         if reigns[group].map({ $0.term < term }) ?? true { reigns[group] = (term, leader) }
         elections += 1
+        newReign = group
         return nil
     }
 

@@ -13,6 +13,8 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case levelRaised
     /// A write of the log reached the disk in part.
     case tornWrite
+    /// What a failed sync had lost was gone after a power failure.
+    case lostSync
     /// Names of the log's files that were not synced were lost.
     case lostName
     /// The power took commits of a database back.
@@ -38,8 +40,25 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     case assetRepaired
     /// A node deleted a file that nothing named any more.
     case assetCollected
+    /// A subscription that fires once did.
+    case firedOnce
+    /// A group came to another leader while its effects on others waited.
+    case leaderWithEffects
+    /// A node started with effects that waited.
+    case restartWithEffects
+    /// A snapshot came with effects that waited.
+    case snapshotWithEffects
+    /// Notifications were asked for by a token that had expired.
+    case expiredToken
     /// A disk was full when a file came in, or became so in the middle of it.
     case fullDiskInUpload
+
+    /// In how many of a thousand seeds of a swarm it must be met.
+    package var seedsPerThousandMin: Int {
+        switch self {
+        default: 10
+        }
+    }
 
     /// By what a node says in its log.
     static let said: [(words: String, met: Situation)] = [

@@ -28,6 +28,9 @@ final class Client: @unchecked Sendable {
     var notebookSerial = 0
     var hoard: Hoard
     var hoardSerial = 0
+    var watchbook: Watchbook
+    var watchbookSerial = 0
+    private var hasFlooded = false
     /// Until when limits may change by what it asked for.
     var limitsDoubtfulUntil: UInt64 = 0
     /// Where the feed of the database goes on.
@@ -81,6 +84,7 @@ final class Client: @unchecked Sendable {
         home = world.random(0...(nodes.count - 1))
         notebook = Notebook(client: number, serial: 0)
         hoard = Hoard(client: number, serial: 0)
+        watchbook = Watchbook(client: number, serial: 0)
     }
 
     func start(thinkMillisecondsMax: UInt64) {
@@ -140,8 +144,12 @@ final class Client: @unchecked Sendable {
             if recorder.answers > answers, home == aim.node - 1, aim.isDeposed() { world.met(.readUnderDeposedLeader) }
             return
         }
+        if nodes[0].options.hasFlood, number == 2, !hasFlooded {
+            hasFlooded = true
+            return await floodNotifications()
+        }
         if recorder.files.isUsed, world.chance(25) { return await useFiles() }
-        switch world.random(0...123) {
+        switch world.random(0...147) {
         case 0..<34: await save()
         case 34..<44: await saveBatch()
         case 44..<52: await delete()
@@ -156,6 +164,7 @@ final class Client: @unchecked Sendable {
         case 99: await changeZone()
         case 100..<115: await useNotebook()
         case 115..<118: await tryCredentials()
+        case 118..<142: await useWatchbook()
         default: await useHoard()
         }
     }

@@ -35,6 +35,7 @@ final class Recorder: @unchecked Sendable {
     /// What the container may use.
     var limits = ContainerLimits()
     var hoardLimits = HoardLimits()
+    var watched = WatchedHistory()
     /// What all clocks show beyond true time, in milliseconds.
     var commonOffset: Int64 = 0
 

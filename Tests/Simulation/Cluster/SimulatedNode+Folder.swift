@@ -9,6 +9,7 @@ extension SimulatedNode {
     ) throws(DiskError) {
         try makeFolder(at: image)
         guard let names = try? listFolder(at: folder) else { return }
+        let known = try disk.writeKnown(of: folder, to: image, after: crash) { SimulatedDisk.folder(of: $0) == folder }
         for name in names {
             let (path, newPath) = ("\(folder)/\(name)", "\(image)/\(name)")
             switch name {
@@ -19,7 +20,7 @@ extension SimulatedNode {
                     try writeImage(ofFile: "\(path)/\(file)", to: "\(newPath)/\(file)", after: crash)
                 }
             default:
-                if isSpecialFile(at: path) { continue }
+                if known.contains(path) || isSpecialFile(at: path) { continue }
                 try writeImage(ofFile: path, to: newPath, after: crash)
             }
         }
@@ -45,6 +46,7 @@ extension SimulatedNode {
     func replaceData(by place: String?) {
         precondition(isDown, "node \(number) is not down")
         removeTree(folder)
+        forgetUnsynced()
         if let place { _ = rename(place, folder) }
     }
 }

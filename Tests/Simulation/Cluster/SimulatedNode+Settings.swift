@@ -33,6 +33,13 @@ extension SimulatedNode {
         settings.log.sizeBytesTarget = options.logBytesTarget
         settings.log.keepEntries = options.keepEntries
         settings.log.disk = disk
+        settings.log.queueBytesMax = options.logQueueBytes
+        settings.raft = options.raft
+        if let apply = options.apply {
+            settings.apply.backlogEntriesMax = apply.backlogMax
+            settings.apply.followerEntriesMax = apply.followerMax
+            settings.apply.entriesPerTransactionMax = apply.transactionMax
+        }
         settings.assets = assetSettings(disk)
         settings.checkpoint.intervalMilliseconds = options.checkpointMilliseconds
         settings.checkpoint.ageMilliseconds = options.checkpointAgeMilliseconds
@@ -61,7 +68,10 @@ private struct NodeVoice: LogHandler {
     func log(event: LogEvent) {
         let text = "\(event.message)"
         node.world.note("  node \(node.number): \(text)")
-        for (words, situation) in Situation.said where text.contains(words) { node.world.met(situation) }
+        for (words, situation) in Situation.said where text.contains(words) {
+            node.world.met(situation)
+            if situation == .snapshotInstalled, !process.isDead { node.onEffects?(.snapshotWithEffects) }
+        }
         // What is left of a dead process has lost its folder, and may say so.
         if event.level >= .error, !process.isDead { node.onError?(text) }
     }

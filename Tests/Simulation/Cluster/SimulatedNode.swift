@@ -44,6 +44,8 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var upSince: UInt64 = 0
     private var life = 0
     private var images = 0
+    /// What the last process left in the system's memory.
+    private var unsynced = SimulatedDisk.Unsynced()
     /// Dead processes that are not stopped yet.
     private(set) var remains = 0
     /// Said by a node that should not have ended.
@@ -79,6 +81,8 @@ final class SimulatedNode: @unchecked Sendable {
     /// Makes the log's disk take up to so much longer, for the rest of this life of the process.
     func slowDisk(byMicroseconds most: UInt64) { platform?.delays.syncMax += most }
 
+    /// Called where effects on other groups may wait on it, with what is met if they do.
+    var onEffects: ((Situation) -> Void)?
     /// Called when the process ended by itself.
     var onFailure: (() -> Void)?
     /// Called with what the process logs as an error.
@@ -96,6 +100,9 @@ final class SimulatedNode: @unchecked Sendable {
         self.root = root
         folder = "\(root)/node-\(number)-0"
     }
+
+    /// What is in the folder is not what the last process left.
+    func forgetUnsynced() { unsynced = SimulatedDisk.Unsynced() }
 
     var isDown: Bool { if case .down = state { true } else { false } }
 
@@ -118,7 +125,8 @@ final class SimulatedNode: @unchecked Sendable {
         clock.wallOffsetMilliseconds = wallOffsetMilliseconds
         let process = ProcessLife(node: number, life: life, clock: clock)
         let platform = SimulatedPlatform(world: world, process: process, network: network, delays: options.delays)
-        let disk = SimulatedDisk(world: world)
+        let disk = SimulatedDisk(world: world, unsynced)
+        unsynced = SimulatedDisk.Unsynced()
         disk.faults = diskFaults
         disk.beforeCall = beforeDiskCall
         (self.process, self.platform, self.disk) = (process, platform, disk)
@@ -145,6 +153,7 @@ final class SimulatedNode: @unchecked Sendable {
             state = .up(service)
             upSince = world.now
             world.note("node \(number) is up")
+            if process.life > 1 { onEffects?(.restartWithEffects) }
             let waiting = platform.executor.start { [self] in
                 do {
                     try await node.awaitMap()
@@ -209,6 +218,7 @@ final class SimulatedNode: @unchecked Sendable {
         } catch {
             preconditionFailure("no image of \(old): \(error)")
         }
+        if crash == .process { unsynced = disk.unsynced(of: old, movedTo: folder) }
         return old
     }
 

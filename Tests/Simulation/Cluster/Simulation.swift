@@ -97,12 +97,14 @@ package final class Simulation: @unchecked Sendable {
             guard !sender.isDead else { return }
             if let fault = raftWatch.judge(message) { violated(fault) }
             for situation in raftWatch.situations { world.met(situation) }
+            if let group = raftWatch.newReign { lookForEffects(in: group, at: sender.node, .leaderWithEffects) }
             judgeTimes(of: message)
             spring(at: message)
         }
         for node in nodes {
             node.onFailure = { [unowned self] in restartLater(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
+            node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
         }
         for node in nodes.prefix(options.nodes) {
             world.schedule(after: world.milliseconds(0...200), .process, for: nil) { node.start() }

@@ -1,5 +1,6 @@
 package import RaftCore
 import RecordModel
+import Storage
 
 /// How bad the world of one seed is: drawn from the seed, so that each run has a mixture of its own.
 package struct SimulationOptions: Sendable {
@@ -35,6 +36,8 @@ package struct SimulationOptions: Sendable {
 
     /// Whether records have files of assets.
     package var hasAssets: Bool
+    /// Whether a user is told of more than is kept.
+    var hasFlood: Bool
 
     /// Has records have files, whatever the seed says.
     package mutating func requireAssets() {
@@ -54,6 +57,10 @@ package struct SimulationOptions: Sendable {
     var tickMilliseconds: UInt64
     var rebalanceDelayMilliseconds: UInt64
     var scrubIntervalMilliseconds: UInt64
+    /// Small ones in some seeds, so that each is met.
+    var raft = RaftSettings()
+    var apply: (backlogMax: UInt64, followerMax: UInt64, transactionMax: Int)?
+    var logQueueBytes = RaftLogOptions().queueBytesMax
     var segmentBytes: Int
     var logBytesTarget: Int
     var keepEntries: Int
@@ -173,5 +180,22 @@ package struct SimulationOptions: Sendable {
         if chance(25) { limits[.requestsPerSecond] = Int64.random(in: 8...15, using: &generator) }
         isUpgraded = chance(30)
         hasAssets = !isUpgraded && chance(60)
+        hasFlood = !isUpgraded && chance(8)
+        if chance(40) { makeLimitsSmall(using: &generator) }
+    }
+
+    /// Limits that production's loads meet, and a simulation's only where they are small.
+    private mutating func makeLimitsSmall(using generator: inout SplitMix64) {
+        func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &generator)] }
+        let commandBytes = segmentBytes / 2
+        raft.appendBytesMax = pick([1 << 20, 4_096, 512])
+        raft.probeBytesMax = pick([64 << 10, 1_024, 64])
+        raft.inflightAppendsMax = pick([64, 2, 1])
+        raft.inflightBytesMax = pick([8 << 20, 4_096])
+        raft.cacheBytesMax = pick([4 << 20, 16_384, 1_024])
+        raft.pendingReadsMax = pick([65_536, 16])
+        raft.uncommittedBytesMax = pick([16 << 20, 2 * commandBytes, commandBytes])
+        logQueueBytes = pick([64 << 20, 2 * raft.uncommittedBytesMax, raft.uncommittedBytesMax])
+        apply = (pick([10_000, 20, 4]), pick([2_000, 10]), pick([2_000, 3, 1]))
     }
 }

@@ -15,21 +15,59 @@ extension SimulatedDisk {
     /// itself goes on.
     func writeImage(of folder: String, to image: String, after crash: Crash) throws(DiskError) {
         try makeFolder(at: image)
-        let (durable, changed) = crash == .power ? survivingNames() : (names, [])
-        for name in try Self.files(in: folder, copiedTo: image) {
+        let present = try Self.files(in: folder, copiedTo: image)
+        let known = try writeKnown(of: folder, to: image, after: crash) { $0.hasPrefix(folder + "/") }
+        for name in present {
             let path = "\(folder)/\(name)"
             // What is not changed through this disk is small and written with care of its own.
-            if durable[path] == nil, names[path] == nil, !changed.contains(path) {
-                try write(try readWholeFile(at: path), to: "\(image)/\(name)", stamped: Self.time(of: path))
-            }
+            guard !known.contains(path) else { continue }
+            try write(try readWholeFile(at: path), to: "\(image)/\(name)", stamped: Self.time(of: path))
         }
-        for path in durable.keys.sorted() where path.hasPrefix(folder + "/") {
+    }
+
+    /// Writes what such files hold after a crash that were changed through this disk.
+    /// - Returns: those files, whether they are there afterwards or not.
+    @discardableResult
+    func writeKnown(
+        of folder: String, to image: String, after crash: Crash, where isWanted: (String) -> Bool
+    ) throws(DiskError) -> Set<String> {
+        let (durable, changed) = crash == .power ? survivingNames() : (names, [])
+        for path in durable.keys.sorted() where isWanted(path) {
             // A whole folder may have been moved aside, which is not this disk's doing.
             guard let file = durable[path], file.removedContent != nil || isThere(file) else { continue }
             let content = try self.content(of: file, after: crash)
             let time = file.removedContent == nil ? Self.time(of: self.path(of: file) ?? path) : file.removedTime
             try write(content, to: image + path.dropFirst(folder.count), stamped: time)
         }
+        return Set(durable.keys).union(names.keys).union(changed)
+    }
+
+    /// What the next life finds in the system's memory, after a crash of the process whose image is in a new folder.
+    func unsynced(of folder: String, movedTo newFolder: String) -> Unsynced {
+        var copies: [ObjectIdentifier: File] = [:]
+        func copy(_ file: File) -> File {
+            if let copy = copies[ObjectIdentifier(file)] { return copy }
+            let copy = File()
+            (copy.unsynced, copy.lost) = (file.unsynced, file.lost)
+            (copy.removedContent, copy.removedTime) = (file.removedContent, file.removedTime)
+            copies[ObjectIdentifier(file)] = copy
+            return copy
+        }
+        func moved(_ path: String) -> String {
+            path.hasPrefix(folder) ? newFolder + path.dropFirst(folder.count) : path
+        }
+        var unsynced = Unsynced()
+        for (path, file) in names { unsynced.names[moved(path)] = copy(file) }
+        unsynced.nameChanges = nameChanges.map { change in
+            switch change {
+            case .created(let path, let file): .created(moved(path), copy(file))
+            case .renamed(let path, let newPath, let file, let replaced):
+                .renamed(moved(path), to: moved(newPath), copy(file), replaced: replaced.map(copy))
+            case .removed(let path, let file): .removed(moved(path), copy(file))
+            }
+        }
+        unsynced.folders = Set(unsyncedFolders.map(moved))
+        return unsynced
     }
 
     /// The files in a folder and in the folders in it, which are made elsewhere, too.
@@ -95,14 +133,25 @@ extension SimulatedDisk {
         } else {
             preconditionFailure("a file without a name or content")
         }
-        guard crash == .power, !file.unsynced.isEmpty else { return content }
-        for write in file.unsynced.reversed() {
-            content.replaceSubrange(write.offset..<(write.offset + write.before.count), with: write.before)
-            content.removeSubrange(max(write.sizeBefore, write.offset + write.before.count)...)
+        guard crash == .power else { return content }
+        takeBack(file.unsynced, from: &content)
+        if !file.lost.isEmpty { met(.lostSync) }
+        for (place, byte) in file.lost where place < content.count { content[place] = byte }
+        return content
+    }
+
+    /// Any of the writes may have reached the disk, in any order, whole or in part.
+    private func takeBack(_ writes: [Write], from content: inout [UInt8]) {
+        if writes.isEmpty { return }
+        for write in writes.reversed() {
+            // A file may have been cut meanwhile, which is not this disk's doing.
+            let end = min(content.count, write.offset + write.before.count)
+            guard write.offset <= end else { continue }
+            content.replaceSubrange(write.offset..<end, with: write.before.prefix(end - write.offset))
+            content.removeSubrange(min(content.count, max(write.sizeBefore, end))...)
         }
-        // Any of them may have reached the disk, in any order, whole or in part.
         let mood = Int.random(in: 0..<4, using: &generator)
-        for write in file.unsynced {
+        for write in writes {
             switch mood == 3 ? Int.random(in: 0..<3, using: &generator) : mood {
             case 0: break
             case 1: put(write.bytes, into: &content, at: write.offset)
@@ -111,7 +160,6 @@ extension SimulatedDisk {
                 tear(write, into: &content)
             }
         }
-        return content
     }
 
     /// Some sectors of a write arrived; where one was being written it may hold anything.

@@ -6,7 +6,10 @@ import Storage
 /// The disk under a node's log and its files of assets: real files in memory, and a memory of what was not synced, so
 /// that a crash can take it back.
 ///
-/// One for each life of a node. What was there when it began is durable.
+/// One for each life of a node. What the one before left in the system's memory is still there, and is not on the disk.
+///
+/// A sync that fails may have written a part, and later ones leave the rest alone: it is read back until the power
+/// fails.
 final class SimulatedDisk: LogDisk, @unchecked Sendable {
     // Touched on the simulation's thread only.
 
@@ -43,6 +46,8 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     final class File {
         /// Since the last sync, oldest first.
         var unsynced: [Write] = []
+        /// What the disk holds where the system takes something else for written, by place.
+        var lost: [Int: UInt8] = [:]
         /// What it held when its name was removed; nil while it has one.
         var removedContent: [UInt8]?
         /// When it was last stamped before that.
@@ -53,7 +58,7 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     struct Write {
         var offset: Int
         var bytes: [UInt8]
-        /// What was there before; shorter than `bytes` where the file grew.
+        /// What the disk had there before; shorter than `bytes` where the file grew.
         var before: [UInt8]
         var sizeBefore: Int
     }
@@ -84,7 +89,18 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     private(set) var calls: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
-    init(world: World) { self.world = world }
+    /// - Parameter unsynced: what the life before left.
+    init(world: World, _ unsynced: Unsynced = Unsynced()) {
+        self.world = world
+        (names, nameChanges, unsyncedFolders) = (unsynced.names, unsynced.nameChanges, unsynced.folders)
+    }
+
+    /// What is not on the disk when a process ends.
+    struct Unsynced {
+        var names: [String: File] = [:]
+        var nameChanges: [NameChange] = []
+        var folders: Set<String> = []
+    }
 
     var generator: SplitMix64 {
         get { world.generator }
@@ -113,7 +129,12 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
         guard faults.takeRoom(offset + bytes.count - size, for: file.path) else {
             throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
         }
-        let before = try file.bytes(at: offset, count: min(bytes.count, max(0, size - offset)))
+        var before = try file.bytes(at: offset, count: min(bytes.count, max(0, size - offset)))
+        if !known.lost.isEmpty {
+            for place in before.indices {
+                if let byte = known.lost.removeValue(forKey: offset + place) { before[place] = byte }
+            }
+        }
         let count = try file.write(bytes, at: offset)
         known.unsynced.append(
             Write(offset: offset, bytes: Array(bytes.prefix(count)), before: before, sizeBefore: size))
@@ -135,8 +156,28 @@ final class SimulatedDisk: LogDisk, @unchecked Sendable {
     func met(_ situation: Situation) { world.met(situation) }
 
     func sync(_ file: DiskFile) throws(DiskError) {
-        try call("fdatasync", file.path)
+        do throws(DiskError) { try call("fdatasync", file.path) } catch {
+            if world.chance(70) { loseWrites(of: self.file(file)) }
+            throw error
+        }
         self.file(file).unsynced = []
+    }
+
+    /// The system takes all for written, and some is not.
+    private func loseWrites(of file: File) {
+        var (onDisk, inMemory): ([Int: UInt8], [Int: UInt8]) = ([:], [:])
+        for write in file.unsynced {
+            let arrives = world.chance(30)
+            for (place, byte) in write.bytes.enumerated() {
+                let old = place < write.before.count ? write.before[place] : 0
+                let place = write.offset + place
+                if arrives { onDisk[place] = byte }
+                if onDisk[place] == nil { onDisk[place] = old }
+                inMemory[place] = byte
+            }
+        }
+        for (place, byte) in onDisk where inMemory[place] != byte { file.lost[place] = byte }
+        file.unsynced = []
     }
 
     func stamp(_ file: DiskFile, _ time: Int64) throws(DiskError) {

@@ -68,10 +68,11 @@ extension Mutant {
         Mutant(
             "what is known of peers' folders is not kept",
             .init(
-                "Cluster/Node/KnownPeers.swift", "try replaceFile(at: path, with: [UInt8](try encoder.encode(new)))",
+                "Cluster/Node/KnownPeers.swift",
+                "try replaceFile(at: path, with: [UInt8](try encoder.encode(new)), on: disk)",
                 """
                 let bytes = [UInt8](try encoder.encode(new))
-                            if !PLANTED { try replaceFile(at: path, with: bytes) }
+                            if !PLANTED { try replaceFile(at: path, with: bytes, on: disk) }
                 """
             )),
         // A node that is started again looks like an old image of itself, and gives up what it has.

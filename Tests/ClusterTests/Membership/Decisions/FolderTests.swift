@@ -92,7 +92,7 @@ struct FolderTests {
             // As if the process had ended after the first file.
             try makeFolder(at: path + "/lost-1")
             try renameFile(at: path + "/log", to: path + "/lost-1/log")
-            #expect(try Quarantine.run(path, because: "because") == path + "/lost-1")
+            #expect(try Quarantine.run(path, because: "because", on: PosixDisk()) == path + "/lost-1")
             let left = try listFolder(at: path).sorted()
             #expect(left == ["lost-1", "peers.json"])
             #expect(try listFolder(at: path + "/lost-1").sorted() == ["directory.sqlite", "log", "node.json"])

@@ -1,0 +1,74 @@
+import HistoryChecks
+import RecordModel
+import Service
+
+// A user who is told of more than is kept.
+extension Client {
+    private static let flooders = 50
+    private static let floodRecords = 40
+
+    /// Has so many notifications made that the first ones are not kept, and goes on from a token of before.
+    func floodNotifications() async {
+        let book = Watchbook(client: number, serial: 1_000)
+        let zone = book.zone(Watchbook.zoneNames[0])
+        guard await change(zone.name, of: book, isCreation: true) else { return }
+        for number in 0..<Self.flooders {
+            let subscription = NotificationTwin.Subscription(
+                id: "f\(number)", kind: .query, zone: zone.name, events: [.create])
+            await save(subscription, of: book)
+            guard book.isUsed, book.live[subscription.id] != nil else { return }
+        }
+        guard await flood(book, zone, 0..<1), let token = await firstToken(of: book) else { return }
+        let all = Int(Limits.notificationsMax) / Self.flooders + Self.floodRecords
+        for start in stride(from: 1, to: all, by: Self.floodRecords) {
+            guard await flood(book, zone, start..<start + Self.floodRecords) else { return }
+        }
+        for _ in 0..<120 where book.isUsed && !isEnding {
+            guard case .failed(let failure) = await askForPage(of: book, "", after: token, limit: 1) else {
+                await sleep(World.second)
+                continue
+            }
+            guard failure.error.reason.contains("not kept any more") else {
+                return complain("the log of notifications is refused: \(failure.error)", book)
+            }
+            world.met(.expiredToken)
+            return await readFlood(book)
+        }
+    }
+
+    /// - Returns: whether records of these numbers were made.
+    private func flood(_ book: Watchbook, _ zone: WatchedHistory.Zone, _ numbers: Range<Int>) async -> Bool {
+        let changes = numbers.map { number in
+            WatchedHistory.Change(name: "r\(number)", event: .create, kind: nil, value: "\(number)")
+        }
+        return await save(changes, in: zone, from: nil, book)
+    }
+
+    private func firstToken(of book: Watchbook) async -> String? {
+        for _ in 0..<30 where !isEnding {
+            guard let page = await page(book, "", after: nil, limit: 1) else { return nil }
+            if !page.entries.isEmpty { return page.token }
+            await sleep(World.second)
+        }
+        return nil
+    }
+
+    /// What is kept goes on without a gap, and every subscription tells of every record in order.
+    private func readFlood(_ book: Watchbook) async {
+        var token: String?
+        var last: Int64?
+        var told: [String: Int] = [:]
+        while !isEnding, let page = await page(book, "", after: token, limit: 200) {
+            for (notice, _) in page.entries {
+                if let last, notice.sequence != last + 1 { return complain("\(notice) comes after \(last)", book) }
+                guard let number = notice.value.flatMap({ Int($0) }) else { return complain("\(notice)", book) }
+                if let before = told.updateValue(number, forKey: notice.id), number != before + 1 {
+                    return complain("\(notice) comes after one of \(before)", book)
+                }
+                last = notice.sequence
+            }
+            token = page.token
+            if !page.hasMore { return recorder.answered() }
+        }
+    }
+}
