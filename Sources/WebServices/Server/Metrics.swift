@@ -2,6 +2,7 @@ import Cluster
 import CoreMetrics
 import Foundation
 import Glibc
+import RaftCore
 import RecordModel
 import Service
 import Storage

@@ -1,4 +1,5 @@
 package import Admission
+import Cluster
 import RecordModel
 package import Service
 

@@ -7,6 +7,7 @@ package import Hummingbird
 import KeyValueStore
 import Logging
 import NIOCore
+import RaftCore
 import RecordModel
 import Service
 
