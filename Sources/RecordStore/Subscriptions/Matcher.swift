@@ -50,7 +50,10 @@ final class Matcher {
     private let isOn: Bool
     private var noted: [Noted] = []
     /// Of the changes that are noted from now on.
-    var origin = ChangeOrigin()
+    var origin = ChangeOrigin() {
+        // Changes that wait had no user below the level.
+        didSet { if level < .exactNotifications { origin.user = nil } }
+    }
     /// Of the shard's watchers; nil until it is asked for, and once they have changed.
     private var revision: Int64?
 
