@@ -210,12 +210,13 @@ final class AssetKeeper: Sendable {
     /// Deletes files that no group of this node counts, and that were not renewed within the grace.
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
+        let basis = basis
         let mayDelete = try await isCurrent()
         let before = clock.wallMilliseconds - settings.graceMilliseconds
         var (files, bytes): (UInt64, UInt64) = (0, 0)
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
-            if mayDelete, status.modified < before, try await isGone(hash, before) { return }
+            if mayDelete, status.modified < before, try await isGone(hash, before, basis) { return }
             try await stampAnew(hash, status.modified)
             files += 1
             bytes += UInt64(status.bytes)
@@ -250,7 +251,15 @@ final class AssetKeeper: Sendable {
         try await exchange.pool.run { [files = exchange.files] in try body(files) }
     }
 
-    private func isGone(_ hash: [UInt8], _ before: Int64) async throws -> Bool {
+    /// What a look through the files relies on: the replicas here, and when one was last given up.
+    private var basis: Basis { Basis(groups: shards.map(\.group), gaveUpAt: folder.identity.gaveUpAt) }
+
+    private struct Basis: Equatable {
+        var groups: [GroupID]
+        var gaveUpAt: Int64?
+    }
+
+    private func isGone(_ hash: [UInt8], _ before: Int64, _ basis: Basis) async throws -> Bool {
         if try await groupThatCounts(hash) != nil { return false }
         let isGone = try await work { try $0.remove(hash, unlessRenewedSince: before) }
         if isGone { exchange.counters.update { $0.collected += 1 } }
@@ -259,6 +268,8 @@ final class AssetKeeper: Sendable {
 
     /// Whether the tables of this node tell of all that its logs held at the last look, none of its replicas is still
     /// being brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a
+        // A replica that was given up meanwhile was not asked any more, and its files are to stay.
+        guard self.basis == basis else { return false }
     /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
     /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
     private func isCurrent() async throws -> Bool {
