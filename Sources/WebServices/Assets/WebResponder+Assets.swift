@@ -69,7 +69,7 @@ extension WebResponder {
         let file = try await AssetTransfers(context.service).receive(ticket, &notes)
         do throws(RequestFailure) {
             try await read(call, expecting: length, &multipart, into: file)
-            let asset = try await file.finish(by: context.service.node.deadline())
+            let asset = try await file.finish()
             return Reply { writer in
                 writer.key("singleFile")
                 writer.asset(asset)
