@@ -237,9 +237,16 @@ final class AssetKeeper: Sendable {
     }
 
     /// Goes through the files of this node by their hashes, in order.
-    private func forEachFile(_ body: ([UInt8]) async throws -> Void) async throws {
-        for first in try await work({ try $0.firstBytes() }) {
+    /// - Parameters:
+    ///   - start: the first byte of the hashes to begin with; those before come last.
+    ///   - reached: called before those with another first byte.
+    private func forEachFile(
+        from start: UInt8 = 0, reached: (UInt8) async throws -> Void = { _ in }, _ body: ([UInt8]) async throws -> Void
+    ) async throws {
+        let firsts = try await work { try $0.firstBytes() }
+        for first in firsts.filter({ $0 >= start }) + firsts.filter({ $0 < start }) {
             try Task.checkCancellation()
+            try await reached(first)
             for hash in try await work({ try $0.hashes(beginningWith: first) }) { try await body(hash) }
         }
     }
@@ -261,6 +268,8 @@ final class AssetKeeper: Sendable {
 
     private func isGone(_ hash: [UInt8], _ before: Int64, _ basis: Basis) async throws -> Bool {
         if try await groupThatCounts(hash) != nil { return false }
+        // A replica that was given up meanwhile was not asked any more, and its files are to stay.
+        guard self.basis == basis else { return false }
         let isGone = try await work { try $0.remove(hash, unlessRenewedSince: before) }
         if isGone { exchange.counters.update { $0.collected += 1 } }
         return isGone
@@ -268,8 +277,6 @@ final class AssetKeeper: Sendable {
 
     /// Whether the tables of this node tell of all that its logs held at the last look, none of its replicas is still
     /// being brought up, and its clock is right: otherwise a record may name what the tables do not count yet, or a
-        // A replica that was given up meanwhile was not asked any more, and its files are to stay.
-        guard self.basis == basis else { return false }
     /// file seem older than it is. A command that came into a log since then had its files held not much earlier.
     /// After a replica went to another node its files stay for the grace, as they are still to be fetched there.
     private func isCurrent() async throws -> Bool {
@@ -308,11 +315,16 @@ final class AssetKeeper: Sendable {
 
     // MARK: What a disk changed
 
-    /// Reads all files again and again, so many bytes a second, until the task is cancelled.
+    /// Reads all files again and again, so many bytes a second, until the task is cancelled. A new start goes on where
+    /// the last one ended.
     func scrub() async {
         while !Task.isCancelled {
             do {
-                try await forEachFile { try await scrub($0) }
+                let start = try await work { $0.scrubPosition() }
+                // A full disk keeps nobody from reading.
+                try await forEachFile(
+                    from: start, reached: { first in _ = try? await work { try $0.noteScrub(at: first) } }
+                ) { try await scrub($0) }
             } catch is CancellationError {
                 return
             } catch {
@@ -324,31 +336,48 @@ final class AssetKeeper: Sendable {
 
     private func scrub(_ hash: [UInt8]) async throws {
         var isSound = true
+        var found: AssetFile?
         do {
-            guard let file = try await work({ try $0.open(sha256: hash) }) else { return }
-            var hasher = SHA256()
-            var offset: UInt64 = 0
-            while offset < file.reference.size {
-                let range = offset..<min(file.reference.size, offset + 4 * AssetBytes.pieceBytes)
-                let bytes = try await exchange.pool.run { try file.bytes(range) }
-                hasher.update(data: bytes)
-                offset = range.upperBound
-                exchange.counters.update { $0.scrubbedBytes += UInt64(range.count) }
-                try await clock.sleep(milliseconds: UInt64(range.count) * 1_000 / settings.scrubBytesPerSecond)
-            }
-            isSound = Array(hasher.finalize()) == hash
+            found = try await work { try $0.open(sha256: hash) }
+            guard let file = found else { return }
+            isSound = try await hasBytes(file, hash)
         } catch AssetError.missing {
             isSound = false
         } catch let error as DiskError where error.code == DiskError.ioFailure {
             isSound = false
         }
         if isSound { return }
+        let damaged = found
+        guard try await work({ try $0.setAside(hash, found: damaged) }) else { return }
         logger.error(
             "the file of asset \(Hex.encode(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
         )
         exchange.counters.update { $0.damaged += 1 }
-        try await work { try $0.setAside(hash) }
         news.changed()
+        // Many are not set aside in no time.
+        try await rest(after: Self.scrubbedAtOnce)
+    }
+
+    /// Whether a file has the bytes that its hash is of.
+    private func hasBytes(_ file: AssetFile, _ hash: [UInt8]) async throws -> Bool {
+        var hasher = SHA256()
+        var offset: UInt64 = 0
+        while offset < file.reference.size {
+            let range = offset..<min(file.reference.size, offset + Self.scrubbedAtOnce)
+            let bytes = try await exchange.pool.run { try file.bytes(range) }
+            hasher.update(data: bytes)
+            offset = range.upperBound
+            exchange.counters.update { $0.scrubbedBytes += UInt64(range.count) }
+            try await rest(after: UInt64(range.count))
+        }
+        return Array(hasher.finalize()) == hash
+    }
+
+    private static let scrubbedAtOnce = 4 * AssetBytes.pieceBytes
+
+    /// Waits as long as reading so many bytes takes within the budget.
+    private func rest(after bytes: UInt64) async throws {
+        try await clock.sleep(milliseconds: bytes * 1_000 / settings.scrubBytesPerSecond)
     }
 }
 

@@ -36,6 +36,13 @@ extension ClusterNode {
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
         let (folder, log, recovered) = try openFolder(settings, configured: configured, platform, logger)
+        let assets: AssetFiles
+        do {
+            assets = try openAssets(settings, platform)
+        } catch {
+            log.close()
+            throw error
+        }
         let pools = WorkPools(platform)
         let lane = Lane(
             platform: platform, log: log, settings: settings, leaders: LeaderTable(), pools: pools,
@@ -51,7 +58,7 @@ extension ClusterNode {
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
                     },
                     onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
-                pools: pools, assets: try openAssets(settings, platform), logger: logger))
+                pools: pools, assets: assets, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
         try await node.connectLane()
@@ -63,8 +70,10 @@ extension ClusterNode {
         let files = AssetFiles(
             folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
             random: platform.random)
-        do throws(DiskError) {
+        do {
             try files.prepare()
+        } catch let error as AssetKeyFault {
+            throw NodeStartError("\(error)")
         } catch {
             throw NodeStartError("\(settings.dataPath)/assets cannot be used: \(error)")
         }
