@@ -150,7 +150,9 @@ extension WebResponder {
         case .part(let part): range = part
         case .unsatisfiable: return Self.unsatisfiable(size, call)
         }
-        let bytes = try await AssetTransfers(context.service).read(ticket, range: range)
+        let isHead = call.request.method == .head
+        // Whether the file can be had a byte tells, too.
+        let bytes = try await AssetTransfers(context.service).read(ticket, range: isHead ? range.prefix(1) : range)
         guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
         var reply = Reply(
             status: wanted == .all ? 200 : 206, body: [], contentType: "application/octet-stream")
@@ -158,7 +160,7 @@ extension WebResponder {
         if case .part(let part) = wanted {
             reply.headers.append(("content-range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)"))
         }
-        guard call.request.method != .head else {
+        if isHead {
             reply.headers.append(("content-length", "\(range.count)"))
             return reply
         }
@@ -187,7 +189,9 @@ extension WebResponder {
             ("accept-ranges", "bytes"), ("cache-control", "private, max-age=\(secondsLeft)"),
             ("content-disposition", "attachment; filename=\"\(fileName(name ?? "asset"))\""),
             ("content-security-policy", "default-src 'none'; sandbox"),
-            ("cross-origin-resource-policy", "cross-origin"), ("etag", tag), ("x-content-type-options", "nosniff"),
+            ("cross-origin-resource-policy", "cross-origin"), ("etag", tag),
+            // That of the whole file, also where a part of it is sent (RFC 9530, section 3).
+            ("repr-digest", "sha-256=:\(Base64.encode(ticket.asset.sha256)):"), ("x-content-type-options", "nosniff"),
         ]
     }
 
