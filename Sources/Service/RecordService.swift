@@ -23,7 +23,7 @@ package final class RecordService: Sendable {
     package let usage: UsageMeter
     package let audit: AuditTrail
     package let watches: WatchHub
-    let unsavedUploads = UnsavedUploads()
+    let unsavedUploads: UnsavedUploads
     /// Requests whose credentials were wrong, by address.
     package let failedAuthentications: AddressLimiter
     /// How many requests this node works on at once, shared fairly between containers.
@@ -47,6 +47,7 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
+        unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
         gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)

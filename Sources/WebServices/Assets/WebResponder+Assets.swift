@@ -51,8 +51,6 @@ extension WebResponder {
 
 // Uploads.
 extension WebResponder {
-    /// How long an upload may take in all, however steadily it comes.
-    private static let uploadSecondsMax: UInt64 = 3_600
     /// What a transfer holds in memory: parts on their way between the socket and the disk.
     private static let transferBytes = 512 << 10
 
@@ -98,14 +96,13 @@ extension WebResponder {
     private func read(
         _ call: WebCall, expecting length: UInt64?, _ multipart: inout MultipartReader?, into file: IncomingAsset
     ) async throws(RequestFailure) {
-        let end = MonotonicTime.current.adding(milliseconds: Self.uploadSecondsMax * 1_000)
+        let pace = UploadPace(began: .current)
         var count: UInt64 = 0
         var parts = call.request.body.makeAsyncIterator()
         while let part = try await Self.next(&parts) {
             count += UInt64(part.readableBytes)
-            guard MonotonicTime.current <= end else {
-                throw RequestFailure(
-                    .badRequest, "the file took longer than \(Self.uploadSecondsMax) s", details: .bodyTooSlow)
+            if let problem = pace.problem(after: count, now: .current) {
+                throw RequestFailure(.badRequest, problem, details: .bodyTooSlow)
             }
             var bytes = part
             do throws(MultipartReader.Fault) {
