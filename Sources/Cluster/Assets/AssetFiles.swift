@@ -33,6 +33,22 @@ final class AssetFiles: Sendable {
         self.random = random
     }
 
+    /// The files in a node's data folder, ready for use.
+    /// - Throws: `NodeStartError` where they cannot be used, or not with this key.
+    static func opened(_ settings: NodeSettings, random: @escaping @Sendable () -> UInt64) throws -> AssetFiles {
+        let files = AssetFiles(
+            folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
+            random: random)
+        do {
+            try files.prepare()
+        } catch let error as AssetKeyFault {
+            throw NodeStartError("\(error)")
+        } catch {
+            throw NodeStartError("\(files.folder) cannot be used: \(error)")
+        }
+        return files
+    }
+
     /// Makes the folders, removes what was being written when the node last ended, and checks the key.
     /// - Throws: `AssetKeyFault` where the key is not that of the files; then nothing was changed. `DiskError`.
     func prepare() throws {

@@ -38,7 +38,7 @@ extension ClusterNode {
         let (folder, log, recovered) = try openFolder(settings, configured: configured, platform, logger)
         let assets: AssetFiles
         do {
-            assets = try openAssets(settings, platform)
+            assets = try AssetFiles.opened(settings, random: platform.random)
         } catch {
             log.close()
             throw error
@@ -64,20 +64,6 @@ extension ClusterNode {
         try await node.connectLane()
         if settings.nodes.count == 1, node.placement.map == nil { try await node.foundAlone() }
         return node
-    }
-
-    private static func openAssets(_ settings: NodeSettings, _ platform: any NodePlatform) throws -> AssetFiles {
-        let files = AssetFiles(
-            folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
-            random: platform.random)
-        do {
-            try files.prepare()
-        } catch let error as AssetKeyFault {
-            throw NodeStartError("\(error)")
-        } catch {
-            throw NodeStartError("\(settings.dataPath)/assets cannot be used: \(error)")
-        }
-        return files
     }
 
     private static func makeKeeper(

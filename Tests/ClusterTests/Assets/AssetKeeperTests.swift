@@ -3,6 +3,7 @@ import Directory
 import Foundation
 import Logging
 import NIOCore
+import PeerTransport
 import RaftCore
 import RecordModel
 import Storage

@@ -113,9 +113,10 @@ final class TestClock: NodeClock {
 
     var now: MonotonicTime { system.now }
     var wallMilliseconds: Int64 { system.wallMilliseconds + ahead.load(ordering: .relaxed) }
-    func sleep(milliseconds: UInt64) async throws {
+    func sleep(milliseconds: UInt64) async throws { try await system.sleep(milliseconds: noted(milliseconds)) }
+    private func noted(_ milliseconds: UInt64) -> UInt64 {
         sleeps.withLock { _ = $0.insert(milliseconds) }
-        try await system.sleep(milliseconds: milliseconds)
+        return milliseconds
     }
     /// Whether somebody slept so long, or does.
     func wasAskedToSleep(milliseconds: UInt64) -> Bool { sleeps.withLock { $0.contains(milliseconds) } }
