@@ -24,7 +24,7 @@ package final class RecordService: Sendable {
     package let audit: AuditTrail
     package let watches: WatchHub
     /// What users uploaded and no record has.
-    package let unsavedUploads = UnsavedUploads()
+    package let unsavedUploads: UnsavedUploads
     /// Requests whose credentials were wrong, by address.
     package let failedAuthentications: AddressLimiter
     /// How many requests this node works on at once, shared fairly between containers.
@@ -48,6 +48,7 @@ package final class RecordService: Sendable {
         follower = StoreFollower(node: node, hub: watches)
         usage = UsageMeter(platform: node.platform)
         audit = AuditTrail(platform: node.platform)
+        unsavedUploads = UnsavedUploads(uploadsMax: node.settings.assets.uploadsMax)
         peerExchange = PeerExchange(
             node: node, rotation: rotation, watches: watches, unsavedUploads: unsavedUploads, logger: logger)
         gate = FairGate(limit: settings.concurrentRequestsMax, queueMax: settings.queuedRequestsMax)

@@ -1,3 +1,4 @@
+import Crypto
 import RecordModel
 import TestSupport
 import Testing
@@ -242,6 +243,9 @@ extension Conformance {
             let head = try await space.send("HEAD", url: url)
             #expect(head.status == 200 && head.body.isEmpty && head.header("Content-Length") == "700000")
             #expect(head.header("ETag") == tag)
+            // RFC 9530: the digest of the whole file, whatever part of it is sent.
+            let digest = "sha-256=:\(Base64.encode(Array(SHA256.hash(data: bytes)))):"
+            for answer in [whole, middle, end, head] { #expect(answer.header("Repr-Digest") == digest) }
         }
 
         @Test("a browser saves what users uploaded: it neither shows nor runs it", arguments: Door.allCases)

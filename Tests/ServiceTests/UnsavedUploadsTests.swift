@@ -6,7 +6,7 @@ import Testing
 @Suite("Uploads that no record has")
 struct UnsavedUploadsTests {
     private static let least: Int64 = 65_536
-    private let uploads = UnsavedUploads()
+    private let uploads = UnsavedUploads(uploadsMax: 64)
     private let owner = UnsavedUploads.Owner(container: "c", user: "_u")
     private let other = UnsavedUploads.Owner(container: "c", user: "_v")
 
@@ -75,10 +75,23 @@ struct UnsavedUploadsTests {
 
     @Test("a user has so many uploads under way at once")
     func open() throws {
-        for _ in 0..<UnsavedUploads.openMax { try uploads.begin(owner, limit: .max, now: 0) }
+        for _ in 0..<uploads.userOpenMax { try uploads.begin(owner, limit: .max, now: 0) }
         expectRefusal(.throttled) { try uploads.begin(owner, limit: .max, now: 0) }
         try uploads.begin(other, limit: .max, now: 0)
         uploads.end(owner, size: 0)
         try uploads.begin(owner, limit: .max, now: 0)
+    }
+
+    @Test("a container has half of the uploads that a node takes at once, however many users they are of")
+    func container() throws {
+        func user(_ number: Int, of container: String = "c") -> UnsavedUploads.Owner {
+            UnsavedUploads.Owner(container: container, user: "_\(number)")
+        }
+        for number in 0..<32 { try uploads.begin(user(number), limit: .max, now: 0) }
+        expectRefusal(.throttled) { try uploads.begin(user(32), limit: .max, now: 0) }
+        for number in 0..<32 { try uploads.begin(user(number, of: "d"), limit: .max, now: 0) }
+        uploads.end(user(7), size: 10)
+        try uploads.begin(user(32), limit: .max, now: 0)
+        expectRefusal(.throttled) { try uploads.begin(user(7), limit: .max, now: 0) }
     }
 }

@@ -22,10 +22,12 @@ private final class BackupFixture {
             try makeFolder(at: data + "/log")
             try makeFolder(at: data + "/shards")
             try makeFolder(at: data + "/snapshots")
+            for place in ["ab", "incoming", "damaged"] { try makeFolder(at: "\(data)/assets/\(place)") }
             for name in [
                 "node.json", "peers.json", "directory.sqlite", "directory.sqlite-wal", "directory.sqlite-shm",
                 "log/0001",
-                "shards/0000.sqlite", "shards/0000.sqlite-shm", "snapshots/half",
+                "shards/0000.sqlite", "shards/0000.sqlite-shm", "snapshots/half", "assets/ab/cd", "assets/key-check",
+                "assets/scrub-position", "assets/incoming/half", "assets/damaged/abcd",
             ] {
                 try replaceFile(at: "\(data)/\(name)", with: Array("\(name) of \(node.id)".utf8))
             }
@@ -62,8 +64,10 @@ struct BackupTests {
         let manifest = try fixture.backUp()
         #expect(
             manifest.files.map(\.path) == [
-                "node-1/directory.sqlite", "node-1/directory.sqlite-wal", "node-1/log/0001", "node-1/node.json",
-                "node-1/peers.json", "node-1/shards/0000.sqlite", "node-2/directory.sqlite",
+                "node-1/assets/ab/cd", "node-1/assets/key-check", "node-1/directory.sqlite",
+                "node-1/directory.sqlite-wal", "node-1/log/0001", "node-1/node.json",
+                "node-1/peers.json", "node-1/shards/0000.sqlite", "node-2/assets/ab/cd", "node-2/assets/key-check",
+                "node-2/directory.sqlite",
                 "node-2/directory.sqlite-wal",
                 "node-2/log/0001", "node-2/node.json", "node-2/peers.json", "node-2/shards/0000.sqlite",
             ])

@@ -39,7 +39,7 @@ package final class AssetExchange: Sendable {
         self.router = router
         self.logger = logger
         stampMilliseconds = { clockWatch.knownMilliseconds ?? AssetFiles.unknownMilliseconds }
-        peers = AssetPeers(transport: transport, settings: settings.assets)
+        peers = AssetPeers(transport: transport, settings: settings.assets, clock: platform.clock)
         pulls = AssetPulls(runningMax: settings.assets.pullsMax)
     }
 

@@ -17,6 +17,26 @@ enum AssetFormat {
 
     static func header(isSealed: Bool, salt: [UInt8]) -> [UInt8] { name + [isSealed ? 2 : 1] + salt }
 
+    /// What tells whether a key is the one that files were sealed with: 40 bytes that only the key gives, then their
+    /// SHA-256, so that damage does not pass for another key.
+    static func keyCheck(_ key: SymmetricKey) -> [UInt8] {
+        let mark = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: key, info: Array("zonekeeper asset key check".utf8), outputByteCount: 32)
+        return withChecksum(name + [3] + mark.withUnsafeBytes { Array($0) })
+    }
+
+    /// Whether bytes are what `keyCheck` gives for some key.
+    static func isKeyCheck(_ bytes: [UInt8]) -> Bool {
+        bytes.count == 72 && bytes.starts(with: name + [3]) && bytes == withChecksum(Array(bytes[..<40]))
+    }
+
+    private static func withChecksum(_ bytes: [UInt8]) -> [UInt8] { bytes + Array(SHA256.hash(data: bytes)) }
+
+    /// Whether a header is that of a sealed file.
+    static func isSealed(_ header: [UInt8]) -> Bool {
+        header.count == headerBytes && Array(header[..<8]) == name + [2]
+    }
+
     /// How a file is sealed by its header: nil if it is no header, an inner nil where it is in the clear.
     static func cipher(of header: [UInt8], key: SymmetricKey?) -> AssetCipher?? {
         guard header.count == headerBytes, Array(header[..<7]) == name else { return nil }
@@ -85,6 +105,9 @@ struct AssetFile: Sendable {
         self.disk = disk
         self.cipher = cipher
     }
+
+    /// Whether another one is the same file on the disk, not only one of the same name.
+    func isSame(as other: AssetFile) throws(DiskError) -> Bool { try file.isSame(as: other.file) }
 
     /// When it was last asked to be kept, in milliseconds since 1970.
     func modified() throws(DiskError) -> Int64 { try file.modified() }

@@ -5,7 +5,7 @@ import Storage
 import Synchronization
 
 /// The files of assets on this node: `assets/ab/cdef...` by the digits of their SHA-256, and `assets/incoming` for what
-/// is being written.
+/// is being written. `assets/key-check` tells whether a key is the one that they are sealed with.
 ///
 /// A file has its name only when it is whole and durable. Its time says when somebody last asked to keep it
 /// (`renew`). Every call blocks; any thread may call any.
@@ -18,8 +18,13 @@ final class AssetFiles: Sendable {
     /// the time is known.
     static let unknownMilliseconds: Int64 = 4_102_444_800_000  // 2100.
 
-    /// Held while a file is renewed or judged and removed, so that neither happens between the other's steps.
-    private let names = Mutex<Void>(())
+    /// Held while a file gets its name, durably, and while one is renewed, or judged and removed, so that neither
+    /// happens between the other's steps.
+    let names = Mutex<Void>(())
+
+    private var keyCheckPath: String { folder + "/key-check" }
+    /// Files that are looked at to find out what sealed them, where nothing else tells it.
+    private static let probedMax = 1_000
 
     init(folder: String, disk: any LogDisk, key: [UInt8]?, random: @escaping @Sendable () -> UInt64) {
         self.folder = folder
@@ -28,13 +33,93 @@ final class AssetFiles: Sendable {
         self.random = random
     }
 
-    /// Makes the folders and removes what was being written when the node last ended.
-    func prepare() throws(DiskError) {
+    /// The files in a node's data folder, ready for use.
+    /// - Throws: `NodeStartError` where they cannot be used, or not with this key.
+    static func opened(_ settings: NodeSettings, random: @escaping @Sendable () -> UInt64) throws -> AssetFiles {
+        let files = AssetFiles(
+            folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
+            random: random)
+        do {
+            try files.prepare()
+        } catch let error as AssetKeyFault {
+            throw NodeStartError("\(error)")
+        } catch {
+            throw NodeStartError("\(files.folder) cannot be used: \(error)")
+        }
+        return files
+    }
+
+    /// Makes the folders, removes what was being written when the node last ended, and checks the key.
+    /// - Throws: `AssetKeyFault` where the key is not that of the files; then nothing was changed. `DiskError`.
+    func prepare() throws {
         try makeFolder(at: folder + "/incoming")
+        try checkKey()
         for name in try listFolder(at: folder + "/incoming") { try disk.remove("\(folder)/incoming/\(name)") }
         // A name may have been given right before the end.
-        for name in try listFolder(at: folder) { try disk.syncFolder("\(folder)/\(name)") }
+        for path in try listFolder(at: folder).map({ "\(folder)/\($0)" })
+        where path != keyCheckPath && path != scrubPositionPath { try disk.syncFolder(path) }
         try disk.syncFolder(folder)
+    }
+
+    /// Makes sure that the node has the key of its files: with another one, all of them would seem damaged.
+    private func checkKey() throws {
+        let own = key.map(AssetFormat.keyCheck)
+        if let known = try knownKeyCheck() {
+            guard known == own else { throw AssetKeyFault(folder: folder, isWithoutKey: own == nil) }
+        } else if try areSealedOtherwise() {
+            throw AssetKeyFault(folder: folder, isWithoutKey: own == nil)
+        } else if let own {
+            do throws(DiskError) {
+                try write(keyCheck: own)
+            } catch {
+                // On a full disk the next start writes it. Meanwhile the files tell.
+                guard error.isDiskFull else { throw error }
+            }
+        }
+    }
+
+    /// What was written when a key was first used here; nil where nothing was, or what was is damaged.
+    private func knownKeyCheck() throws(DiskError) -> [UInt8]? {
+        do throws(DiskError) {
+            let file = try disk.open(keyCheckPath, creating: false)
+            let bytes = try disk.bytes(of: file, at: 0, count: file.size())
+            return AssetFormat.isKeyCheck(bytes) ? bytes : nil
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
+    }
+
+    private func write(keyCheck: [UInt8]) throws(DiskError) {
+        let path = folder + "/incoming/key-check"
+        let file = try disk.open(path, creating: true)
+        try disk.writeAll(keyCheck, to: file, at: 0)
+        try disk.sync(file)
+        try disk.rename(path, to: keyCheckPath)
+    }
+
+    /// Whether there are sealed files and the key opens none of them, as far as some files tell.
+    private func areSealedOtherwise() throws -> Bool {
+        var (looked, sealed) = (0, 0)
+        for first in try firstBytes() {
+            for hash in try hashes(beginningWith: first) {
+                looked += 1
+                if looked > Self.probedMax { return sealed > 0 }
+                guard try isSealed(hash) else { continue }
+                sealed += 1
+                guard let file = try? open(sha256: hash), file.reference.size > 0 else { continue }
+                if (try? file.bytes(0..<1)) != nil { return false }
+            }
+        }
+        return sealed > 0
+    }
+
+    /// Whether a file says of itself that it is sealed, and has content.
+    private func isSealed(_ sha256: [UInt8]) throws(DiskError) -> Bool {
+        let file = try disk.open(path(of: sha256), creating: false)
+        let start = try disk.bytes(of: file, at: 0, count: AssetFormat.headerBytes)
+        guard AssetFormat.isSealed(start) else { return false }
+        return try file.size() > AssetFormat.headerBytes
     }
 
     /// Bytes that may still be written to the disk.
@@ -50,7 +135,8 @@ final class AssetFiles: Sendable {
 
     /// Makes what was written a file of its own, durably.
     /// - Parameter expected: what it has to be; anything else is removed.
-    /// - Throws: `AssetError.missing` where it is something else; `DiskError`. Then it is not there.
+    /// - Throws: `AssetError.missing` where it is something else; `DiskError`. Then it is not there, unless a copy was
+    ///   before.
     func keep(_ writer: inout AssetWriter, time: Int64, as expected: AssetReference? = nil) throws -> AssetReference {
         let reference = try writer.finish(time: time)
         guard expected == nil || expected == reference else { throw AssetError.missing }
@@ -58,15 +144,16 @@ final class AssetFiles: Sendable {
         let place = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try names.withLock { _ in
             try makeFolder(at: place)
+            let replaces = try status(of: reference.sha256) != nil
             try disk.rename(writer.path, to: path)
-        }
-        do throws(DiskError) {
-            try disk.syncFolder(place)
-            try disk.syncFolder(folder)
-        } catch {
-            // A reader would take it for durable.
-            try? disk.remove(path)
-            throw error
+            do throws(DiskError) {
+                try disk.syncFolder(place)
+                try disk.syncFolder(folder)
+            } catch {
+                // A reader would take it for durable. Where it replaced another copy, one of the two is.
+                if !replaces { try? disk.remove(path) }
+                throw error
+            }
         }
         return reference
     }
@@ -141,16 +228,62 @@ final class AssetFiles: Sendable {
         return try AssetFile(file, sha256: sha256, disk: disk, key: key)
     }
 
-    /// Moves a file aside that is something else than its name says. It is kept as evidence.
-    func setAside(_ sha256: [UInt8]) throws(DiskError) {
-        try names.withLock { _ throws(DiskError) in
+    /// Moves a file aside that is something else than its name says, unless another copy has come in its place. It is
+    /// kept as evidence.
+    /// - Parameter found: the file that was read; nil where it could not be opened.
+    /// - Returns: whether it was moved.
+    func setAside(_ sha256: [UInt8], found: AssetFile?) throws -> Bool {
+        try names.withLock { _ in
+            let isThere: Bool
+            do {
+                let present = try open(sha256: sha256)
+                isThere = try present.flatMap { present in try found.map { try present.isSame(as: $0) } } ?? false
+            } catch AssetError.missing {
+                isThere = true
+            } catch let error as DiskError where error.code == DiskError.ioFailure {
+                isThere = true
+            }
+            guard isThere else { return false }
             try makeFolder(at: folder + "/damaged")
             try disk.rename(path(of: sha256), to: "\(folder)/damaged/\(Hex.encode(sha256))")
+            return true
         }
+    }
+
+    private var scrubPositionPath: String { folder + "/scrub-position" }
+
+    /// The first byte of the hashes with which reading all files goes on; 0 where that is not known.
+    func scrubPosition() -> UInt8 {
+        guard let file = try? disk.open(scrubPositionPath, creating: false),
+            let bytes = try? disk.bytes(of: file, at: 0, count: 1)
+        else { return 0 }
+        return bytes.first ?? 0
+    }
+
+    /// Writes down how far all files were read; not durably.
+    func noteScrub(at first: UInt8) throws(DiskError) {
+        try disk.writeAll([first], to: disk.open(scrubPositionPath, creating: true), at: 0)
     }
 
     private func path(of sha256: [UInt8]) -> String {
         let digits = Hex.encode(sha256)
         return "\(folder)/\(digits.prefix(2))/\(digits.dropFirst(2))"
+    }
+}
+
+/// The key of this node is not the one that its files are sealed with. Nothing was changed.
+struct AssetKeyFault: Error, CustomStringConvertible {
+    var folder: String
+    /// Whether the node has none.
+    var isWithoutKey: Bool
+
+    var description: String {
+        let what =
+            isWithoutKey
+            ? "are sealed, and the node was given no encryption.key"
+            : "are sealed with another encryption.key than the node was given"
+        return "the files in \(folder) \(what): put back the cluster's encryption.key, from another node or a copy of "
+            + "it, and start again. Nothing was changed. Without that key the files cannot be read. To start without "
+            + "them, move \(folder) away"
     }
 }

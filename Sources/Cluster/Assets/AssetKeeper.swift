@@ -210,12 +210,13 @@ final class AssetKeeper: Sendable {
     /// Deletes files that no group of this node counts, and that were not renewed within the grace.
     func collect() async throws {
         let next = clock.now.adding(milliseconds: settings.collectionMilliseconds)
+        let basis = basis
         let mayDelete = try await isCurrent()
         let before = clock.wallMilliseconds - settings.graceMilliseconds
         var (files, bytes): (UInt64, UInt64) = (0, 0)
         try await forEachFile { hash in
             guard let status = try await work({ try $0.status(of: hash) }) else { return }
-            if mayDelete, status.modified < before, try await isGone(hash, before) { return }
+            if mayDelete, status.modified < before, try await isGone(hash, before, basis) { return }
             try await stampAnew(hash, status.modified)
             files += 1
             bytes += UInt64(status.bytes)
@@ -236,9 +237,16 @@ final class AssetKeeper: Sendable {
     }
 
     /// Goes through the files of this node by their hashes, in order.
-    private func forEachFile(_ body: ([UInt8]) async throws -> Void) async throws {
-        for first in try await work({ try $0.firstBytes() }) {
+    /// - Parameters:
+    ///   - start: the first byte of the hashes to begin with; those before come last.
+    ///   - reached: called before those with another first byte.
+    private func forEachFile(
+        from start: UInt8 = 0, reached: (UInt8) async throws -> Void = { _ in }, _ body: ([UInt8]) async throws -> Void
+    ) async throws {
+        let firsts = try await work { try $0.firstBytes() }
+        for first in firsts.filter({ $0 >= start }) + firsts.filter({ $0 < start }) {
             try Task.checkCancellation()
+            try await reached(first)
             for hash in try await work({ try $0.hashes(beginningWith: first) }) { try await body(hash) }
         }
     }
@@ -250,8 +258,18 @@ final class AssetKeeper: Sendable {
         try await exchange.pool.run { [files = exchange.files] in try body(files) }
     }
 
-    private func isGone(_ hash: [UInt8], _ before: Int64) async throws -> Bool {
+    /// What a look through the files relies on: the replicas here, and when one was last given up.
+    private var basis: Basis { Basis(groups: shards.map(\.group), gaveUpAt: folder.identity.gaveUpAt) }
+
+    private struct Basis: Equatable {
+        var groups: [GroupID]
+        var gaveUpAt: Int64?
+    }
+
+    private func isGone(_ hash: [UInt8], _ before: Int64, _ basis: Basis) async throws -> Bool {
         if try await groupThatCounts(hash) != nil { return false }
+        // A replica that was given up meanwhile was not asked any more, and its files are to stay.
+        guard self.basis == basis else { return false }
         let isGone = try await work { try $0.remove(hash, unlessRenewedSince: before) }
         if isGone { exchange.counters.update { $0.collected += 1 } }
         return isGone
@@ -297,11 +315,16 @@ final class AssetKeeper: Sendable {
 
     // MARK: What a disk changed
 
-    /// Reads all files again and again, so many bytes a second, until the task is cancelled.
+    /// Reads all files again and again, so many bytes a second, until the task is cancelled. A new start goes on where
+    /// the last one ended.
     func scrub() async {
         while !Task.isCancelled {
             do {
-                try await forEachFile { try await scrub($0) }
+                let start = try await work { $0.scrubPosition() }
+                // A full disk keeps nobody from reading.
+                try await forEachFile(
+                    from: start, reached: { first in _ = try? await work { try $0.noteScrub(at: first) } }
+                ) { try await scrub($0) }
             } catch is CancellationError {
                 return
             } catch {
@@ -313,31 +336,48 @@ final class AssetKeeper: Sendable {
 
     private func scrub(_ hash: [UInt8]) async throws {
         var isSound = true
+        var found: AssetFile?
         do {
-            guard let file = try await work({ try $0.open(sha256: hash) }) else { return }
-            var hasher = SHA256()
-            var offset: UInt64 = 0
-            while offset < file.reference.size {
-                let range = offset..<min(file.reference.size, offset + 4 * AssetBytes.pieceBytes)
-                let bytes = try await exchange.pool.run { try file.bytes(range) }
-                hasher.update(data: bytes)
-                offset = range.upperBound
-                exchange.counters.update { $0.scrubbedBytes += UInt64(range.count) }
-                try await clock.sleep(milliseconds: UInt64(range.count) * 1_000 / settings.scrubBytesPerSecond)
-            }
-            isSound = Array(hasher.finalize()) == hash
+            found = try await work { try $0.open(sha256: hash) }
+            guard let file = found else { return }
+            isSound = try await hasBytes(file, hash)
         } catch AssetError.missing {
             isSound = false
         } catch let error as DiskError where error.code == DiskError.ioFailure {
             isSound = false
         }
         if isSound { return }
+        let damaged = found
+        guard try await work({ try $0.setAside(hash, found: damaged) }) else { return }
         logger.error(
             "the file of asset \(Hex.encode(hash)) is damaged: it is moved to assets/damaged, and fetched from a peer"
         )
         exchange.counters.update { $0.damaged += 1 }
-        try await work { try $0.setAside(hash) }
         news.changed()
+        // Many are not set aside in no time.
+        try await rest(after: Self.scrubbedAtOnce)
+    }
+
+    /// Whether a file has the bytes that its hash is of.
+    private func hasBytes(_ file: AssetFile, _ hash: [UInt8]) async throws -> Bool {
+        var hasher = SHA256()
+        var offset: UInt64 = 0
+        while offset < file.reference.size {
+            let range = offset..<min(file.reference.size, offset + Self.scrubbedAtOnce)
+            let bytes = try await exchange.pool.run { try file.bytes(range) }
+            hasher.update(data: bytes)
+            offset = range.upperBound
+            exchange.counters.update { $0.scrubbedBytes += UInt64(range.count) }
+            try await rest(after: UInt64(range.count))
+        }
+        return Array(hasher.finalize()) == hash
+    }
+
+    private static let scrubbedAtOnce = 4 * AssetBytes.pieceBytes
+
+    /// Waits as long as reading so many bytes takes within the budget.
+    private func rest(after bytes: UInt64) async throws {
+        try await clock.sleep(milliseconds: bytes * 1_000 / settings.scrubBytesPerSecond)
     }
 }
 

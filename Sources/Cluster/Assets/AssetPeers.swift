@@ -10,7 +10,10 @@ import Wire
 struct AssetPeers: Sendable {
     let transport: any PeerNetwork
     let settings: AssetSettings
+    let clock: any NodeClock
 
+    /// How long a peer is left alone that reads as many pieces as it may, in milliseconds.
+    static let busyMilliseconds: UInt64 = 150
     /// Pieces of one file that are asked for ahead: 1 MB.
     private static let window = 4
 
@@ -18,6 +21,8 @@ struct AssetPeers: Sendable {
     struct Failure: Error, CustomStringConvertible {
         /// Whether the peer answered that it does not have the file, or has it damaged.
         var isAbsence = false
+        /// Whether the peer reads as many pieces as it may: it may be asked again in a moment.
+        var isBusy = false
         var description: String
     }
 
@@ -36,13 +41,32 @@ struct AssetPeers: Sendable {
             }
             try Task.checkCancellation()
             guard let (range, reply) = window.popFirst() else { break }
-            try await body(try await Self.piece(range, in: reply))
+            try await body(try await piece(of: asset, range, at: node, in: reply))
         }
     }
 
     /// - Throws: `Failure`.
     func piece(of asset: AssetReference, _ range: Range<UInt64>, at node: NodeID) async throws -> [UInt8] {
-        try await Self.piece(range, in: ask(.readAsset(asset, range), node, settings.pieceMilliseconds))
+        try await piece(of: asset, range, at: node, in: ask(.readAsset(asset, range), node, settings.pieceMilliseconds))
+    }
+
+    /// Waits for a piece; asks for it again, after a pause, while the peer is busy, for as long as a peer has for a piece.
+    private func piece(
+        of asset: AssetReference, _ range: Range<UInt64>, at node: NodeID, in reply: EventLoopFuture<[UInt8]>
+    ) async throws -> [UInt8] {
+        var reply = reply
+        var pauses: UInt64 = 0
+        while true {
+            do {
+                return try await Self.piece(range, in: reply)
+            } catch let error as Failure
+                where error.isBusy && pauses * Self.busyMilliseconds < settings.pieceMilliseconds
+            {
+                pauses += 1
+                try await clock.sleep(milliseconds: Self.busyMilliseconds)
+                reply = ask(.readAsset(asset, range), node, settings.pieceMilliseconds)
+            }
+        }
     }
 
     /// Has a node hold a file; `done` is called once, with why it does not.
@@ -73,7 +97,9 @@ struct AssetPeers: Sendable {
         }
         guard let answer = try? NodeReply(decoding: bytes) else { throw Failure(description: "an unreadable answer") }
         guard case .done(let piece) = answer else {
-            throw Failure(isAbsence: error(of: answer) == .missing, description: "\(answer)")
+            var failure = Failure(isAbsence: error(of: answer) == .missing, description: "\(answer)")
+            if case .overloaded = answer { failure.isBusy = true }
+            throw failure
         }
         guard piece.count == range.count else { throw Failure(isAbsence: true, description: "it has no such bytes") }
         return piece

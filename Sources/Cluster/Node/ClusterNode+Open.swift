@@ -40,6 +40,13 @@ extension ClusterNode {
             clusterID: settings.clusterID, nodes: settings.nodes, shardCount: settings.shardCount,
             replicasPerShard: settings.replicasPerShard)
         let (folder, log, recovered) = try openFolder(settings, configured: configured, platform, logger)
+        let assets: AssetFiles
+        do {
+            assets = try AssetFiles.opened(settings, random: platform.random)
+        } catch {
+            log.close()
+            throw error
+        }
         let pools = WorkPools(platform)
         let lane = Lane(
             platform: platform, log: log, settings: settings, leaders: LeaderTable(), pools: pools,
@@ -55,24 +62,12 @@ extension ClusterNode {
                         lane.eventLoop.execute { lane.damaged(group, error, .reading) }
                     },
                     onFailedSync: { path in lane.eventLoop.execute { lane.syncFailed(path) } }),
-                pools: pools, assets: try openAssets(settings, platform), logger: logger))
+                pools: pools, assets: assets, logger: logger))
         node.membership.withLock { $0.damaged = damaged }
         if let map = node.directory.snapshot.map { try requireSame(map, configured) }
         try await node.connectLane()
         if settings.nodes.count == 1, node.placement.map == nil { try await node.foundAlone() }
         return node
-    }
-
-    private static func openAssets(_ settings: NodeSettings, _ platform: any NodePlatform) throws -> AssetFiles {
-        let files = AssetFiles(
-            folder: settings.dataPath + "/assets", disk: settings.assets.disk, key: settings.encryptionKey,
-            random: platform.random)
-        do throws(DiskError) {
-            try files.prepare()
-        } catch {
-            throw NodeStartError("\(settings.dataPath)/assets cannot be used: \(error)")
-        }
-        return files
     }
 
     private static func makeKeeper(

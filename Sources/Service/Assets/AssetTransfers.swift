@@ -123,18 +123,20 @@ package final class IncomingAsset: Sendable {
 
     /// The file is whole: makes it durable on a majority of the zone's replicas.
     /// - Returns: what the client saves in a record.
-    package func finish(by deadline: Deadline) async throws(RequestFailure) -> AssetDictionary {
+    package func finish() async throws(RequestFailure) -> AssetDictionary {
         let secret = try await service.requireSecret()
+        let expires: Int64
         let asset: AssetReference
         do throws(AssetError) {
             asset = try await file.finish()
+            // It stays on this disk for a day, also where too few nodes can hold it.
+            expires = service.now + AssetReceipt.lifeMilliseconds
+            end()
+            service.peerExchange.didUpload(asset, by: owner, until: expires)
             try await service.node.holdAsset(asset, in: service.node.map.group(of: ticket.zone))
         } catch {
             throw RequestFailure(error)
         }
-        let expires = service.now + AssetReceipt.lifeMilliseconds
-        end()
-        service.peerExchange.didUpload(asset, by: owner, until: expires)
         return secret.dictionary(
             of: AssetReceipt(
                 asset: asset, zone: ticket.zone, recordType: ticket.recordType, field: ticket.field,

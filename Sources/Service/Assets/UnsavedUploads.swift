@@ -28,35 +28,59 @@ package final class UnsavedUploads: Sendable {
         }
     }
 
-    /// Uploads of one user that may be under way at once.
-    static let openMax = 32
+    private struct State {
+        var accounts: [Owner: Account] = [:]
+        /// Uploads that are under way, by container.
+        var open: [String: Int] = [:]
+
+        mutating func account(of owner: Owner) -> Account {
+            if let account = accounts[owner] { return account }
+            if accounts.count >= UnsavedUploads.ownersMax { accounts = accounts.filter { $0.value.open > 0 } }
+            return Account()
+        }
+
+        mutating func change(_ owner: Owner, _ body: (inout Account) -> Void) {
+            var account = account(of: owner)
+            body(&account)
+            accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
+        }
+    }
+
+    /// Uploads of one container that may be under way at once: half of what the node takes, so that no container keeps
+    /// the others out.
+    let containerOpenMax: Int
+    /// Uploads of one user that may be under way at once: half of those of a container.
+    let userOpenMax: Int
     /// Users whose uploads are counted; beyond them the counts start over.
     private static let ownersMax = 100_000
     /// What the smallest file counts for: files cost more than their bytes.
     package static let bytesMin: Int64 = 65_536
 
-    private let accounts = Mutex<[Owner: Account]>([:])
+    private let state = Mutex(State())
+
+    /// - Parameter uploadsMax: uploads that the node takes at once.
+    init(uploadsMax: Int) {
+        containerOpenMax = max(1, uploadsMax / 2)
+        userOpenMax = max(1, uploadsMax / 4)
+    }
 
     /// - Returns: what a file of so many bytes counts for.
     private static func counted(_ size: UInt64) -> Int64 { max(Int64(clamping: size), bytesMin) }
 
     /// Begins an upload; `end` must follow.
     /// - Parameter limit: the most bytes that may be unsaved.
-    /// - Throws: `THROTTLED` where the user has too many under way, `QUOTA_EXCEEDED` where too much is not saved.
+    /// - Throws: `THROTTLED` where the user or the container has too many under way, `QUOTA_EXCEEDED` where too much is
+    ///   not saved.
     func begin(_ owner: Owner, limit: Int64, now: Int64) throws(RequestFailure) {
-        let refusal = accounts.withLock { accounts -> RequestFailure? in
-            var account = Self.account(of: owner, in: &accounts)
+        let refusal = state.withLock { state -> RequestFailure? in
+            var account = state.account(of: owner)
             for (asset, expires) in account.files where expires <= now { account.remove(asset) }
-            defer { accounts[owner] = account }
-            if account.open >= Self.openMax {
-                return RequestFailure(
-                    ServiceError(
-                        .throttled,
-                        "\(account.open) uploads of this user are under way on this node, which are as many as may be: wait for one "
-                            + "to end",
-                        retryAfterSeconds: 1))
-            }
+            defer { state.accounts[owner] = account }
+            let open = state.open[owner.container] ?? 0
+            if account.open >= userOpenMax { return Self.tooMany(account.open, of: "user") }
+            if open >= containerOpenMax { return Self.tooMany(open, of: "container") }
             if account.bytes + Self.bytesMin > limit { return Self.tooMuch(limit) }
+            state.open[owner.container] = open + 1
             account.open += 1
             account.bytes += Self.bytesMin
             return nil
@@ -78,9 +102,9 @@ package final class UnsavedUploads: Sendable {
     /// - Throws: `QUOTA_EXCEEDED` where too much would be unsaved.
     func grow(_ owner: Owner, by bytes: Int, to size: UInt64, limit: Int64) throws(RequestFailure) {
         let growth = Self.counted(size) - Self.counted(size - UInt64(bytes))
-        let isWithin = accounts.withLock { accounts in
-            guard (accounts[owner]?.bytes ?? 0) + growth <= limit else { return false }
-            accounts[owner]?.bytes += growth
+        let isWithin = state.withLock { state in
+            guard (state.accounts[owner]?.bytes ?? 0) + growth <= limit else { return false }
+            state.accounts[owner]?.bytes += growth
             return true
         }
         guard isWithin else { throw Self.tooMuch(limit) }
@@ -88,36 +112,36 @@ package final class UnsavedUploads: Sendable {
 
     /// Ends an upload of so many bytes.
     func end(_ owner: Owner, size: UInt64) {
-        change(owner) { account in
-            account.open = max(account.open - 1, 0)
-            account.bytes -= Self.counted(size)
+        state.withLock { state in
+            let open = (state.open[owner.container] ?? 0) - 1
+            state.open[owner.container] = open > 0 ? open : nil
+            state.change(owner) { account in
+                account.open = max(account.open - 1, 0)
+                account.bytes -= Self.counted(size)
+            }
         }
     }
 
     /// Files came to a node, or records have them now.
     func heard(_ news: SavedAssets) {
-        change(Owner(container: news.container, user: news.user)) { account in
-            for asset in news.assets {
-                account.remove(asset)
-                guard let time = news.unsavedUntil else { continue }
-                account.files[asset] = time
-                account.bytes += Self.counted(asset.size)
+        state.withLock { state in
+            state.change(Owner(container: news.container, user: news.user)) { account in
+                for asset in news.assets {
+                    account.remove(asset)
+                    guard let time = news.unsavedUntil else { continue }
+                    account.files[asset] = time
+                    account.bytes += Self.counted(asset.size)
+                }
             }
         }
     }
 
-    private static func account(of owner: Owner, in accounts: inout [Owner: Account]) -> Account {
-        if let account = accounts[owner] { return account }
-        if accounts.count >= ownersMax { accounts = accounts.filter { $0.value.open > 0 } }
-        return Account()
-    }
-
-    private func change(_ owner: Owner, _ body: (inout Account) -> Void) {
-        accounts.withLock { accounts in
-            var account = Self.account(of: owner, in: &accounts)
-            body(&account)
-            accounts[owner] = account.open == 0 && account.files.isEmpty ? nil : account
-        }
+    private static func tooMany(_ open: Int, of whom: String) -> RequestFailure {
+        RequestFailure(
+            ServiceError(
+                .throttled,
+                "\(open) uploads of this \(whom) are under way on this node, which are as many as may be: wait for one to end",
+                retryAfterSeconds: 1))
     }
 
     private static func tooMuch(_ limit: Int64) -> RequestFailure {

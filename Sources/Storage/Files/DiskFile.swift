@@ -75,6 +75,14 @@ package final class DiskFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("fsync") }
     }
 
+    /// Whether another one is the same file, also under another name.
+    package func isSame(as other: DiskFile) throws(DiskError) -> Bool {
+        var (own, others) = (stat(), stat())
+        guard fstat(descriptor, &own) == 0 else { throw failure("fstat") }
+        guard fstat(other.descriptor, &others) == 0 else { throw other.failure("fstat") }
+        return own.st_dev == others.st_dev && own.st_ino == others.st_ino
+    }
+
     private func failure(_ operation: String) -> DiskError { DiskError(operation: operation, path: path, code: errno) }
 }
 

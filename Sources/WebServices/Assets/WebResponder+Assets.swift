@@ -51,8 +51,6 @@ extension WebResponder {
 
 // Uploads.
 extension WebResponder {
-    /// How long an upload may take in all, however steadily it comes.
-    private static let uploadSecondsMax: UInt64 = 3_600
     /// What a transfer holds in memory: parts on their way between the socket and the disk.
     private static let transferBytes = 512 << 10
 
@@ -69,7 +67,7 @@ extension WebResponder {
         let file = try await AssetTransfers(context.service).receive(ticket, &notes)
         do throws(RequestFailure) {
             try await read(call, expecting: length, &multipart, into: file)
-            let asset = try await file.finish(by: context.service.node.deadline())
+            let asset = try await file.finish()
             return Reply { writer in
                 writer.key("singleFile")
                 writer.asset(asset)
@@ -96,14 +94,13 @@ extension WebResponder {
     private func read(
         _ call: WebCall, expecting length: UInt64?, _ multipart: inout MultipartReader?, into file: IncomingAsset
     ) async throws(RequestFailure) {
-        let end = MonotonicTime.current.adding(milliseconds: Self.uploadSecondsMax * 1_000)
+        let pace = UploadPace(began: .current)
         var count: UInt64 = 0
         var parts = call.request.body.makeAsyncIterator()
         while let part = try await Self.next(&parts) {
             count += UInt64(part.readableBytes)
-            guard MonotonicTime.current <= end else {
-                throw RequestFailure(
-                    .badRequest, "the file took longer than \(Self.uploadSecondsMax) s", details: .bodyTooSlow)
+            if let problem = pace.problem(after: count, now: .current) {
+                throw RequestFailure(.badRequest, problem, details: .bodyTooSlow)
             }
             var bytes = part
             do throws(MultipartReader.Fault) {
@@ -148,7 +145,9 @@ extension WebResponder {
         case .part(let part): range = part
         case .unsatisfiable: return Self.unsatisfiable(size, call)
         }
-        let bytes = try await AssetTransfers(context.service).read(ticket, range: range)
+        let isHead = call.request.method == .head
+        // Whether the file can be had a byte tells, too.
+        let bytes = try await AssetTransfers(context.service).read(ticket, range: isHead ? range.prefix(1) : range)
         guard let held = HeldBytes(Self.transferBytes, in: context.transfers) else { throw Self.tooManyTransfers }
         var reply = Reply(
             status: wanted == .all ? 200 : 206, body: [], contentType: "application/octet-stream")
@@ -156,7 +155,7 @@ extension WebResponder {
         if case .part(let part) = wanted {
             reply.headers.append(("content-range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)"))
         }
-        guard call.request.method != .head else {
+        if isHead {
             reply.headers.append(("content-length", "\(range.count)"))
             return reply
         }
@@ -185,7 +184,9 @@ extension WebResponder {
             ("accept-ranges", "bytes"), ("cache-control", "private, max-age=\(secondsLeft)"),
             ("content-disposition", "attachment; filename=\"\(fileName(name ?? "asset"))\""),
             ("content-security-policy", "default-src 'none'; sandbox"),
-            ("cross-origin-resource-policy", "cross-origin"), ("etag", tag), ("x-content-type-options", "nosniff"),
+            ("cross-origin-resource-policy", "cross-origin"), ("etag", tag),
+            // That of the whole file, also where a part of it is sent (RFC 9530, section 3).
+            ("repr-digest", "sha-256=:\(Base64.encode(ticket.asset.sha256)):"), ("x-content-type-options", "nosniff"),
         ]
     }
 

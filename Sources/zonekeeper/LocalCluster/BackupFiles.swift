@@ -164,6 +164,7 @@ enum NodeFiles {
         }
         // What is being received, or was found to be damaged, belongs to no record.
         let assets = Paths.exists(folder + "/assets") ? try listFolder(at: folder + "/assets") : []
+        files += assets.filter { $0 == "key-check" }.map { "assets/" + $0 }
         for place in assets where place.utf8.count == 2 {
             files += try listFolder(at: "\(folder)/assets/\(place)").map { "assets/\(place)/\($0)" }
         }

@@ -14,15 +14,19 @@ final class FailingDisk: LogDisk {
     private let calls = Mutex(0)
     private let failing: Range<Int>
     private let code: Int32
+    private let operations: Set<String>?
 
-    init(failing: Range<Int> = Int.max..<Int.max, code: Int32 = EIO) {
+    /// - Parameter operations: which calls are counted and may fail; nil for all.
+    init(failing: Range<Int> = Int.max..<Int.max, code: Int32 = EIO, calls operations: Set<String>? = nil) {
         self.failing = failing
         self.code = code
+        self.operations = operations
     }
 
     var count: Int { calls.withLock(\.self) }
 
     private func call(_ operation: String) throws(DiskError) {
+        guard operations?.contains(operation) != false else { return }
         let number = calls.withLock { calls in
             defer { calls += 1 }
             return calls
@@ -52,6 +56,21 @@ final class FailingDisk: LogDisk {
     }
     func syncFolder(_ path: String) throws(DiskError) {
         try call("fsync")
+        try PosixDisk().syncFolder(path)
+    }
+}
+
+/// A disk that looks at something whenever it syncs a folder.
+private final class WatchedFolders: LogDisk {
+    private let state = Mutex<(look: (@Sendable () -> Bool)?, seen: [Bool])>((nil, []))
+    var seen: [Bool] { state.withLock(\.seen) }
+
+    func watch(_ look: @escaping @Sendable () -> Bool) { state.withLock { $0.look = look } }
+
+    func syncFolder(_ path: String) throws(DiskError) {
+        state.withLock { state in
+            if let look = state.look { state.seen.append(look()) }
+        }
         try PosixDisk().syncFolder(path)
     }
 }
@@ -108,18 +127,58 @@ struct AssetFileTests {
         if count > 32 { #expect((stored.range(of: Data(bytes.prefix(32))) != nil) != isSealed) }
     }
 
-    @Test("what was sealed opens under no other key, and not where a bit is another")
+    @Test("where a bit of a sealed file is another, its chunk does not open")
     func sealed() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let files = try files(key: Self.key)
         let asset = try keep(bytes(100_000), in: files)
-        #expect(throws: AssetError.missing) { try self.files().open(asset) }
-        let other = try #require(try self.files(key: [UInt8](repeating: 8, count: 32)).open(asset))
-        #expect(throws: AssetError.missing) { try other.bytes(0..<10) }
         try flip(asset, at: 90_000)
         let file = try #require(try files.open(asset))
         #expect(try file.bytes(0..<65_536).count == 65_536)
         #expect(throws: AssetError.missing) { try file.bytes(0..<100_000) }
+    }
+
+    fileprivate static let otherKey = [UInt8](repeating: 8, count: 32)
+
+    @Test(
+        "files are not used without the key that sealed them, and nothing changes",
+        arguments: [nil, AssetFileTests.otherKey])
+    func wrongKey(_ key: [UInt8]?) throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let asset = try keep(bytes(100), in: files(key: Self.key))
+        #expect(try listFolder(at: folder).contains("key-check"))
+        let check = try readWholeFile(at: folder + "/key-check")
+        #expect(throws: AssetKeyFault.self) { try files(key: key) }
+        #expect(try files(key: Self.key).open(asset)?.bytes(0..<100) == bytes(100))
+        // The files tell it, too, where the check was lost or a disk changed it.
+        try removeFile(at: folder + "/key-check")
+        #expect(throws: AssetKeyFault.self) { try files(key: key) }
+        try replaceFile(at: folder + "/key-check", with: check.map { $0 ^ 1 })
+        #expect(throws: AssetKeyFault.self) { try files(key: key) }
+        #expect(try files(key: Self.key).open(asset)?.bytes(0..<100) == bytes(100))
+        #expect(try readWholeFile(at: folder + "/key-check") == check)
+        try FileManager.default.removeItem(atPath: folder)
+        _ = try files(key: key)
+    }
+
+    @Test("a key that is configured later is taken, and files in the clear are read on")
+    func laterKey() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let asset = try keep(bytes(100), in: files())
+        let sealed = try keep(bytes(200), in: files(key: Self.key))
+        let files = try files(key: Self.key)
+        #expect(try files.open(asset)?.bytes(0..<100) == bytes(100))
+        #expect(try files.open(sealed)?.bytes(0..<200) == bytes(200))
+        #expect(throws: AssetKeyFault.self) { try self.files() }
+    }
+
+    @Test("a full disk keeps no node from starting with a key for the first time")
+    func keyOnFullDisk() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        _ = try files(FailingDisk(failing: 0..<Int.max, code: ENOSPC, calls: ["pwrite"]), key: Self.key)
+        #expect(try !listFolder(at: folder).contains("key-check"))
+        _ = try files(key: Self.key)
+        #expect(throws: AssetKeyFault.self) { try files(key: Self.otherKey) }
     }
 
     private func flip(_ asset: AssetReference, at offset: Int) throws {
@@ -150,6 +209,31 @@ struct AssetFileTests {
                 #expect(try listFolder(at: folder + "/incoming").isEmpty, "step \(step)")
             }
         }
+    }
+
+    @Test("wherever the disk fails while a file is stored again, the copy that was there or the new one stays")
+    func failuresOfSecondCopy() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bytes = bytes(1_000)
+        let asset = try keep(bytes, in: files())
+        let sound = FailingDisk()
+        _ = try keep(bytes, in: files(sound))
+        for step in 0..<sound.count {
+            for end in [step + 1, Int.max] {
+                _ = try? keep(bytes, in: files(FailingDisk(failing: step..<end)))
+                #expect(try files().open(asset)?.bytes(0..<1_000) == bytes, "step \(step)")
+            }
+        }
+    }
+
+    @Test("a file that has its name and is not durable yet is not found by who asks to keep it")
+    func nameIsHeld() throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let disk = WatchedFolders()
+        let files = try files(disk)
+        disk.watch { files.names.withLockIfAvailable { _ in } == nil }
+        _ = try keep(bytes(10), in: files)
+        #expect(disk.seen == [true, true])
     }
 
     @Test("one byte over the limit is refused, and nothing stays")
@@ -190,14 +274,25 @@ struct AssetFileTests {
         #expect(try !files().renew(asset, time: Self.time, interval: 0))
     }
 
-    @Test("a damaged file is moved aside")
+    @Test("a damaged file is moved aside, and no other that came in its place")
     func aside() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let files = try files()
         let asset = try keep(bytes(10), in: files)
         #expect(try files.hashes(beginningWith: asset.sha256[0]) == [asset.sha256])
-        try files.setAside(asset.sha256)
+        let found = try files.open(asset)
+        _ = try keep(bytes(10), in: files)
+        #expect(try !files.setAside(asset.sha256, found: found))
+        #expect(try !files.setAside(asset.sha256, found: nil))
+        #expect(try files.open(asset) != nil)
+        #expect(try files.setAside(asset.sha256, found: files.open(asset)))
         #expect(try files.open(asset) == nil)
         #expect(try listFolder(at: folder + "/damaged") == [Hex.encode(asset.sha256)])
+        #expect(try !files.setAside(asset.sha256, found: found))
+        // One that does not even open.
+        _ = try keep(bytes(10), in: files)
+        try flip(asset, at: 0)
+        #expect(try files.setAside(asset.sha256, found: nil))
+        #expect(try files.open(asset) == nil)
     }
 }

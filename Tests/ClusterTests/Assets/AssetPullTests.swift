@@ -139,6 +139,35 @@ extension WaitingClusterSuites.AssetClusterTests {
         try await cluster.shutDown()
     }
 
+    @Test("a peer that reads as many pieces as it may is asked again after a pause, and not passed over")
+    func peerBusy() async throws {
+        let disk = GatedDisk(place: 600_000)
+        let cluster = try await cluster(3) { settings in
+            settings.assets.pieceMilliseconds = 3_600_000
+            settings.assets.scrubPauseMilliseconds = 3_600_000
+            if settings.nodeID == NodeID(3) { settings.assets.disk = disk }
+        }
+        let bytes = bytes(1_500_000)
+        let asset = try await upload(bytes, to: cluster.node(3))
+        let (puller, peer) = (try cluster.node(1), try cluster.node(3))
+        let (refusals, refused) = AsyncStream.makeStream(of: Void.self)
+        for _ in 0..<40 {
+            peer.assets.read(asset, 1_000_000..<1_000_100) { reply in
+                if case .overloaded = reply { refused.yield() }
+            }
+        }
+        for await _ in refusals.prefix(8) {}
+        async let pulled: Void = puller.assets.pull(asset, from: [NodeID(3)])
+        try await awaitTrue("the peer is left alone for a moment") {
+            cluster.clocks[0].wasAskedToSleep(milliseconds: AssetPeers.busyMilliseconds)
+        }
+        disk.open()
+        try await pulled
+        #expect(puller.assetCounts.pulls == 1 && puller.assetCounts.failedPulls == 0)
+        #expect(try await download(asset, from: puller) == bytes)
+        try await cluster.shutDown()
+    }
+
     @Test("a peer that sends other bytes is passed over, where files are in the clear and nothing shows that they are")
     func otherBytes() async throws {
         let cluster = try await cluster(3) { settings in

@@ -109,10 +109,17 @@ final class TestCluster {
 final class TestClock: NodeClock {
     private let system = SystemClock()
     private let ahead = Atomic<Int64>(0)
+    private let sleeps = Mutex<Set<UInt64>>([])
 
     var now: MonotonicTime { system.now }
     var wallMilliseconds: Int64 { system.wallMilliseconds + ahead.load(ordering: .relaxed) }
-    func sleep(milliseconds: UInt64) async throws { try await system.sleep(milliseconds: milliseconds) }
+    func sleep(milliseconds: UInt64) async throws { try await system.sleep(milliseconds: noted(milliseconds)) }
+    private func noted(_ milliseconds: UInt64) -> UInt64 {
+        sleeps.withLock { _ = $0.insert(milliseconds) }
+        return milliseconds
+    }
+    /// Whether somebody slept so long, or does.
+    func wasAskedToSleep(milliseconds: UInt64) -> Bool { sleeps.withLock { $0.contains(milliseconds) } }
     func set(aheadMilliseconds: Int64) { ahead.store(aheadMilliseconds, ordering: .relaxed) }
 }
 

@@ -111,6 +111,107 @@ extension ClusterSuites {
             #expect(cluster.stop() == [])
         }
 
+        /// An upload that goes on and on, a few bytes at a time, and says that it has many.
+        private func slowUpload(
+            _ cluster: ProcessCluster, _ target: String, size: Int, drop: Int
+        ) async throws -> RawClient {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.certificateVerification = .none
+            let head = "POST \(target) HTTP/1.1\r\nHost: a\r\nContent-Length: \(size)\r\n\r\n"
+            let client = try await RawClient(port: cluster.clientPorts[0], tls: tls, saying: Array(head.utf8))
+            client.drip([UInt8](repeating: 7, count: drop))
+            return client
+        }
+
+        @Test("ten thousand uploads of a user at once: as many as may be go on, the others are refused, nothing stays")
+        func manyUploads() async throws {
+            let cluster = try ProcessCluster(nodeCount: 1)
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let incoming = "\(cluster.folder)/data/node-1/assets/incoming"
+            func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: incoming) }
+            let token = #"{"recordType": "Note", "fieldName": "photo"}"#
+            let tokens = #"{"tokens": [\#([String](repeating: token, count: 200).joined(separator: ", "))]}"#
+            var targets: [String] = []
+            for _ in 0..<50 {
+                let asked = try await cluster.client.post(
+                    cluster.path("assets/upload", database: "public"), tokens, node: 0)
+                targets += (asked.json["tokens"]?.array ?? []).compactMap { Self.target($0["url"]) }
+            }
+            #expect(Set(targets).count == 10_000)
+            #expect(try files().isEmpty)
+            let open = 16
+            var clients: [RawClient] = []
+            for target in targets.prefix(open) {
+                clients.append(try await slowUpload(cluster, target, size: 40 << 20, drop: 1_000))
+            }
+            try await awaitState("they are under way") {
+                try files().count
+            } until: {
+                $0 == open
+            }
+            let refused = try await withThrowingTaskGroup(of: Bool.self) { group in
+                var refused = 0
+                for (place, target) in targets.enumerated() {
+                    if place >= 50, try await group.next() == true { refused += 1 }
+                    group.addTask { [client = cluster.client] in
+                        let answer = try await client.send("POST", target, body: [1], node: 0)
+                        return answer.status == 429 && answer.json["serverErrorCode"] == "THROTTLED"
+                    }
+                }
+                for try await isRefused in group where isRefused { refused += 1 }
+                return refused
+            }
+            #expect(refused == 10_000)
+            #expect(try files().count == open)
+            for client in clients { client.close() }
+            try await awaitState("nothing is left") {
+                try files()
+            } until: {
+                $0.isEmpty
+            }
+            let again = try await cluster.client.send("POST", targets[0], body: Self.bytes, node: 0)
+            #expect(again.json["singleFile"]?["size"] == .integer(Int64(Self.bytes.count)), "\(again)")
+            #expect(cluster.stop() == [])
+        }
+
+        @Test(
+            "a disk that becomes full in the middle of an upload: it is refused, leaves nothing, and may be repeated",
+            .enabled(if: SmallDisk.isPossible, "a disk that can be filled needs the right to mount one"))
+        func fullDisk() async throws {
+            let cluster = try ProcessCluster(nodeCount: 1)
+            let data = cluster.folder + "/data/node-1"
+            let disk = try SmallDisk(at: data, megabytes: 400)
+            try await cluster.startAll()
+            try await cluster.prepare()
+            let target = try await uploadTarget(cluster, node: 0)
+            func size() -> Int {
+                let names = (try? FileManager.default.contentsOfDirectory(atPath: data + "/assets/incoming")) ?? []
+                return names.compactMap { name in
+                    let values = try? FileManager.default.attributesOfItem(atPath: "\(data)/assets/incoming/\(name)")
+                    return values?[.size] as? Int
+                }.reduce(0, +)
+            }
+            let client = try await slowUpload(cluster, target, size: 40 << 20, drop: 50_000)
+            try await awaitState("a part of it is on the disk") {
+                size()
+            } until: {
+                $0 > 500_000
+            }
+            try disk.fill()
+            let answer = String(decoding: try await client.untilClosed(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 503") && answer.contains("TRY_AGAIN_LATER"), "\(answer)")
+            #expect(answer.contains("the disk of this node has no room for files"), "\(answer)")
+            #expect(size() == 0)
+            try disk.empty()
+            try await awaitState("it is taken") {
+                try await cluster.client.send("POST", target, body: Self.bytes, node: 0)
+            } until: {
+                $0.status == 200
+            }
+            #expect(cluster.stop() == [])
+        }
+
         @Test("an upload whose connection is cut leaves nothing, with a length and in chunks")
         func cut() async throws {
             let cluster = try ProcessCluster()

@@ -116,7 +116,46 @@ extension ClusterSuites.Shared {
 extension ClusterSuites {
     @Suite("Backups, by the command")
     struct BackupTests {
-        @Test("a backup of the stopped cluster is restored, with new incarnations")
+        private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+
+        /// Saves a record with a file.
+        private func savePhoto(_ cluster: ProcessCluster) async throws {
+            let asked = try await cluster.client.post(
+                cluster.path("assets/upload"), #"{"tokens": [{"recordType": "Note", "fieldName": "photo"}]}"#, node: 0)
+            let target = try #require(
+                ClusterSuites.AssetTests.target(asked.json["tokens"]?.array?.first?["url"]), "\(asked)")
+            let uploaded = try await cluster.client.send("POST", target, body: Self.bytes, node: 0)
+            let file = try #require(uploaded.json["singleFile"], "\(uploaded)")
+            let saved = try await cluster.client.post(
+                cluster.path("records/modify"),
+                #"{"operations": [{"operationType": "create", "record": {"recordName": "photo", "recordType": "Note", "#
+                    + #""fields": {"photo": {"value": \#(String(decoding: file.serialized(), as: UTF8.self))}}}}]}"#,
+                node: 0)
+            try #require(saved.json["records"]?.array?.first?["recordChangeTag"] != nil, "\(saved)")
+        }
+
+        private func downloadPhoto(_ cluster: ProcessCluster, node: Int) async throws -> [UInt8] {
+            let read = try await cluster.client.post(
+                cluster.path("records/lookup"), #"{"records": [{"recordName": "photo"}]}"#, node: node)
+            let url = read.json["records"]?.array?.first?["fields"]?["photo"]?["value"]?["downloadURL"]
+            let target = try #require(ClusterSuites.AssetTests.target(url), "\(read)")
+            return try await cluster.client.exchange("GET", target, body: nil, node: node).body
+        }
+
+        /// Starts a node that has another encryption key, which must refuse.
+        private func startWithWrongKey(_ cluster: ProcessCluster) throws {
+            let path = cluster.folder + "/data/certs/encryption.key"
+            let key = try String(contentsOfFile: path, encoding: .utf8)
+            try String(repeating: "5", count: 64).write(toFile: path, atomically: false, encoding: .utf8)
+            try cluster.start(1)
+            let process = try #require(cluster.processes[1])
+            process.process.waitUntilExit()
+            #expect(process.process.terminationStatus != 0)
+            #expect(process.log.contains("put back the cluster's encryption.key"), "\(process.log.suffix(1_000))")
+            try key.write(toFile: path, atomically: false, encoding: .utf8)
+        }
+
+        @Test("a backup of the stopped cluster is restored, with new incarnations and files; not under another key")
         func backup() async throws {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
@@ -125,6 +164,7 @@ extension ClusterSuites {
                 #"{"operations": [{"operationType": "create", "record": {"recordType": "Note", "recordName": "kept"}}]}"#
             let saved = try await cluster.client.post(cluster.path("records/modify"), create, node: 0)
             let tag = try #require(saved.json["records"]?.array?.first?["recordChangeTag"]?.string)
+            try await savePhoto(cluster)
             let target = cluster.folder + "/backup"
             let early = try ServerProcess.run(["backup", "--config", cluster.configPath, "--to", target])
             #expect(early.status == 1, "a running cluster must not be backed up")
@@ -134,7 +174,9 @@ extension ClusterSuites {
             for id in cluster.ids { try FileManager.default.removeItem(atPath: "\(cluster.folder)/data/node-\(id)") }
             let restored = try ServerProcess.run(["restore", "--config", cluster.configPath, "--from", target])
             try #require(restored.status == 0, "\(restored.errors)")
+            try startWithWrongKey(cluster)
             try await cluster.startAll()
+            for node in 0..<3 { #expect(try await downloadPhoto(cluster, node: node) == Self.bytes) }
             let lookup = #"{"records": [{"recordName": "kept"}]}"#
             let found = try await cluster.client.post(cluster.path("records/lookup"), lookup, node: 1)
             let after = try #require(found.json["records"]?.array?.first?["recordChangeTag"]?.string, "\(found)")

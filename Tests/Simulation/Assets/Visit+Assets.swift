@@ -54,7 +54,7 @@ extension Visit {
                 await incoming.abandon()
                 return nil
             }
-            return try await incoming.finish(by: deadline)
+            return try await incoming.finish()
         } catch {
             await incoming.abandon()
             throw error

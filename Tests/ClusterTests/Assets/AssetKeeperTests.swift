@@ -1,0 +1,165 @@
+import Crypto
+import Directory
+import Foundation
+import Logging
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordModel
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Cluster
+@testable import Service
+
+/// A disk that does something before the next file is removed.
+private final class HookedDisk: LogDisk {
+    private let hook = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func beforeRemoval(_ body: @escaping @Sendable () -> Void) { hook.withLock { $0 = body } }
+
+    func remove(_ path: String) throws(DiskError) {
+        hook.withLock { $0.take() }?()
+        try PosixDisk().remove(path)
+    }
+}
+
+/// A disk without room for files.
+private final class FullDisk: LogDisk {
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
+    }
+}
+
+extension WaitingClusterSuites.AssetClusterTests {
+    @Test("a node with another key, or none, does not start and leaves its files alone; with its key it does")
+    func wrongKey() async throws {
+        let cluster = try await cluster(1)
+        let key = try cluster.node(1).settings.encryptionKey
+        let bytes = bytes(300_000)
+        let asset = try await upload(bytes, to: cluster.node(1))
+        for other in [nil, [UInt8](repeating: 4, count: 32)] {
+            await cluster.stop()
+            cluster.change(1) { $0.encryptionKey = other }
+            let error = await #expect(throws: NodeStartError.self) { try await cluster.start() }
+            #expect(error?.description.contains("put back the cluster's encryption.key") == true, "\(error as Any)")
+            #expect(!FileManager.default.fileExists(atPath: cluster.dataPath(1) + "/assets/damaged"))
+            cluster.change(1) { $0.encryptionKey = key }
+            try await cluster.start()
+            #expect(try await download(asset, from: cluster.node(1)) == bytes)
+        }
+        try await cluster.shutDown()
+    }
+
+    @Test("the background reading rests also after a file that it could not read")
+    func restAfterDamage() async throws {
+        // A file's first bytes are another's: nothing of it is read. 1 MiB takes 1,040 ms.
+        let cluster = try await cluster(1) { $0.assets.scrubBytesPerSecond = 1_007_691 }
+        let node = try cluster.node(1)
+        let asset = try await upload(bytes(1_000), to: node)
+        try flip(asset, at: 0, on: 1, cluster)
+        try await awaitTrue("the damage is found") { node.assetCounts.damaged == 1 }
+        try await awaitTrue("it rests") { cluster.clocks[0].wasAskedToSleep(milliseconds: 1_040) }
+        try await cluster.shutDown()
+    }
+
+    @Test("after a start the background reading goes on where it was")
+    func scrubPosition() async throws {
+        let cluster = try await cluster(1)
+        let files = try cluster.node(1).assets.files
+        var assets: [AssetReference] = []
+        for count in 1...5 { assets.append(try await upload(bytes(count * 1_000), to: cluster.node(1))) }
+        assets.sort { $0.sha256[0] < $1.sha256[0] }
+        try await awaitTrue("it is written down") { assets.contains { $0.sha256[0] == files.scrubPosition() } }
+        await cluster.stop()
+        for asset in assets { try flip(asset, at: 0, on: 1, cluster) }
+        let next = try #require(assets.last)
+        try files.noteScrub(at: next.sha256[0])
+        // The first damaged file takes days.
+        cluster.change(1) { $0.assets.scrubBytesPerSecond = 1 }
+        try await cluster.start()
+        try await awaitTrue("a damaged file is found") { try cluster.node(1).assetCounts.damaged > 0 }
+        #expect(try listFolder(at: cluster.dataPath(1) + "/assets/damaged") == [Hex.encode(next.sha256)])
+        try await cluster.shutDown()
+    }
+
+    @Test("a replica that is given up while files are looked through ends their deletion at once")
+    func gaveUpMeanwhile() async throws {
+        let grace: Int64 = 3_600_000
+        let disk = HookedDisk()
+        let cluster = try await cluster(1) { settings in
+            settings.assets.graceMilliseconds = grace
+            settings.assets.disk = disk
+        }
+        let node = try cluster.node(1)
+        let assets = [try await upload(bytes(1_000), to: node), try await upload(bytes(2_000), to: node)]
+        disk.beforeRemoval { [weak node] in
+            try? node?.folder.update { $0.giveUp(GroupID(99), at: node?.lane.clockWatch.knownMilliseconds) }
+        }
+        cluster.clocks[0].set(aheadMilliseconds: grace + 60_000)
+        try await awaitTrue("a file goes") { node.assetCounts.collected > 0 }
+        // Each new file is counted by a look through all of them that began after the last one.
+        for count in 1...2 {
+            _ = try await upload(bytes(count), to: node)
+            try await awaitTrue("files are looked through") { node.assetCounts.files == UInt64(1 + count) }
+        }
+        var held = 0
+        for asset in assets where try await node.assets.holds(asset) { held += 1 }
+        #expect(held == 1 && node.assetCounts.collected == 1)
+        try await cluster.shutDown()
+    }
+
+    @Test("a file that too few nodes could hold counts as unsaved: it stays on the disk of the node that took it")
+    func heldByTooFew() async throws {
+        let cluster = try await cluster(3) { settings in
+            if settings.nodeID != NodeID(1) { settings.assets.disk = FullDisk() }
+        }
+        let node = try cluster.node(1)
+        let service = RecordService(node: node, logger: Logger(label: "test"))
+        let owner = UnsavedUploads.Owner(container: Commands.database.container, user: "_me")
+        let bytes = bytes(100_000)
+        func upload() async throws(RequestFailure) {
+            try service.unsavedUploads.begin(owner, limit: .max, now: service.now)
+            let file: AssetUpload
+            do throws(AssetError) {
+                file = try await node.receiveAsset(limit: 10 << 20)
+            } catch {
+                throw RequestFailure(error)
+            }
+            let ticket = AssetUploadTicket(
+                zone: Commands.zone, recordType: "Note", field: "photo", uploader: "_me", bytesMax: 10 << 20,
+                expires: .max)
+            let incoming = IncomingAsset(service, ticket, file, owner: owner, unsavedBytesMax: .max)
+            do throws(RequestFailure) {
+                try incoming.count(bytes.count)
+                do throws(AssetError) {
+                    try await file.write(ByteBuffer(bytes: bytes))
+                } catch {
+                    throw RequestFailure(error)
+                }
+                _ = try await incoming.finish()
+            } catch {
+                await incoming.abandon()
+                throw error
+            }
+        }
+        for _ in 1...2 {
+            let failure = await #expect(throws: RequestFailure.self) { try await upload() }
+            #expect(failure?.error.code == .tryAgainLater)
+        }
+        #expect(try await node.assets.holds(reference(bytes)))
+        // The same bytes count once, however often they are sent.
+        try service.unsavedUploads.begin(owner, limit: 100_000 + 65_536, now: service.now)
+        service.unsavedUploads.end(owner, size: 0)
+        #expect(throws: RequestFailure.self) {
+            try service.unsavedUploads.begin(owner, limit: 100_000 + 65_535, now: service.now)
+        }
+        try await cluster.shutDown()
+    }
+
+    private func reference(_ bytes: [UInt8]) -> AssetReference {
+        AssetReference(sha256: Array(SHA256.hash(data: bytes)), size: UInt64(bytes.count))
+    }
+}
