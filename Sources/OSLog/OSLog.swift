@@ -62,8 +62,11 @@ public func os_log(
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message with interpolated values.
 @_disfavoredOverload
-public func os_log(
-    _ type: OSLogType = .default, log: OSLog = .default, _ message: @autoclosure () -> OSLogMessage
-) {
+public func os_log(_ message: @autoclosure () -> OSLogMessage) { os_log(.default, message()) }
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Writes a message with interpolated values, of a type.
+@_disfavoredOverload
+public func os_log(_ type: OSLogType, log: OSLog = .default, _ message: @autoclosure () -> OSLogMessage) {
     log.logger?.log(level: type, message())
 }

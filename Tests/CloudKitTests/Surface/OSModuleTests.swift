@@ -35,6 +35,7 @@ struct OSModuleTests {
     @Test("Calls as apps write them are taken, with types, formats and interpolated values")
     func calls() {
         os_log("plain")
+        os_log("failed: \(CocoaError(.fileNoSuchFile).localizedDescription)")
         os_log("saved %{public}@ of %d", log: Self.log, type: .info, "a" as NSString, 3)
         os_log(.debug, log: Self.log, "%d", 3)
         os_log(.error, log: Self.log, "failed: \(3)")
