@@ -149,7 +149,8 @@ let package = Package(
             .target(name: "OSLog", dependencies: [.logging], exclude: ["DESIGN.md"], swiftSettings: settings),
             .target(name: "CosModule", path: "Sources/os/Submodule"),
             .target(
-                name: "os", dependencies: ["CosModule", "OSLog"], exclude: ["Submodule"], swiftSettings: settings),
+                name: "os", dependencies: ["CosModule", "OSLog"], exclude: ["DESIGN.md", "Submodule"],
+                swiftSettings: settings),
             .executableTarget(
                 name: "seed-apps",
                 dependencies: [

@@ -1,5 +1,5 @@
 // A module that has symbols of its own would break packages that find it by `canImport(os)` and do not link it: see
-// Sources/OSLog/DESIGN.md. So all here are other names, and functions that go into their callers.
+// DESIGN.md. So all here are other names, and functions that go into their callers.
 
 @_exported public import OSLog
 
