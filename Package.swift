@@ -39,13 +39,16 @@ extension Target.Dependency {
     static let histogram: Self = .product(name: "Histogram", package: "hdrhistogram-swift")
 }
 
+/// Folders of targets that are targets of their own, in C.
+let excluded = ["CloudKit": ["AtLoad"], "WebServices": ["OpenAPI"]]
+
 /// A target of ours with its tests: `Sources/<name>` and `Tests/<name>Tests`.
 func module(
     _ name: String, _ dependencies: [Target.Dependency] = [], testing: [Target.Dependency] = [], isTested: Bool = true
 ) -> [Target] {
     var targets: [Target] = [
         .target(
-            name: name, dependencies: dependencies, exclude: ["DESIGN.md"] + (name == "WebServices" ? ["OpenAPI"] : []),
+            name: name, dependencies: dependencies, exclude: ["DESIGN.md"] + (excluded[name] ?? []),
             swiftSettings: settings)
     ]
     if isTested {
@@ -62,7 +65,8 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "zonekeeper", targets: ["zonekeeper"]),
-        .library(name: "CloudKit", targets: ["CloudKit", "CoreLocation", "OSLog"]),
+        .library(name: "CloudKit", targets: ["CloudKit", "CoreLocation", "OSLog", "UbiquitousKeyValueStore"]),
+        .library(name: "os", targets: ["os"]),
         .library(name: "RaftCore", targets: ["RaftCore"]),
     ],
     dependencies: [
@@ -139,22 +143,29 @@ let package = Package(
         module(
             "UbiquitousKeyValueStore", ["RecordModel", "ServiceClient", "Wire"], testing: ["RaftCore", "TestSupport"]),
         module(
-            "CloudKit", ["CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore", "Wire"],
-            testing: ["TestSupport", "OSLog", "RaftCore", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
+            "CloudKit",
+            ["CloudKitAtLoad", "CoreLocation", "RecordModel", "ServiceClient", "UbiquitousKeyValueStore", "Wire"],
+            testing: ["TestSupport", "OSLog", "RaftCore", "os", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioPosix]),
         [
             // SwiftPM's `embedInCode` compiles an array literal instead, which takes half a minute for this document.
             .target(name: "OpenAPIFile", path: "Sources/WebServices/OpenAPI", exclude: ["openapi.json"]),
+            .target(name: "CloudKitAtLoad", path: "Sources/CloudKit/AtLoad"),
             .target(name: "ConsoleFiles", exclude: ["DESIGN.md", "Web"], linkerSettings: [.linkedLibrary("z")]),
             .target(name: "CoreLocation", exclude: ["DESIGN.md"], swiftSettings: settings),
             .target(name: "OSLog", dependencies: [.logging], exclude: ["DESIGN.md"], swiftSettings: settings),
+            .target(name: "CosModule", path: "Sources/os/Submodule"),
+            .target(
+                name: "os", dependencies: ["CosModule", "OSLog"], exclude: ["DESIGN.md", "Submodule"],
+                swiftSettings: settings),
             .executableTarget(
                 name: "seed-apps",
                 dependencies: [
-                    "CloudKit", "CoreLocation", "OSLog", .arguments, .asyncHTTPClient, .nioCore, .nioHTTP1, .nioSSL,
+                    "CloudKit", "CoreLocation", "OSLog", "os", .arguments, .asyncHTTPClient, .nioCore, .nioHTTP1,
+                    .nioSSL,
                 ],
                 path: "Tests/SeedApps", exclude: ["README.md"], resources: [.copy("Schemas")],
-                // Code written for Apple's systems, as it is: Swift 5, and `import os` where they have their Logger.
-                swiftSettings: [.swiftLanguageMode(.v5), .unsafeFlags(["-module-alias", "os=OSLog"])]),
+                // Code written for Apple's systems, as it is.
+                swiftSettings: [.swiftLanguageMode(.v5)]),
             .executableTarget(
                 name: "zonekeeper",
                 dependencies: [

@@ -25,6 +25,22 @@ public struct Logger: Sendable {
         self.category = category
     }
 
+    /// A logger that writes where a log does.
+    public init(_ logObj: OSLog) {
+        guard let logger = logObj.logger else {
+            log = Logging.Logger(label: "disabled") { _ in SwiftLogNoOpLogHandler() }
+            category = ""
+            return
+        }
+        self = logger
+    }
+
+    /// Whether messages of a type are written.
+    func isEnabled(type: OSLogType) -> Bool { log.logLevel <= type.level }
+
+    /// Whether signposts are written, which have the level `trace`.
+    var writesSignposts: Bool { log.logLevel <= .trace }
+
     /// Writes a message of the level `notice`.
     public func log(_ message: @autoclosure () -> OSLogMessage) { write(.notice, message) }
 

@@ -1,4 +1,4 @@
-private import Foundation
+public import Foundation
 
 /// A message as a string literal. Each value may say who can read it: `"saved \(count) for \(name, privacy:
 /// .private)"`.
@@ -54,6 +54,13 @@ public struct OSLogInterpolation: StringInterpolationProtocol {
         _ value: T, align: OSLogStringAlignment = .none, privacy: OSLogPrivacy = .auto
     ) {
         parts.append(.value(value.description, privacy, isOpenByType: false, align))
+    }
+
+    /// An object, or none; private unless it says otherwise.
+    public mutating func appendInterpolation(
+        _ value: NSObject?, align: OSLogStringAlignment = .none, privacy: OSLogPrivacy = .auto
+    ) {
+        parts.append(.value(value?.description ?? "nil", privacy, isOpenByType: false, align))
     }
 
     /// An error; private unless it says otherwise.

@@ -39,7 +39,7 @@ struct LintTests {
     func layers() throws {
         let layers: [[String]] = [
             ["Wire", "ConsoleFiles", "Telemetry"], ["RaftCore", "RecordModel", "CoreLocation", "OSLog"],
-            ["Authorization", "Certificates", "ServiceClient"],
+            ["Authorization", "Certificates", "ServiceClient", "os"],
             ["Storage", "PeerTransport", "UbiquitousKeyValueStore"],
             ["RecordStore", "KeyValueStore", "Directory", "CloudKit"], ["Cluster"], ["Admission"], ["Service"],
             ["WebServices"],

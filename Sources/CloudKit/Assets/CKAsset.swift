@@ -71,6 +71,8 @@ public final class CKAsset: NSObject, NSSecureCoding, Sendable {
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives where the file is and what the server has, but no bytes, and no URL, which would soon be of no use.
     public func encode(with coder: NSCoder) {

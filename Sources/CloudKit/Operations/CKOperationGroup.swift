@@ -24,6 +24,8 @@ public class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the group with its ID and its configuration, but not the configuration's container.
     public func encode(with coder: NSCoder) {

@@ -99,6 +99,8 @@ public final class CKQueryCursor: NSObject, NSSecureCoding, NSCopying, Sendable 
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {

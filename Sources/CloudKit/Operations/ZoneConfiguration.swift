@@ -35,6 +35,8 @@ public class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NS
 
     /// Always true.
     public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
@@ -95,6 +97,8 @@ public class CKFetchRecordZoneChangesOptions: NSObject, NSSecureCoding, NSCopyin
 
     /// Always true.
     public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) { configuration.encode(with: coder) }

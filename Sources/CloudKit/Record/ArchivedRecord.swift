@@ -9,26 +9,28 @@ struct ArchivedRecord {
 }
 
 extension ArchivedRecord {
-    /// Nil where the archive holds no record.
+    /// Nil where the archive holds no record. The keys are Apple's, but for the values; those of earlier versions of
+    /// the SDK are read too.
     init?(coder: NSCoder) {
         guard let type = coder.text("RecordType"), let id = coder.object(CKRecordID.self, "RecordID")
         else { return nil }
         self.init(type: type, id: id, state: RecordState())
         var system = SystemFields(
-            changeTag: coder.text("ChangeTag"), created: coder.stamp("Created"), modified: coder.stamp("Modified"))
-        system.parent = coder.object(CKReference.self, "Parent")
-        system.share = coder.object(CKReference.self, "Share")
-        guard coder.containsValue(forKey: "Values") else {
+            changeTag: coder.text("ETag") ?? coder.text("ChangeTag"),
+            created: coder.stamp("RecordCtime", by: "CreatorUserRecordID") ?? coder.olderStamp("Created"),
+            modified: coder.stamp("RecordMtime", by: "LastModifiedUserRecordID") ?? coder.olderStamp("Modified"))
+        system.parent = coder.object(CKReference.self, "ParentReference") ?? coder.object(CKReference.self, "Parent")
+        system.share = coder.object(CKReference.self, "ShareReference") ?? coder.object(CKReference.self, "Share")
+        guard let content = coder.codable(Content.self, Self.valuesKey) else {
             // No values are known, so a conflict's ancestor has none either.
             state = RecordState(
                 ServerState(system: system, values: [:]), base: Self.base(system, values: [:], encryptedKeys: []),
                 changedKeys: [], isParentChanged: false)
             return
         }
-        guard let content = coder.codable(Content.self, "Values") else { return nil }
         var baseSystem = system
         if content.isParentChanged {
-            baseSystem.parent = coder.object(CKReference.self, "BaseParent")
+            baseSystem.parent = coder.object(CKReference.self, "PreviousParentReference")
         }
         state = RecordState(
             ServerState(
@@ -39,18 +41,25 @@ extension ArchivedRecord {
             changedKeys: content.changedKeys, isParentChanged: content.isParentChanged)
     }
 
+    /// Apple's framework keeps values under keys of its own, which are not known.
+    private static let valuesKey = "ZonekeeperValues"
+
     func encode(with coder: NSCoder, includingValues: Bool) {
         let system = includingValues ? state.system : state.base?.system ?? state.system
         coder.write(type, "RecordType")
         coder.write(id, "RecordID")
-        coder.write(system.changeTag, "ChangeTag")
-        coder.write(system.created, "Created")
-        coder.write(system.modified, "Modified")
-        coder.write(system.parent, "Parent")
-        if let share = system.share { coder.write(share, "Share") }
+        coder.write(system.changeTag, "ETag")
+        coder.encode(system.changeTag != nil, forKey: "KnownToServer")
+        coder.write(system.created?.date as NSDate?, "RecordCtime")
+        coder.write(system.created?.user, "CreatorUserRecordID")
+        coder.write(system.modified?.date as NSDate?, "RecordMtime")
+        coder.write(system.modified?.user, "LastModifiedUserRecordID")
+        coder.write(system.parent, "ParentReference")
+        coder.write(system.share, "ShareReference")
         guard includingValues else { return }
-        coder.write(state.base?.system.parent, "BaseParent")
-        coder.write(codable: content, "Values")
+        coder.write(state.base?.system.parent, "PreviousParentReference")
+        coder.encode(state.parentEdit != nil, forKey: "HasUpdatedParentReference")
+        coder.write(codable: content, Self.valuesKey)
     }
 
     private var content: Content {
@@ -80,15 +89,12 @@ extension ArchivedRecord {
 }
 
 extension NSCoder {
-    fileprivate func stamp(_ key: String) -> SystemFields.Stamp? {
-        guard let date = date(key + "Date") else { return nil }
-        return SystemFields.Stamp(date: date, user: object(CKRecordID.self, key + "User"))
+    fileprivate func stamp(_ key: String, by userKey: String) -> SystemFields.Stamp? {
+        object(NSDate.self, key).map { SystemFields.Stamp(date: $0 as Date, user: object(CKRecordID.self, userKey)) }
     }
 
-    fileprivate func write(_ stamp: SystemFields.Stamp?, _ key: String) {
-        guard let stamp else { return }
-        write(stamp.date, key + "Date")
-        write(stamp.user, key + "User")
+    fileprivate func olderStamp(_ key: String) -> SystemFields.Stamp? {
+        date(key + "Date").map { SystemFields.Stamp(date: $0, user: object(CKRecordID.self, key + "User")) }
     }
 }
 

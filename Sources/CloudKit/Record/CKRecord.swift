@@ -112,6 +112,8 @@ public class CKRecord: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
 
     /// Always true.
     public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the whole record: values and unsaved edits too.
     public func encode(with coder: NSCoder) {

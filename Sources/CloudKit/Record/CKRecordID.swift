@@ -40,6 +40,8 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
@@ -99,18 +101,20 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
-        coder.write(recordID, "RecordID")
+        coder.write(recordID, "recordID")
         coder.encode(Int64(action.rawValue), forKey: "Action")
     }
 
     /// Nil if the archive holds no reference.
     public convenience init?(coder: NSCoder) {
-        guard let recordID = coder.object(CKRecordID.self, "RecordID"),
-            let action = CKRecord.ReferenceAction(
-                rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "Action")))
+        guard
+            let recordID = coder.object(CKRecordID.self, "recordID") ?? coder.object(CKRecordID.self, "RecordID"),
+            let action = CKRecord.ReferenceAction(rawValue: UInt(truncatingIfNeeded: coder.integer("Action")))
         else { return nil }
         self.init(recordID: recordID, action: action)
     }

@@ -142,7 +142,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
         let content = content
         coder.encode(NSArray(array: content.participants), forKey: "Participants")
         coder.encode(Int64(content.publicPermission.rawValue), forKey: "PublicPermission")
-        coder.write(content.url?.absoluteString, "URL")
+        coder.write(content.url as NSURL?, "URL")
     }
 
     /// Nil where the archive holds no share.
@@ -154,7 +154,7 @@ public class CKShare: CKRecord, @unchecked Sendable {
             let content = Sharing(
                 participants: participants,
                 publicPermission: ParticipantPermission(rawValue: coder.integer("PublicPermission")) ?? .none,
-                url: coder.text("URL").flatMap { URL(string: $0) })
+                url: coder.object(NSURL.self, "URL") as URL?)
         else { return nil }
         sharing = Mutex(content)
         super.init(coder: coder)
@@ -248,12 +248,14 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(participantID, "ParticipantID")
         coder.write(userIdentity, "UserIdentity")
-        coder.encode(Int64(role.rawValue), forKey: "Role")
+        coder.encode(Int64(role.rawValue), forKey: "Type")
         coder.encode(Int64(permission.rawValue), forKey: "Permission")
         coder.encode(Int64(acceptanceStatus.rawValue), forKey: "AcceptanceStatus")
     }
@@ -263,7 +265,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
         guard let id = coder.text("ParticipantID"), let identity = coder.object(CKUserIdentity.self, "UserIdentity")
         else { return nil }
         self.init(
-            userIdentity: identity, role: .init(rawValue: coder.integer("Role")) ?? .unknown,
+            userIdentity: identity, role: .init(rawValue: coder.integer("Type")) ?? .unknown,
             permission: .init(rawValue: coder.integer("Permission")) ?? .unknown,
             acceptanceStatus: .init(rawValue: coder.integer("AcceptanceStatus")) ?? .unknown, participantID: id)
     }

@@ -47,23 +47,25 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(userRecordID, "UserRecordID")
         coder.write(lookupInfo, "LookupInfo")
-        coder.write(codable: nameComponents, "NameComponents")
-        coder.encode(hasiCloudAccount, forKey: "HasAccount")
+        coder.write(codable: nameComponents, "ZonekeeperNameComponents")
+        coder.encode(hasiCloudAccount, forKey: "HasICloudAccount")
     }
 
     /// Nil where the archive holds no identity.
     public convenience init?(coder: NSCoder) {
-        guard coder.containsValue(forKey: "HasAccount") else { return nil }
+        guard coder.containsValue(forKey: "HasICloudAccount") else { return nil }
         self.init(
             userRecordID: coder.object(CKRecordID.self, "UserRecordID"),
             lookupInfo: coder.object(CKUserIdentityLookupInfo.self, "LookupInfo"),
-            nameComponents: coder.codable(PersonNameComponents.self, "NameComponents"),
-            hasiCloudAccount: coder.decodeBool(forKey: "HasAccount"))
+            nameComponents: coder.codable(PersonNameComponents.self, "ZonekeeperNameComponents"),
+            hasiCloudAccount: coder.decodeBool(forKey: "HasICloudAccount"))
     }
 }
 
@@ -130,18 +132,20 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(emailAddress, "EmailAddress")
         coder.write(phoneNumber, "PhoneNumber")
-        coder.write(userRecordID, "UserRecordID")
+        coder.write(userRecordID, "RecordID")
     }
 
     /// Nil where the archive holds none of the three.
     public convenience init?(coder: NSCoder) {
         let (email, phone) = (coder.text("EmailAddress"), coder.text("PhoneNumber"))
-        let user = coder.object(CKRecordID.self, "UserRecordID")
+        let user = coder.object(CKRecordID.self, "RecordID")
         guard email != nil || phone != nil || user != nil else { return nil }
         self.init(emailAddress: email, phoneNumber: phone, userRecordID: user)
     }
@@ -201,6 +205,8 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {

@@ -158,6 +158,8 @@ public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, Sendab
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
     /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(value, "NotificationID") }
 

@@ -175,6 +175,8 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, Send
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
     /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(codable: state.withLock { $0 }, "Content") }
 

@@ -78,6 +78,8 @@ public class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     /// Always true.
     public class var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {

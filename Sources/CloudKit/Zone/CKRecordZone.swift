@@ -53,6 +53,8 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
@@ -128,16 +130,20 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
 
     /// Archives the object.
     public func encode(with coder: NSCoder) {
         coder.write(zoneName, "ZoneName")
-        coder.write(ownerName, "OwnerName")
+        coder.write(ownerName, "ownerName")
     }
 
     /// Nil where the archive holds no zone ID.
     public convenience init?(coder: NSCoder) {
-        guard let name = coder.text("ZoneName"), let owner = coder.text("OwnerName") else { return nil }
+        guard let name = coder.text("ZoneName"), let owner = coder.text("ownerName") ?? coder.text("OwnerName") else {
+            return nil
+        }
         self.init(zoneName: name, ownerName: owner)
     }
 }

@@ -22,6 +22,8 @@ public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, Sen
 
     /// Always true.
     public static var supportsSecureCoding: Bool { true }
+    /// The class's name at Apple's.
+    public override class func classFallbacksForKeyedArchiver() -> [String] { ArchiveNames.fallbacks(self) }
     /// Archives the object.
     public func encode(with coder: NSCoder) { coder.write(value, "Token") }
 

@@ -1,6 +1,7 @@
 import Foundation
-import OSLog
 import Testing
+
+@testable import OSLog
 
 @Suite("Logging as os.Logger does")
 struct OSLogTests {
@@ -17,6 +18,28 @@ struct OSLogTests {
         #expect(shown("\(date)") == "<private>")
         #expect(shown("\(CocoaError(.fileNoSuchFile))") == "<private>")
         #expect(shown("\(name)", debugging: true) == "Tami")
+    }
+
+    @Test("an object that may be missing is private, and nil where it is")
+    func optionalObjects() {
+        let (name, none): (NSString?, NSObject?) = ("Tami", nil)
+        #expect(shown("\(name), \(none)") == "<private>, <private>")
+        #expect(shown("\(name, privacy: .public), \(none, privacy: .public)") == "Tami, nil")
+    }
+
+    @Test("a format shows numbers, hides objects and text, and obeys its options")
+    func formatStrings() {
+        let examples: [(StaticString, [any CVarArg], String)] = [
+            ("%d of %u%%", [3, 4], "3 of 4%"),
+            ("%@ %{public}@", ["a" as NSString, "b" as NSString], "<private> b"),
+            ("%{private}d %{public, bool}d", [1, 0], "<private> false"),
+            ("%05.1f|%x|%X", [2.25, 255, 255], "002.2|ff|FF"), ("%lld %hhu %zd", [-5, 7, 8], "-5 7 8"),
+            ("%c%c", [72, 105], "Hi"), ("%d %d", [1], "1 <missing>"), ("%x", [Int32(-1)], "ffffffff"),
+            ("100%%", [], "100%"),
+        ]
+        for (format, arguments, text) in examples {
+            #expect(shown(OSLogFormat.message(format, arguments)) == text)
+        }
     }
 
     @Test("a value says who may read it")

@@ -29,6 +29,23 @@ extension SurfaceList {
         S func shareParticipants(forEmailAddresses: [String]) async throws -> [String: Result<CKShare.Participant, Error>]
         S func shareParticipants(forPhoneNumbers: [String]) async throws -> [String: Result<CKShare.Participant, Error>]
         S func shareParticipants(forUserRecordIDs: [CKRecord.ID]) async throws -> [CKRecord.ID: Result<CKShare.Participant, Error>]
+        S func allLongLivedOperationIDs() async throws -> [CKOperation.ID]
+        S func fetchAllLongLivedOperationIDs(completionHandler: ([CKOperation.ID]?, Error?) -> Void)
+        S func longLivedOperation(for: CKOperation.ID) async throws -> CKOperation?
+        S func fetchLongLivedOperation(withID: CKOperation.ID, completionHandler: (CKOperation?, Error?) -> Void)
+        S func userIdentity(forEmailAddress: String) async throws -> CKUserIdentity?
+        S func userIdentity(forPhoneNumber: String) async throws -> CKUserIdentity?
+        S func userIdentity(forUserRecordID: CKRecord.ID) async throws -> CKUserIdentity?
+        S func userIdentities(forEmailAddresses: [String]) async throws -> [String: CKUserIdentity]
+        S func userIdentities(forPhoneNumbers: [String]) async throws -> [String: CKUserIdentity]
+        S func userIdentities(forUserRecordIDs: [CKRecord.ID]) async throws -> [CKRecord.ID: CKUserIdentity]
+        S func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity]
+        S func discoverUserIdentity(withEmailAddress: String, completionHandler: (CKUserIdentity?, Error?) -> Void)
+        S func discoverUserIdentity(withPhoneNumber: String, completionHandler: (CKUserIdentity?, Error?) -> Void)
+        S func discoverUserIdentity(withUserRecordID: CKRecord.ID, completionHandler: (CKUserIdentity?, Error?) -> Void)
+        S func discoverAllIdentities(completionHandler: ([CKUserIdentity]?, Error?) -> Void)
+        S func applicationPermissionStatus(for: CKContainer.ApplicationPermissions) async throws -> CKContainer.ApplicationPermissionStatus
+        S func requestApplicationPermission(_: CKContainer.ApplicationPermissions) async throws -> CKContainer.ApplicationPermissionStatus
         S func add(_: CKOperation)
         S func configuredWith<R>(configuration: CKOperation.Configuration? = _, group: CKOperationGroup? = _, body: (CKContainer) throws -> R) rethrows -> R
         S func configuredWith<R>(configuration: CKOperation.Configuration? = _, group: CKOperationGroup? = _, body: (CKContainer) async throws -> R) async rethrows -> R

@@ -2,11 +2,11 @@
 ///
 /// A line that begins with `=` names the type that the next lines are members of, with its kind; `= *` is the module.
 /// Other lines are a mark and a declaration. The marks: `M`, nearly every program needs it; `S`, shipped programs
-/// commonly do. Default values are written `= _`: what they are is held by ``SurfaceUses``. Left out are attributes,
+/// commonly do; `L`, few do, and they may be absent. Default values are written `= _`: what they are is held by ``SurfaceUses``. Left out are attributes,
 /// and the names of parameters inside a function.
 enum SurfaceList {
     struct Member: Hashable {
-        /// `M` or `S`.
+        /// `M`, `S` or `L`.
         var mark: Character
         /// The type, or nothing for the module.
         var owner: String
@@ -16,7 +16,7 @@ enum SurfaceList {
 
     static let members: [Member] = [
         container, database, record, query, operations, changes, subscriptions, sharing, syncEngine, errors,
-        predicates, preferences,
+        predicates, preferences, absent,
     ]
     .flatMap(parse)
 

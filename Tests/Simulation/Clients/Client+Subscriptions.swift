@@ -43,7 +43,9 @@ extension Client {
         return await ask(repeats: true, triesMax: triesMax) { visit throws(RequestFailure) in
             try await visit.requireDirectory()
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
-            var request = DatabaseRequest(key: database, requester: requester, deadline: visit.deadline)
+            var request = DatabaseRequest(
+                key: database, requester: requester, in: visit.service.node.directory.snapshot,
+                deadline: visit.deadline)
             request.clientID = device
             if let identity {
                 request.identity = try RequestIdentity(

@@ -1,0 +1,1 @@
+// The submodule of `import os.log`.
