@@ -35,7 +35,9 @@ export function rowWindow(rows) {
     if (isWhole.peek() || !row) return;
     rowHeight = row.getBoundingClientRect().height || rowHeight;
     // Columns keep the width that they once had, so that they do not dance.
-    for (const head of scroller.querySelectorAll("thead th")) head.style.minWidth = `${Math.max(parseFloat(head.style.minWidth) || 0, Math.floor(head.getBoundingClientRect().width))}px`;
+    const heads = [...scroller.querySelectorAll("thead th")];
+    const widths = heads.map((head) => Math.floor(head.getBoundingClientRect().width));
+    heads.forEach((head, index) => widths[index] > (parseFloat(head.style.minWidth) || 0) && (head.style.minWidth = `${widths[index]}px`));
     seen.value = Math.ceil(scroller.clientHeight / rowHeight / 10) * 10;
     top = scroller.scrollTop * scale();
     first.value = Math.max(0, Math.min(Math.floor(top / rowHeight / 10) * 10 - spare, rows().length - seen.peek()));
