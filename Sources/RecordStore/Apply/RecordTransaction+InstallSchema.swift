@@ -203,25 +203,3 @@ extension RecordTransaction {
         return (db.lastInsertedRowID, true)
     }
 }
-
-extension InstalledSchema {
-    /// What it has in common with a later one, where types and fields were dropped and came again in
-    /// versions between, which this shard skips; nil where it skips none.
-    fileprivate func common(with later: Schema) -> Schema? {
-        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        var skipsAny = false
-        let types = byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
-            guard let next = wanted[type.definition.name] else { return type.definition }
-            if next.addedIn > version {
-                skipsAny = true
-                return nil
-            }
-            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > version }.map(\.name))
-            var definition = type.definition
-            definition.fields.removeAll { again.contains($0.name) }
-            if definition.fields.count < type.definition.fields.count { skipsAny = true }
-            return definition
-        }
-        return skipsAny ? Schema(types: types) : nil
-    }
-}
