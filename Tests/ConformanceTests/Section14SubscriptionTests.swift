@@ -209,6 +209,27 @@ extension Conformance {
             again.close()
         }
 
+        @Test("a stream's token moves on with changes of the reader's own device, which are not shown")
+        func ownChangesMoveToken() async throws {
+            let space = try await Space(.memory).newZone()
+            try await space.subscribe(Self.zone("z"))
+            var call = space.request("", method: "GET")
+            call.path = "/push/1/\(space.container)/development/watch"
+            call.query.append(("clientId", "phone"))
+            let stream = try await MemoryStream(call, of: space.home.service)
+            let empty = try #require(await stream.next())
+            var own = space.request(
+                "records/modify",
+                ["operations": [Space.operation("forceUpdate", "a", [:])], "zoneID": ["zoneName": "zone"]])
+            own.query.append(("clientId", "phone"))
+            #expect(try await space.send(own).status == 200)
+            let moved = try #require(await stream.next())
+            #expect(moved.json["notifications"] == [] && moved.id != empty.id)
+            stream.close()
+            let later = try await space.push("changes", ["syncToken": .string(moved.id ?? "")])
+            #expect(try later.items("notifications").isEmpty)
+        }
+
         @Test("another user's notifications are not seen, and its token is not taken", arguments: Door.allCases)
         func others(door: Door) async throws {
             let space = try await Space(door).newZone()

@@ -72,6 +72,18 @@ struct OutboxTests {
         #expect(try pair.log().count == 1)
     }
 
+    @Test("a device of another user is not taken for the reader's because it has the same name")
+    func clientOfAnother() throws {
+        try pair.watch(Pair.query("notes", rank: nil))
+        var command = ModifyRecords(
+            zone: Fixture.publicZone, schemaVersion: 1, caller: Fixture.bob, time: 1000,
+            operations: [.make(.create, "a")])
+        command.client = "web"
+        try pair.shard.apply(.modifyRecords(command))
+        try pair.deliverAll()
+        #expect(try pair.log(client: "web").count == 1)
+    }
+
     @Test("a delivery that comes again, late or overlapping, is applied once")
     func once() throws {
         try pair.watch(Pair.subscription("all"))
@@ -169,6 +181,23 @@ struct OutboxTests {
         _ = try pair.shard.one(Fixture.work, .make(.forceUpdate, "a"))
         try pair.deliverAll()
         #expect(try pair.log().count == 2)
+    }
+
+    @Test("copies that a restored home sends wait until their shard has begun the new incarnation, too")
+    func restoredOneByOne() throws {
+        try pair.watch(Pair.subscription("all"))
+        try pair.home.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
+        try pair.home.maintain(time: 1000)
+        let copy = try #require(
+            try pair.home.queue.read {
+                try RecordTables.nextDelivery(from: Pair.homeGroup, to: Pair.shardGroup, in: $0)
+            })
+        #expect(try pair.shard.run { try $0.deliver(copy).isTaken } == false)
+        try pair.shard.queue.write { try RecordTables.startNewIncarnation(7, in: $0) }
+        try pair.deliverAll()
+        try pair.shard.zone(.create, Fixture.work)
+        try pair.deliverAll()
+        #expect(try pair.log().count == 1)
     }
 
     @Test("a delivery of before a restore is not taken after it")
@@ -274,6 +303,23 @@ struct OutboxTests {
             Issue.record("the token still counts")
             return
         }
+    }
+
+    @Test("whatever a payload is long with, it is at most 4 KB", arguments: ["category", "zone"])
+    func alwaysFits(_ long: String) throws {
+        // 255 characters of 18 bytes each.
+        let name = String(repeating: "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", count: 255)
+        var subscription = Pair.subscription("all")
+        if long == "category" {
+            subscription.info = Array(#"{"category": "\#(String(repeating: "c", count: 8_000))"}"#.utf8)
+        }
+        try pair.watch(subscription)
+        try pair.shard.zone(
+            .create, long == "zone" ? ZoneKey(database: Fixture.annsData, name: name) : Fixture.work)
+        try pair.deliverAll()
+        let entry = try pair.home.count("SELECT max(length(payload)) FROM notification")
+        #expect((1...4_096).contains(entry))
+        #expect(try pair.log().first?["ck"]?["p"] == .integer(1))
     }
 
     @Test("a payload is at most 4 KB: what is left out goes in Apple's order")

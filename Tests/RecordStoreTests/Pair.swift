@@ -99,7 +99,7 @@ struct Pair {
 extension Fixture {
     @discardableResult
     func run<Result>(
-        level: FeatureLevel = .notifications, _ body: (RecordTransaction) throws -> Result
+        level: FeatureLevel = FeatureLevel.supported.upperBound, _ body: (RecordTransaction) throws -> Result
     ) throws -> Result {
         try queue.write { db in
             let transaction = try tables.begin(in: db, level: level)

@@ -93,6 +93,23 @@ struct SubscriptionQueryTests {
         #expect(entry["aps"]?["alert"]?["loc-args"] == .array([.string("new"), .string("")]))
     }
 
+    @Test("records that maintenance deletes along with another one are changes of the device that deleted it")
+    func cascaded() throws {
+        try pair.watch(Pair.query("gone", rank: nil, scope: .private, .delete))
+        _ = try pair.shard.one(Fixture.annsDefault, .make(.create, "target"))
+        let reference = FieldValue.reference(Reference(recordName: "target", action: .deleteSelf))
+        _ = try pair.shard.one(Fixture.annsDefault, .make(.create, "source", [("list", reference)]))
+        var command = ModifyRecords(
+            zone: Fixture.annsDefault, schemaVersion: 1, caller: Fixture.ann, time: 1000,
+            operations: [.make(.forceDelete, "target")])
+        command.client = "phone"
+        try pair.shard.apply(.modifyRecords(command))
+        try pair.shard.maintain(time: 1000)
+        try pair.deliverAll()
+        #expect(try pair.log(client: "desk").count == 2)
+        #expect(try pair.log(client: "phone").isEmpty)
+    }
+
     @Test("in a private database a zone may be named, and the default zone is matched, too")
     func privateQuery() throws {
         var named = Pair.query("work", rank: 1, scope: .private)
@@ -126,6 +143,28 @@ struct SubscriptionQueryTests {
             return
         }
         #expect(entries.isEmpty)
+    }
+
+    @Test("what was told of a type that is no more is left out, and of others only what the reader may read")
+    func readable() throws {
+        try pair.watch(Pair.query("open", rank: nil))
+        try save("a", rank: 1)
+        try pair.deliverAll()
+        for (own, others, count) in [(["Note"], ["Note"], 1), (["Note"], [], 0), ([], [], 0)]
+            as [([String], [String], Int)]
+        {
+            var hidden = NotificationLog.Hidden()
+            hidden.readable = NotificationLog.Readable(types: Set(own), typesOfOthers: Set(others))
+            let page = try pair.home.queue.read { [hidden] in
+                try RecordTables.notifications(
+                    of: Pair.subscriber, since: nil, client: nil, hidden: hidden, limit: 10, in: $0)
+            }
+            guard case .entries(let entries, _, false) = page else {
+                Issue.record("\(page)")
+                return
+            }
+            #expect(entries.count == count)
+        }
     }
 
     @Test("one command looks at a bounded part of many subscriptions; maintenance goes on, in order")

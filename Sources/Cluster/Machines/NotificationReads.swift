@@ -30,6 +30,7 @@ extension ShardRead.NotificationsRead: WireMessage {
         try wire.field(4, &limit)
         try wire.field(5, &hidden.types)
         try wire.field(6, &hidden.typesOfOthers)
+        try wire.field(7, &hidden.readable)
     }
 }
 

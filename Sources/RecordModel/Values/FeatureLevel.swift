@@ -13,6 +13,7 @@
 /// | 4 | 0.1.0 | outboxes, subscriptions and logs of notifications |
 /// | 4 | 0.1.0 | types and fields say with which version of the schema they came |
 /// | 4 | 0.1.0 | administrators have roles and passwords, and sessions in the console |
+/// | 5 | 0.1.0 | notifications keep their order, come through restores, and losses are of one container and healed |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -41,6 +42,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The directory has administrators with roles, and their sessions in the console.
     package static let console = FeatureLevel(4)
 
+    /// Notifications in the order of a zone's commits, with losses by container that are healed (decision 0017).
+    package static let exactNotifications = FeatureLevel(5)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(4)
+    package static let supported = first...FeatureLevel(5)
 }

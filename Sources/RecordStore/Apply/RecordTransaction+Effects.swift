@@ -12,19 +12,21 @@ extension RecordTransaction {
                 .tryAgainLater, "subscriptions need feature level \(FeatureLevel.notifications)", retryAfterSeconds: 1)
             return SubscriptionsOutcome(failures: command.changes.map { _ in error }, marks: [])
         }
-        return try SubscriptionHome(db: db).modify(command, life: incarnationFloor)
+        return try SubscriptionHome(db: db, level: level).modify(command, life: incarnationFloor)
     }
 
     /// Applies the effects of another group, each once and in order.
     package func deliver(_ delivery: OutboxDelivery) throws -> OutboxReceipt {
         commandNumber += 1
-        return try Outbox(db: db).receive(delivery) { effect in
+        return try Outbox(db: db, level: level).receive(delivery) { effect in
             switch effect {
             case .watch(let watcher): try matcher.install(watcher)
             case .unwatch(let subscriber, let scope, let id):
                 try matcher.remove(watcherOf: subscriber, scope: scope, id: id)
             case .notify(let match):
-                if try SubscriptionHome(db: db).notify(match, at: time) { notified.append(match.subscriber) }
+                if try SubscriptionHome(db: db, level: level).notify(match, at: time) {
+                    notified.append(match.subscriber)
+                }
             case .lost: break
             }
         }
@@ -33,12 +35,12 @@ extension RecordTransaction {
     /// Removes the effects that a destination has applied.
     package func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws {
         commandNumber += 1
-        try Outbox(db: db).acknowledge(acknowledgement)
+        try Outbox(db: db, level: level).acknowledge(acknowledgement)
     }
 
     /// Tells those who watch what the current command has changed.
-    func tellWatchers(client: String?) throws {
-        for leftover in try matcher.tell(client: client, time: stamp) {
+    func tellWatchers() throws {
+        for leftover in try matcher.tell(time: stamp) {
             _ = try addJob(
                 .match, subject: 0, body: leftover.matching.encoded(), position: leftover.position,
                 last: leftover.last)
@@ -62,7 +64,7 @@ extension RecordTransaction {
     /// left.
     func removeSubscriptions(of container: String, budget: inout Int) throws {
         guard level >= .notifications else { return }
-        let home = SubscriptionHome(db: db)
+        let home = SubscriptionHome(db: db, level: level)
         // Tokens of the old lives must fit no new one.
         let life = try home.lastLife(of: container)
         if life >= incarnationFloor {

@@ -8,7 +8,7 @@ extension RecordTransaction {
         if let earlier = try earlierOutcome(of: command) { return earlier }
         let installed = try openDatabase(key.database).version
         guard installed >= command.schemaVersion else { return .needsSchema(installed: installed) }
-        if let refusal = Self.refusal(of: command) { return .refused(refusal) }
+        if let refusal = command.refusal { return .refused(refusal) }
         let outcome = try perform(command)
         if let idempotency = command.idempotency {
             try remember(RememberedOutcome(outcome), of: idempotency, in: key.database)
@@ -28,19 +28,6 @@ extension RecordTransaction {
             try retire(live)
             return .zone(.deleted)
         }
-    }
-
-    private static func refusal(of command: ModifyZone) -> ServiceError? {
-        let key = command.zone
-        if let refusal = ZoneRules.refusal(of: command.caller, inZonesOf: key.database) { return refusal }
-        guard !key.isDefault else {
-            return ServiceError(.badRequest, "the default zone can be neither created nor deleted")
-        }
-        guard (1...Limits.nameLengthMax).contains(key.name.count) else {
-            return ServiceError(
-                .badRequest, "zoneName has \(key.name.count) characters, 1 to \(Limits.nameLengthMax) are allowed")
-        }
-        return nil
     }
 
     private func refusalOfZone(in database: DatabaseKey) throws -> ServiceError? {

@@ -85,8 +85,9 @@ package final class RecordTransaction {
     /// Applies one command.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row: both stop the replica.
     package func apply(_ command: RecordCommand) throws -> RecordOutcome {
+        matcher.origin = command.origin
         let outcome = try perform(command)
-        try tellWatchers(client: command.client)
+        try tellWatchers()
         return outcome
     }
 

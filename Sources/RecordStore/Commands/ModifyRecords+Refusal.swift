@@ -71,6 +71,21 @@ extension RecordChange {
     static let mayNotChange = ServiceError(.accessDenied, "no permission to change the record")
 }
 
+extension ModifyZone {
+    /// Why nothing of the command can be done, whatever zones there are.
+    var refusal: ServiceError? {
+        if let refusal = ZoneRules.refusal(of: caller, inZonesOf: zone.database) { return refusal }
+        guard !zone.isDefault else {
+            return ServiceError(.badRequest, "the default zone can be neither created nor deleted")
+        }
+        guard (1...Limits.nameLengthMax).contains(zone.name.count) else {
+            return ServiceError(
+                .badRequest, "zoneName has \(zone.name.count) characters, 1 to \(Limits.nameLengthMax) are allowed")
+        }
+        return nil
+    }
+}
+
 extension FieldValue {
     /// How many values a list holds; a sealed one counts as a single value.
     fileprivate var memberCount: Int {

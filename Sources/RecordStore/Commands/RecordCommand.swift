@@ -95,12 +95,12 @@ package enum RecordCommand: Hashable, Sendable {
 }
 
 extension RecordCommand {
-    /// The device that asks, as it names itself.
-    var client: String? {
+    /// Who asks, with which device.
+    var origin: ChangeOrigin {
         switch self {
-        case .modifyRecords(let command): command.client
-        case .modifyZone(let command): command.client
-        case .installSchema, .maintain, .quota: nil
+        case .modifyRecords(let command): ChangeOrigin(user: command.caller.user, client: command.client)
+        case .modifyZone(let command): ChangeOrigin(user: command.caller.user, client: command.client)
+        case .installSchema, .maintain, .quota: ChangeOrigin()
         }
     }
 }

@@ -80,6 +80,8 @@ struct CascadeBody: WireMessage {
     var before: Int64
     /// On whose behalf records go.
     var caller: Caller
+    /// The device that asked for it; from `FeatureLevel.exactNotifications` on.
+    var client: String?
 
     static var blank: Self { CascadeBody(target: "", before: 0, caller: Caller(user: nil)) }
 
@@ -87,6 +89,7 @@ struct CascadeBody: WireMessage {
         try wire.field(1, &target)
         try wire.field(2, &before)
         try wire.field(3, &caller)
+        try wire.field(4, &client)
     }
 
     init(target: String, before: Int64, caller: Caller) {
@@ -108,7 +111,8 @@ extension RecordTransaction {
 
     /// Has the records go that refer to a deleted one.
     func addCascade(from target: String, zone: OpenZone, caller: Caller) throws {
-        let body = CascadeBody(target: target, before: zone.row.sequence, caller: caller)
+        var body = CascadeBody(target: target, before: zone.row.sequence, caller: caller)
+        if level >= .exactNotifications { body.client = matcher.origin.client }
         _ = try addJob(.cascade, subject: zone.row.id, body: body.encoded())
     }
 

@@ -23,7 +23,7 @@ extension RecordTransaction {
         budget -= try purgeIdempotency(budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
         if level >= .notifications {
-            let home = SubscriptionHome(db: db)
+            let home = SubscriptionHome(db: db, level: level)
             budget -= try home.sendCopies(budget: max(budget, share))
             budget -= try home.purge(at: time, budget: max(budget, share))
         }

@@ -29,6 +29,7 @@ struct Outbox {
         """
 
     let db: Database
+    let level: FeatureLevel
     var bounds = Bounds()
 
     /// How much waits for one destination.
@@ -105,10 +106,7 @@ struct Outbox {
 
     /// Applies the effects of another group, each once and in order.
     func receive(_ delivery: OutboxDelivery, perform: (Effect) throws -> Void) throws -> OutboxReceipt {
-        // After a restore, the streams from before are over, and their sources will know.
-        guard try incarnation() <= delivery.incarnation, !delivery.effects.isEmpty else {
-            return OutboxReceipt(isTaken: false)
-        }
+        guard try isOfThisLife(delivery), !delivery.effects.isEmpty else { return OutboxReceipt(isTaken: false) }
         let watermark = try watermark(of: delivery.source, in: delivery.incarnation)
         if delivery.last <= watermark { return OutboxReceipt(isTaken: true) }
         // What the source has removed and this group never saw cannot come any more.
@@ -127,7 +125,17 @@ struct Outbox {
         return receipt
     }
 
-    func incarnation() throws -> UInt64 {
+    /// After a restore, streams from before are over; those of groups that began a new incarnation earlier wait until
+    /// this one does, too, or it would forget what they brought.
+    private func isOfThisLife(_ delivery: OutboxDelivery) throws -> Bool {
+        let incarnation = try incarnation()
+        return level < .exactNotifications
+            ? incarnation <= delivery.incarnation : incarnation == delivery.incarnation
+    }
+
+    func incarnation() throws -> UInt64 { try Self.incarnation(in: db) }
+
+    static func incarnation(in db: Database) throws -> UInt64 {
         try SQLStatement(cached: "SELECT incarnation FROM outbox_self", in: db)
             .first { UInt64(bitPattern: $0.integer(0)) } ?? 1
     }
@@ -186,7 +194,7 @@ extension RecordTables {
         from source: UInt64, to destination: UInt64, bytesMax: Int = OutboxDelivery.bytesMax, in db: Database
     ) throws -> OutboxDelivery? {
         var delivery = OutboxDelivery(
-            source: source, incarnation: try Outbox(db: db).incarnation(), first: 0, effects: [])
+            source: source, incarnation: try Outbox.incarnation(in: db), first: 0, effects: [])
         var bytes = 0
         try SQLStatement(
             cached: "SELECT sequence, body FROM outbox WHERE destination = ? ORDER BY sequence LIMIT ?", in: db

@@ -15,6 +15,13 @@ struct WatchedChange {
     var event: Match.Event = .updated
 }
 
+/// Who makes a change, and with which device.
+struct ChangeOrigin: Hashable {
+    var user: String?
+    /// As the device names itself.
+    var client: String?
+}
+
 /// Tells those who watch of what the commands of one transaction change.
 ///
 /// Changes are noted while a command is applied, and told of once it is done; what a savepoint takes back is forgotten.
@@ -34,22 +41,30 @@ final class Matcher {
     private struct Noted {
         var change: WatchedChange
         var database: OpenDatabase
+        var origin: ChangeOrigin
     }
 
     private let tables: RecordTables
     private let db: Database
+    private let level: FeatureLevel
     private let isOn: Bool
     private var noted: [Noted] = []
+    /// Of the changes that are noted from now on.
+    var origin = ChangeOrigin() {
+        // Changes that wait had no user below the level.
+        didSet { if level < .exactNotifications { origin.user = nil } }
+    }
     /// Of the shard's watchers; nil until it is asked for, and once they have changed.
     private var revision: Int64?
 
     init(tables: RecordTables, db: Database, level: FeatureLevel) {
         self.tables = tables
         self.db = db
+        self.level = level
         isOn = level >= .notifications
     }
 
-    private var outbox: Outbox { Outbox(db: db) }
+    private var outbox: Outbox { Outbox(db: db, level: level) }
 
     // MARK: Who watches
 
@@ -155,7 +170,7 @@ final class Matcher {
         var change = WatchedChange(zone: zone.key, tag: zone.row.changeTag(zone.row.sequence), type: type)
         change.event = event
         if let type, watchers.queries[type] != nil { change.record = record() }
-        noted.append(Noted(change: change, database: zone.database))
+        noted.append(Noted(change: change, database: zone.database, origin: origin))
     }
 
     /// How many changes are noted: where a savepoint goes back to.
@@ -164,18 +179,16 @@ final class Matcher {
     func forget(after mark: Int) { noted.removeSubrange(mark...) }
 
     /// Tells those who watch what the current command has changed.
-    /// - Parameters:
-    ///   - client: the device that asked for it.
-    ///   - time: that of the change, in milliseconds since 1970.
+    /// - Parameter time: that of the change, in milliseconds since 1970.
     /// - Returns: what is to be gone on with, in order.
-    func tell(client: String?, time: Int64) throws -> [Leftover] {
+    func tell(time: Int64) throws -> [Leftover] {
         if noted.isEmpty { return [] }
         defer { noted.removeAll() }
-        try tellOfZones(client, time)
+        try tellOfZones(time)
         var budget = Self.candidatesMax
         var leftovers: [Leftover] = []
         for noted in noted where noted.change.record != nil {
-            let matching = QueryMatching(change: noted.change, client: client, time: time)
+            let matching = QueryMatching(change: noted.change, origin: noted.origin, time: time)
             // What waits goes first, or a user would hear of a zone's changes in another order.
             let isToWait = try budget <= 0 || !leftovers.isEmpty || Job.areWaiting(.match, in: db)
             let position = isToWait ? 0 : try match(matching, in: noted.database, after: 0, through: .max, &budget)
@@ -189,13 +202,18 @@ final class Matcher {
         try SQLStatement(cached: "SELECT max(id) FROM watcher", in: db).first { $0.integer(0) } ?? 0
     }
 
-    private func tellOfZones(_ client: String?, _ time: Int64) throws {
-        var seen: Set<ZoneKey> = []
-        for first in noted where !first.change.zone.isDefault && seen.insert(first.change.zone).inserted {
-            let zone = first.change.zone
-            let changes = noted.map(\.change).filter { $0.zone == zone }
+    private func tellOfZones(_ time: Int64) throws {
+        struct Source: Hashable {
+            var zone: ZoneKey
+            var origin: ChangeOrigin
+        }
+        var seen: Set<Source> = []
+        for first in noted where !first.change.zone.isDefault {
+            let (zone, origin) = (first.change.zone, first.origin)
+            guard seen.insert(Source(zone: zone, origin: origin)).inserted else { continue }
+            let changes = noted.filter { $0.change.zone == zone && $0.origin == origin }.map(\.change)
             let types = Set(changes.map(\.type))
-            let matching = QueryMatching(change: changes.last ?? first.change, client: client, time: time)
+            let matching = QueryMatching(change: changes.last ?? first.change, origin: origin, time: time)
             for watcher in try watchers(of: first.database, zone.database).zones
             where watcher.isToHear(of: zone, types: types) {
                 try send(matching, to: watcher, record: nil)
@@ -248,9 +266,11 @@ final class Matcher {
     }
 
     private func send(_ matching: QueryMatching, to watcher: Watcher, record: Match.Record?) throws {
+        // The names of devices are a user's own: another user's may have the same.
+        let isOwn = matching.origin.user == watcher.subscriber.owner || level < .exactNotifications
         let match = Match(
             subscriber: watcher.subscriber, scope: watcher.subscription.scope,
-            subscriptionID: watcher.subscription.id, time: matching.time, client: matching.client,
+            subscriptionID: watcher.subscription.id, time: matching.time, client: isOwn ? matching.origin.client : nil,
             id: matching.change.notificationID, zone: matching.change.zone, record: record)
         try outbox.send(.notify(match), to: watcher.home)
     }
@@ -272,7 +292,7 @@ final class Matcher {
 /// A change of a record, for those whose queries may match it, and who made it when.
 struct QueryMatching {
     var change: WatchedChange
-    var client: String?
+    var origin: ChangeOrigin
     /// Milliseconds since 1970.
     var time: Int64
 }
@@ -282,7 +302,7 @@ extension QueryMatching: WireMessage {
         let change = WatchedChange(
             zone: .blank, tag: .blank, type: nil,
             record: IndexedRecord(name: "", sequence: 0, created: .blank, modified: .blank, fields: Fields()))
-        return QueryMatching(change: change, client: nil, time: 0)
+        return QueryMatching(change: change, origin: ChangeOrigin(), time: 0)
     }
 
     mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -290,13 +310,14 @@ extension QueryMatching: WireMessage {
         try wire.required(2, &change.tag)
         try wire.field(3, &change.type)
         try wire.required(4, &change.event)
-        try wire.field(5, &client)
+        try wire.field(5, &origin.client)
         try wire.field(6, &time)
         try wire.required(7, &record.name)
         try wire.required(8, &record.sequence)
         try wire.required(9, &record.created)
         try wire.required(10, &record.modified)
         try wire.field(11, nested: &record.fields)
+        try wire.field(12, &origin.user)
     }
 
     /// Only changes of records are left over.

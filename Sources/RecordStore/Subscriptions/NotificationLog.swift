@@ -42,12 +42,27 @@ package struct NotificationLog: Sendable {
         case tooOld
     }
 
-    /// Whose records the reader may not read, by type.
+    /// Whose records the reader may read, by type. What was told of any other record is left out.
+    package struct Readable: Hashable, Sendable {
+        /// Types of which the reader may read those that it made.
+        package var types: Set<String>
+        /// Types of which it may read all records.
+        package var typesOfOthers: Set<String>
+        /// Creates a value from its parts.
+        package init(types: Set<String>, typesOfOthers: Set<String>) {
+            self.types = types
+            self.typesOfOthers = typesOfOthers
+        }
+    }
+
+    /// The same as earlier builds ask for it: types that were dropped are in neither list.
     package struct Hidden: Hashable, Sendable {
         /// Types of which the reader may read no record.
         package var types: [String] = []
         /// Types of which the reader may read only its own.
         package var typesOfOthers: [String] = []
+        /// Where it is known, it alone counts.
+        package var readable: Readable?
         /// Creates a value from its parts.
         package init() {}
     }
@@ -113,7 +128,8 @@ extension RecordTables {
 extension NotificationLog.Hidden {
     /// Whether a record is not for the reader.
     fileprivate func covers(_ type: String, isCreator: Bool) -> Bool {
-        types.contains(type) || !isCreator && typesOfOthers.contains(type)
+        if let readable { return !(isCreator ? readable.types : readable.typesOfOthers).contains(type) }
+        return types.contains(type) || !isCreator && typesOfOthers.contains(type)
     }
 }
 
@@ -128,6 +144,25 @@ extension NotificationToken {
             && (life == begin.life || life == 0) && sequence <= end
         if !isOfThisLife { return .lost }
         return sequence < begin.sequence ? .tooOld : nil
+    }
+}
+
+extension NotificationLog.Readable: WireMessage {
+    package static var blank: Self { Self(types: [], typesOfOthers: []) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &inOrder)
+        try wire.field(2, &othersInOrder)
+    }
+
+    private var inOrder: [String] {
+        get { types.sorted() }
+        set { types = Set(newValue) }
+    }
+
+    private var othersInOrder: [String] {
+        get { typesOfOthers.sorted() }
+        set { typesOfOthers = Set(newValue) }
     }
 }
 

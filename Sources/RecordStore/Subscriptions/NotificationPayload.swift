@@ -5,27 +5,33 @@ struct NotificationPayload {
     /// The size of Apple's pushes.
     static let bytesMax = 4_096
 
-    /// What is left out, in this order, where the payload is too large.
-    private enum Part: Int, CaseIterable, Comparable {
-        case container, fields, sound, launchImage, actionKey, body, arguments, key, id
+    /// What may be left out where the payload is too large.
+    private enum Part {
+        case container, fields, sound, launchImage, actionKey, body, arguments, key, category, id, kind
 
-        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+        /// In this order. Without its kind a payload always fits.
+        static let all: [Part] = [
+            .container, .fields, .sound, .launchImage, .actionKey, .body, .arguments, .key, .category, .id, .kind,
+        ]
+        /// The same below `FeatureLevel.exactNotifications`.
+        static let former: [Part] = [
+            .container, .fields, .sound, .launchImage, .actionKey, .body, .arguments, .key, .id,
+        ]
     }
 
     private let match: Match
     private let subscription: Subscription
     private let info: JSONValue
-    /// This part and those before it are left out.
-    private var pruned: Part?
+    private var pruned: Set<Part> = []
 
     /// A JSON object; nil where the match is of another kind than the subscription.
-    static func json(of match: Match, for subscription: Subscription) -> [UInt8]? {
+    static func json(of match: Match, for subscription: Subscription, at level: FeatureLevel) -> [UInt8]? {
         guard (subscription.kind == .query) == (match.record != nil) else { return nil }
         let info = (try? JSONParser.parse(subscription.info)) ?? .object([])
         var payload = NotificationPayload(match: match, subscription: subscription, info: info)
         var json = payload.rendered()
-        for part in Part.allCases where json.count > bytesMax {
-            payload.pruned = part
+        for part in level < .exactNotifications ? Part.former : Part.all where json.count > bytesMax {
+            payload.pruned.insert(part)
             json = payload.rendered()
         }
         return json
@@ -37,7 +43,7 @@ struct NotificationPayload {
         self.info = info
     }
 
-    private func has(_ part: Part) -> Bool { pruned.map { part > $0 } ?? true }
+    private func has(_ part: Part) -> Bool { !pruned.contains(part) }
 
     private func text(_ key: String) -> String? { info[key]?.string }
 
@@ -80,7 +86,7 @@ struct NotificationPayload {
             writer.member("alert", .object(alert))
         }
         if let sound = text("soundName"), has(.sound) { writer.member("sound", sound) }
-        if let category = text("category") { writer.member("category", category) }
+        if let category = text("category"), has(.category) { writer.member("category", category) }
         if info["shouldSendContentAvailable"] == .bool(true) { writer.member("content-available", integer: 1) }
         if info["shouldSendMutableContent"] == .bool(true) { writer.member("mutable-content", integer: 1) }
     }
@@ -104,7 +110,8 @@ struct NotificationPayload {
         if has(.id) { writer.member("nid", UUIDv7(match.id).text) }
         writer.key("aux")
         writer.object { _ in }
-        if pruned != nil { writer.member("p", integer: 1) }
+        if !pruned.isEmpty { writer.member("p", integer: 1) }
+        guard has(.kind) else { return }
         writer.key(subscription.kind.key)
         writer.object { writer in
             writer.member("sid", subscription.id)

@@ -5,11 +5,13 @@ import Wire
 /// The subscriptions and notifications of the users whose home this shard is.
 struct SubscriptionHome {
     let db: Database
+    private let level: FeatureLevel
     private let outbox: Outbox
 
-    init(db: Database) {
+    init(db: Database, level: FeatureLevel) {
         self.db = db
-        outbox = Outbox(db: db)
+        self.level = level
+        outbox = Outbox(db: db, level: level)
     }
 
     /// Saves and deletes subscriptions at their home.
@@ -105,7 +107,7 @@ struct SubscriptionHome {
     func notify(_ match: Match, at time: Int64) throws -> Bool {
         guard var registry = try RegistryRow.find(match.subscriber, in: db),
             let row = try SubscriptionRow.find(registry.id, scope: match.scope, id: match.subscriptionID, in: db),
-            let payload = NotificationPayload.json(of: match, for: row.subscription)
+            let payload = NotificationPayload.json(of: match, for: row.subscription, at: level)
         else { return false }
         registry.sequence += 1
         try SQLStatement(cached: "INSERT INTO notification VALUES (?, ?, ?, ?, ?, ?, ?)", in: db).run(

@@ -63,7 +63,7 @@ extension RecordTables {
             try SQLStatement(cached: sql, in: db).run(floor)
         }
         guard level >= .notifications else { return }
-        try Outbox(db: db).begin(incarnation: Int64(min(value, 1 << 62)))
+        try Outbox(db: db, level: level).begin(incarnation: Int64(min(value, 1 << 62)))
     }
 
     /// Feeds all rows of all tables, as values in a fixed order, to a hash; replicas that applied the same commands

@@ -43,13 +43,19 @@ package struct Notifications: WatchedFeed {
         let target = Target(container: store.container, environment: store.environment, needsUser: true)
         let caller = Admission.caller(accountID, for: target, in: service.node.directory.snapshot)
         var hidden = NotificationLog.Hidden()
+        var readable = NotificationLog.Readable(types: [], typesOfOthers: [])
         for type in service.schema(key).schema.types {
             func mayRead(isCreator: Bool) -> Bool {
                 Permissions(of: caller, in: type, of: database, isCreator: isCreator).contains(.read)
             }
-            if !mayRead(isCreator: true) { hidden.types.append(type.name) }
-            if !mayRead(isCreator: false) { hidden.typesOfOthers.append(type.name) }
+            if mayRead(isCreator: true) { readable.types.insert(type.name) } else { hidden.types.append(type.name) }
+            if mayRead(isCreator: false) {
+                readable.typesOfOthers.insert(type.name)
+            } else {
+                hidden.typesOfOthers.append(type.name)
+            }
         }
+        hidden.readable = readable
         return hidden
     }
 
@@ -66,6 +72,8 @@ package struct Notifications: WatchedFeed {
                     retryAfterSeconds: 1))
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
+        // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
+        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
         read.hidden = hidden
         switch try await service.read(.notifications(read), from: group, by: deadline) {
         case .found(let answer):

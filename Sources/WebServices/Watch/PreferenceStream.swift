@@ -121,7 +121,8 @@ struct PreferenceStream: Sendable {
         var page = first
         var progress = Progress(end: now + Self.nanoseconds(Self.secondsMax))
         while true {
-            if !page.isEmpty || token == nil {
+            // A page that only moves the token keeps a client's place from growing too old.
+            if !page.isEmpty || page.token != token {
                 try await send(page, to: &writer, &progress)
                 token = page.token
             }
