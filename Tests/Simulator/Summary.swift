@@ -40,7 +40,7 @@ struct Summary: CustomStringConvertible {
     static let swarmMin = 100
 
     /// Requests that a seed must have had answered, on average.
-    static let operationsMin = 100
+    static let operationsMin = 300
 
     /// Where a swarm that is large enough tested too little.
     var shortfalls: [String] {

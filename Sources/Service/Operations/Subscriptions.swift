@@ -109,8 +109,22 @@ package struct Subscriptions: Sendable {
     }
 
     /// Waits until every group matches what it is to match.
+    /// - Throws: `TRY_AGAIN_LATER` where that is not known, which is not to say that nothing was done.
     private func awaitDelivery(of marks: [OutboxMark], from home: GroupID) async throws(RequestFailure) {
         if marks.isEmpty { return }
+        do throws(RequestFailure) {
+            try await lookUntilDelivered(marks, from: home)
+        } catch {
+            guard error.error.code == .tryAgainLater else { throw error }
+            throw RequestFailure(
+                ServiceError(
+                    .tryAgainLater,
+                    "the subscriptions are kept, and it is not known whether every shard knows of them: send the "
+                        + "request again (\(error.error.reason))", retryAfterSeconds: 1), details: .outcomeUnknown)
+        }
+    }
+
+    private func lookUntilDelivered(_ marks: [OutboxMark], from home: GroupID) async throws(RequestFailure) {
         while true {
             let answer = try await service.read(.isDelivered(marks), from: home, by: request.deadline)
             if case .found(let found) = answer, found.bytes == [1] { return }
@@ -121,10 +135,7 @@ package struct Subscriptions: Sendable {
             }
             guard !request.deadline.isOver(at: service.node.platform.clock.now) else {
                 throw RequestFailure(
-                    ServiceError(
-                        .tryAgainLater,
-                        "the subscriptions are kept, and not every shard knows of them yet: send the request again",
-                        retryAfterSeconds: 1), details: .outcomeUnknown)
+                    ServiceError(.tryAgainLater, "not every shard knows of them in time", retryAfterSeconds: 1))
             }
         }
     }

@@ -56,7 +56,11 @@ package enum Situation: String, Sendable, CaseIterable, Codable {
     /// In how many of a thousand seeds of a swarm it must be met.
     package var seedsPerThousandMin: Int {
         switch self {
-        default: 10
+        case .lostSync, .expiredToken: 5
+        case .tornWrite, .failedRead, .fullDiskInUpload, .judgedTime, .secondLoss, .snapshotWithEffects,
+            .readUnderDeposedLeader, .readThroughPeer:
+            20
+        default: 100
         }
     }
 

@@ -102,7 +102,7 @@ package final class Simulation: @unchecked Sendable {
             spring(at: message)
         }
         for node in nodes {
-            node.onFailure = { [unowned self] in restartLater(node) }
+            node.onFailure = { [unowned self, unowned node] in recover(node) }
             node.onError = { [unowned self, unowned node] in heardError($0, of: node) }
             node.onEffects = { [unowned self, unowned node] in lookForEffects(at: node.number, $0) }
         }

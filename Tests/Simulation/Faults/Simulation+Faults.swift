@@ -84,10 +84,16 @@ extension Simulation {
     /// was written is torn at worst; or before it is asked to keep names that it was given.
     private func crashAtCall(_ node: SimulatedNode) {
         let aim: SimulatedDisk.Call? = world.pick([nil, .sync, .sync, .folderSync])
-        var calls =
+        let calls =
             aim == .folderSync ? 1 : aim == .sync || world.chance(50) ? world.random(1...10) : world.random(10...300)
         // Sometimes the calls of the next start are meant.
         if world.chance(40) { crash(node, .power) }
+        failPower(of: node, before: calls, aim)
+    }
+
+    /// Takes a node's power before the n-th of its disk's next calls of a kind; nil is any.
+    private func failPower(of node: SimulatedNode, before calls: Int, _ aim: SimulatedDisk.Call? = nil) {
+        var calls = calls
         node.beforeDiskCall = { [unowned self, unowned node] call in
             if let aim, aim != call { return }
             calls -= 1
@@ -95,6 +101,13 @@ extension Simulation {
             node.beforeDiskCall = nil
             crash(node, .power)
         }
+    }
+
+    /// Starts a node again that has ended by itself. What a disk that failed has lost is written again then, unless the
+    /// power fails before.
+    func recover(_ node: SimulatedNode) {
+        if node.mayFail, !isHealed, world.chance(40) { failPower(of: node, before: world.random(1...12)) }
+        restartLater(node)
     }
 
     private func pause(_ node: SimulatedNode, for duration: UInt64) {
