@@ -1,3 +1,5 @@
+// Foundation's headers define the C library's lock too, and with MemberImportVisibility its initialiser is theirs.
+import CoreFoundation
 import Foundation
 import Testing
 import os
