@@ -43,6 +43,53 @@ import Testing
         #expect(try log.all(group1, from: 101) == commands(101...102, 1))
     }
 
+    @Test("what is submitted meanwhile waits for one segment, and not for all that go") func betweenSegments()
+        async throws
+    {
+        let disk = FaultyDisk()
+        let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024, disk: disk))
+        try await begin(log)
+        try await fill(log, 1...60)
+        log.setDurableIndex(mark(60, 1), of: group1)
+        let gone = Mutex(0)
+        let goneWhenWritten = Mutex<Int?>(nil)
+        disk.fail { call, path in
+            guard call == .rename || call == .remove, path.hasSuffix(".seg") else { return nil }
+            let number = gone.withLock { gone in
+                gone += 1
+                return gone
+            }
+            guard number == 1 else { return nil }
+            log.submit([LogWrite(group: group1, entries: commands(61...61, 1))]) { _ in
+                goneWhenWritten.withLock { $0 = gone.withLock(\.self) }
+            }
+            return nil
+        }
+        let dropped = try await log.collectNow().get()
+        #expect(dropped > 5)
+        #expect(gone.withLock(\.self) == dropped)
+        #expect(goneWhenWritten.withLock(\.self) == 1)
+        disk.fail(nil)
+        #expect(try log.all(group1, from: 61) == commands(61...61, 1))
+        log.close()
+    }
+
+    @Test("collected segments are kept for another use up to the target size, and the rest removed") func spares()
+        async throws
+    {
+        let disk = FaultyDisk()
+        var options = RaftLogOptions.small(1_024, disk: disk)
+        options.sizeBytesTarget = 8 * 1_024
+        let (log, _) = try RaftLog.open(directory: folder.path, options: options)
+        try await fill(log, 1...200)
+        log.setDurableIndex(mark(200, 1), of: group1)
+        let dropped = try await log.collectNow().get()
+        let used = log.sizeBytes / 1_024
+        #expect(try folder.names(endingIn: ".free").count { $0.hasPrefix("spare") } == 8 - used)
+        #expect(disk.count(.remove) == dropped - (8 - used))
+        log.close()
+    }
+
     @Test("a crash at any step of collection loses nothing") func crashes() async throws {
         let disk = FaultyDisk()
         let (log, _) = try RaftLog.open(directory: folder.path, options: .small(1_024, disk: disk))

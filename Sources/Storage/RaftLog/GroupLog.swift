@@ -207,10 +207,8 @@ struct LogIndexTable: Sendable {
     var sizeBytes: Int { segments.reduce(0) { $0 + $1.sizeBytes } }
 }
 
-/// The plan of a collection.
+/// The plan of dropping the oldest segment.
 struct CollectionPlan {
-    /// How many of the oldest segments go.
-    var segments: Int
     /// The records that must be written again first, sorted by group.
     var carried: [(group: GroupID, change: LogOperation.Change)]
 }
@@ -225,23 +223,24 @@ extension LogIndexTable {
         return log.run(holding: first).map { log.runs[$0].segment }
     }
 
-    /// Which segments can go now. The last one never does.
+    /// How the oldest segment can go now; nil where it is needed. The last one always is.
     func collectionPlan(keepEntries: Int) -> CollectionPlan? {
         guard let active = segments.last?.number, let oldest = segments.first?.number else { return nil }
         var needed = active
         for log in groups.values { needed = min(needed, neededSegment(of: log, keepEntries: keepEntries) ?? active) }
         guard needed > oldest else { return nil }
+        let next = oldest + 1
         var carried: [(group: GroupID, change: LogOperation.Change)] = []
         for group in groups.keys.sorted() {
             guard let log = groups[group] else { continue }
-            if let segment = log.hardStateSegment, segment < needed {
+            if let segment = log.hardStateSegment, segment < next {
                 carried.append((group, .hardState(log.hardState)))
             }
-            let losesEntries = log.runs.first.map { $0.segment < needed } ?? false
-            let losesMark = log.markSegment.map { $0 < needed } ?? false
+            let losesEntries = log.runs.first.map { $0.segment < next } ?? false
+            let losesMark = log.markSegment.map { $0 < next } ?? false
             if losesEntries || losesMark, let mark = log.collectableMark { carried.append((group, .carriedMark(mark))) }
         }
-        return CollectionPlan(segments: Int(needed - oldest), carried: carried)
+        return CollectionPlan(carried: carried)
     }
 
     /// The groups with entries past both their durable index and their snapshot.

@@ -45,9 +45,9 @@ final class LogWriter {
             case .refused(let submission, let reason):
                 write(&waiting, of: queue)
                 submission.completion(.failure(reason))
-            case .collect(let completion):
+            case .collect(let completion, let dropped):
                 write(&waiting, of: queue)
-                completion(collect())
+                collect(completion, dropped: dropped, queue)
             }
         }
         write(&waiting, of: queue)
@@ -217,33 +217,44 @@ final class LogShared: Sendable {
 }
 
 extension LogWriter {
-    /// Drops the oldest segments that no group needs, after writing again what only they hold.
+    /// Drops the oldest segment that no group needs, and lets the writes that wait go before the next one.
+    private func collect(
+        _ completion: @escaping @Sendable (Result<Int, RaftLogError>) -> Void, dropped: Int, _ queue: SubmissionQueue
+    ) {
+        switch collectOldest() {
+        case .success(true):
+            let isRefused = queue.add(.collect(completion, dropped: dropped + 1)) != nil
+            if isRefused { completion(.success(dropped + 1)) }
+        case .success(false): completion(.success(dropped))
+        case .failure(let error): completion(.failure(error))
+        }
+    }
+
+    /// Drops the oldest segment if no group needs it, after writing again what only it holds.
     ///
     /// On the writer's thread, so that nothing newer can be written between reading a state and writing it again.
-    /// - Returns: how many segments went.
-    func collect() -> Result<Int, RaftLogError> {
+    /// - Returns: whether it went.
+    private func collectOldest() -> Result<Bool, RaftLogError> {
         if let poison { return .failure(poison) }
         let isOver = shared.table.withLock { $0.sizeBytes } > options.sizeBytesTarget
         let keepEntries = isOver ? 0 : options.keepEntries
         guard let plan = shared.table.withLock({ $0.collectionPlan(keepEntries: keepEntries) }) else {
-            return .success(0)
+            return .success(false)
         }
         do throws(RaftLogError) {
             try carryForward(plan)
         } catch {
             return .failure(error)
         }
-        for _ in 0..<plan.segments {
-            let segment = shared.table.withLock { $0.dropOldest() }
-            do throws(DiskError) {
-                // One folder sync each, oldest first: the segments left on disk never have a hole.
-                try supply.recycle(segment)
-            } catch {
-                return .failure(stop(error))
-            }
+        let (segment, usedBytes) = shared.table.withLock { ($0.dropOldest(), $0.sizeBytes) }
+        do throws(DiskError) {
+            // A folder sync each, oldest first: the segments left on disk never have a hole.
+            try supply.recycle(segment, usedBytes: usedBytes)
+        } catch {
+            return .failure(stop(error))
         }
-        shared.counters.withLock { $0.segmentsCollected += plan.segments }
-        return .success(plan.segments)
+        shared.counters.withLock { $0.segmentsCollected += 1 }
+        return .success(true)
     }
 
     private func carryForward(_ plan: CollectionPlan) throws(RaftLogError) {

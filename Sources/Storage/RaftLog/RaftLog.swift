@@ -102,10 +102,11 @@ package final class RaftLog: Sendable {
 
     /// Drops the oldest segments that no group needs, in the background.
     ///
-    /// Hard states, configurations and marks that only they hold are written again first.
+    /// Hard states, configurations and marks that only they hold are written again first. Writes that come meanwhile
+    /// wait for one segment at most.
     /// - Parameter completion: called on the log's thread with the number of segments that went.
     package func collect(completion: @escaping @Sendable (Result<Int, RaftLogError>) -> Void = { _ in }) {
-        if let refusal = queue.add(.collect(completion)) { return completion(.failure(refusal)) }
+        if let refusal = queue.add(.collect(completion, dropped: 0)) { return completion(.failure(refusal)) }
         wake()
     }
 
@@ -119,6 +120,8 @@ package final class RaftLog: Sendable {
         guard case .manual(let writer)? = running.withLock({ $0?.worker }) else { return }
         writer.work(queue)
         supply.prepareNow()
+        // A collection goes on behind what was written.
+        if queue.hasItems { wake() }
     }
 
     /// Creates the reserve for a full disk again after its use, if there is room for twice its size. Blocks.

@@ -82,13 +82,12 @@ package struct RaftLogOptions: Sendable {
     /// The size of a segment file; bounds the size of one entry (`recordBytesMax`). At most 2 GiB.
     package var segmentBytes = 16 << 20
     /// Above this, groups that hold up collection are named by `pinningGroups`, and `keepEntries` is disregarded.
+    /// Collected segments are kept for another use as long as the log and they are not larger.
     package var sizeBytesTarget = 256 << 20
     /// What may wait for the writer; beyond it `submit` answers `.overloaded`.
     package var queueBytesMax = 64 << 20
     /// How many entries below a group's durable index are kept for followers that lag a little.
     package var keepEntries = 1_000
-    /// How many collected segments are kept for another use; more are removed.
-    package var spareSegmentsMax = 4
     /// After a submission was refused, whether every later one is too until `resume`: for a caller whose submissions
     /// only make sense in order. What was taken before a submission for which there was no room in the queue is written
     /// all the same.

@@ -89,7 +89,8 @@ final class SegmentSupply: Sendable {
     }
 
     /// Takes a collected segment's file for another use, or removes it. The folder is synced.
-    func recycle(_ segment: Segment) throws(DiskError) {
+    /// - Parameter usedBytes: of the segments in use.
+    func recycle(_ segment: Segment, usedBytes: Int) throws(DiskError) {
         let isUsable = segment.sizeBytes == options.segmentBytes
         let path = "\(folder)/\(segment.name)"
         let fate = monitor.withLock { state -> String? in
@@ -97,7 +98,8 @@ final class SegmentSupply: Sendable {
                 state.hasReserve = true
                 return "reserve.free"
             }
-            guard isUsable, state.spares.count < options.spareSegmentsMax else { return nil }
+            let sizeBytes = usedBytes + (state.spares.count + 1) * options.segmentBytes
+            guard isUsable, sizeBytes <= options.sizeBytesTarget else { return nil }
             state.spareCounter += 1
             return "spare-\(state.spareCounter).free"
         }

@@ -8,7 +8,8 @@ final class SubmissionQueue: Sendable {
         case write(Submission)
         /// A refused submission, which is completed with the reason in its turn.
         case refused(Submission, RaftLogError)
-        case collect(@Sendable (Result<Int, RaftLogError>) -> Void)
+        /// A collection, and how many segments it has dropped.
+        case collect(@Sendable (Result<Int, RaftLogError>) -> Void, dropped: Int)
     }
 
     private struct State {
@@ -71,6 +72,9 @@ final class SubmissionQueue: Sendable {
             return state.takeItems()
         }
     }
+
+    /// Whether anything waits.
+    var hasItems: Bool { monitor.withLock { !$0.items.isEmpty } }
 
     /// Everything that waits now.
     func takeWaiting() -> [Item] { monitor.withLock { $0.takeItems() } }

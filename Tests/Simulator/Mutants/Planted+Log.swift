@@ -34,10 +34,10 @@ extension Mutant {
                 "if losesEntries || (!PLANTED && losesMark),")),
         // A quiet group's term and vote are gone after a restart.
         Mutant(
-            "collection does not carry the hard state of the last segment that goes",
+            "collection does not carry the hard state of the segment that goes",
             .init(
-                "Storage/RaftLog/GroupLog.swift", "if let segment = log.hardStateSegment, segment < needed {",
-                "if let segment = log.hardStateSegment, PLANTED(segment < needed - 1, segment < needed) {")),
+                "Storage/RaftLog/GroupLog.swift", "if let segment = log.hardStateSegment, segment < next {",
+                "if let segment = log.hardStateSegment, PLANTED(segment < oldest, segment < next) {")),
         // The segment goes that ends with the first entry which the database does not have durably.
         Mutant(
             "collection keeps entries from one too late",
