@@ -13,6 +13,7 @@
 /// | 4 | 0.1.0 | outboxes, subscriptions and logs of notifications |
 /// | 4 | 0.1.0 | types and fields say with which version of the schema they came |
 /// | 4 | 0.1.0 | administrators have roles and passwords, and sessions in the console |
+/// | 5 | 0.1.0 | a command changes a bounded number of rows |
 ///
 /// What apply does in a new way gets the next number, a line here and a `static let`, and asks for it. A command, or a
 /// field of one, that a level brought is not proposed before the level is in force.
@@ -41,6 +42,9 @@ package struct FeatureLevel: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The directory has administrators with roles, and their sessions in the console.
     package static let console = FeatureLevel(4)
 
+    /// A request changes `Limits.rowsPerRequestMax` rows at most, and a new schema leaves to maintenance what is more.
+    package static let boundedRows = FeatureLevel(5)
+
     /// The levels that this build can follow.
-    package static let supported = first...FeatureLevel(4)
+    package static let supported = first...FeatureLevel(5)
 }

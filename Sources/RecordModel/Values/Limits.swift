@@ -37,6 +37,8 @@ package enum Limits {
     package static let indexRowsPerRecordMax = 20_000
     /// Deleted zones that a shard remembers of one database, so that a sync of the database tells of them.
     package static let deletedZonesMax = 10_000
+    /// Rows that one request may write and remove, those of indexes included. A single operation may always.
+    package static let rowsPerRequestMax = 100_000
     /// Rows that a request writes for each token of its container's rate.
     package static let rowsPerToken = 1_000
 

@@ -82,6 +82,9 @@ final class Batch {
     /// Records that the deletions found to go along, themselves included; at most about `Limits.cascadeMax`.
     var cascaded = 0
 
+    /// Rows that the operations so far write and remove.
+    private var changedRows = 0
+
     /// What outcomes may carry of records: they are sent, and remembered for repetitions.
     static let answerBytesMax = 4 * 1_048_576
 
@@ -90,6 +93,14 @@ final class Batch {
         guard count <= Self.answerBytesMax - answerBytes else { return false }
         answerBytes += count
         return true
+    }
+
+    /// Counts rows that an operation changes.
+    /// - Returns: why it may not, and nothing is counted; the first may change any number.
+    func takeRows(_ count: Int) -> ServiceError? {
+        guard changedRows == 0 || count <= Limits.rowsPerRequestMax - changedRows else { return WrittenRows.tooMany }
+        changedRows += count
+        return nil
     }
 
     init(

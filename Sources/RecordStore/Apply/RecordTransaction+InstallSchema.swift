@@ -6,6 +6,8 @@ import Wire
 private let filledAtOnceMax: Int64 = 500
 /// Records in memory at once while a scrub is finished.
 private let scrubPartRows = 1_000
+/// How many times so many one command may clean.
+private let scrubPartsMax = 5
 
 /// A schema's fields in tables, for questions about all of them at once. Of two of one name the first counts.
 private struct FieldTypes {
@@ -17,6 +19,33 @@ private struct FieldTypes {
                 let fields = type.fields.map { ($0.name, $0.type) }
                 return (type.name, Dictionary(fields, uniquingKeysWith: { first, _ in first }))
             }, uniquingKeysWith: { first, _ in first })
+    }
+}
+
+private let stillCleaning = ServiceError(
+    .tryAgainLater,
+    "types or fields come back whose former values are still being removed: that goes on, and takes a while",
+    retryAfterSeconds: 1)
+
+extension InstalledSchema {
+    /// What the schema has in common with a later one, where types and fields were dropped and came again in versions
+    /// between, which this shard skips; nil where it skips none.
+    fileprivate func common(with later: Schema) -> Schema? {
+        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var skipsAny = false
+        let types = byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
+            guard let next = wanted[type.definition.name] else { return type.definition }
+            if next.addedIn > version {
+                skipsAny = true
+                return nil
+            }
+            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > version }.map(\.name))
+            var definition = type.definition
+            definition.fields.removeAll { again.contains($0.name) }
+            if definition.fields.count < type.definition.fields.count { skipsAny = true }
+            return definition
+        }
+        return skipsAny ? Schema(types: types) : nil
     }
 }
 
@@ -33,14 +62,17 @@ extension RecordTransaction {
         var before = try tables.installedSchema(row, in: db)
         // After a reset no live record has what is being removed.
         if !isReset {
-            if let between = Self.schema(between: before, and: command.schema) {
+            if let between = before.common(with: command.schema) {
                 try forgetRows()
                 try replace(before, by: between, version: row.version, of: row)
                 row = try makeSchemaRow(container: command.container, environment: command.environment)
                 before = try tables.installedSchema(row, in: db)
             }
-            if try bringsBackStray(command.schema, before: before, schemaID: row.id) {
-                try finishScrubs(schemaID: row.id)
+            if try bringsBackStray(command.schema, before: before, schemaID: row.id),
+                try !finishScrubs(schemaID: row.id)
+            {
+                try forgetRows()
+                return .refused(stillCleaning)
             }
         }
         try forgetRows()
@@ -48,26 +80,6 @@ extension RecordTransaction {
         row.generation = max(command.generation, row.generation)
         try replace(isReset ? nil : before, by: command.schema, version: command.version, of: row)
         return .schemaInstalled
-    }
-
-    /// What an installed schema has in common with a later one, where types and fields were dropped and came again in
-    /// versions between, which this shard skips; nil where it skips none.
-    private static func schema(between before: InstalledSchema, and later: Schema) -> Schema? {
-        let wanted = Dictionary(later.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        var skipsAny = false
-        let types = before.byID.values.sorted { $0.id < $1.id }.compactMap { type -> RecordType? in
-            guard let next = wanted[type.definition.name] else { return type.definition }
-            if next.addedIn > before.version {
-                skipsAny = true
-                return nil
-            }
-            let again = Set(next.fields.filter { !$0.isSystem && $0.addedIn > before.version }.map(\.name))
-            var definition = type.definition
-            definition.fields.removeAll { again.contains($0.name) }
-            if definition.fields.count < type.definition.fields.count { skipsAny = true }
-            return definition
-        }
-        return skipsAny ? Schema(types: types) : nil
     }
 
     /// - Parameter before: what live records may hold; nil if there are none.
@@ -105,15 +117,17 @@ extension RecordTransaction {
         }
     }
 
-    /// Cleans records of all that the schema lost so far, within this command.
-    ///
-    /// Not in bounded parts as maintenance does it, because values must not come back with their field. Only
-    /// development schemas lose types and fields, so the work is bounded by a development environment's data.
-    private func finishScrubs(schemaID: Int64) throws {
+    /// Cleans records of what the schema lost so far, because values must not come back with their field.
+    /// - Returns: whether all of them are clean; if not, the schema has to wait for maintenance.
+    private func finishScrubs(schemaID: Int64) throws -> Bool {
+        var parts = 0
         while let job = try Job.first(.scrub, subject: schemaID, in: db) {
+            if level >= .boundedRows, parts == scrubPartsMax { return false }
             partBytes = 0
             _ = try scrub(job, budget: scrubPartRows)
+            parts += 1
         }
+        return true
     }
 
     /// Notes what records may hold that the schema has no place for any more, and has it removed.
@@ -141,13 +155,14 @@ extension RecordTransaction {
     private func settleIndexes(_ schema: Schema, schemaID: Int64, lastRecord: Int64) throws {
         var unclaimed = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
         var build: Int64?
-        var seen: Set<String> = []
+        var (seen, waiting): (Set<String>, Int64) = ([], 0)
         for type in schema.types where seen.insert(type.name).inserted {
             let (typeID, isNew) = try makeType(type.name, schemaID: schemaID)
             for design in IndexDesign.all(of: type) {
                 if unclaimed.take(design, of: typeID) != nil { continue }
                 // A new type has no records.
                 let isReady = isNew || lastRecord == 0
+                if !isReady { waiting += 1 }
                 if !isReady && build == nil { build = try addJob(.buildIndexes, subject: schemaID, last: lastRecord) }
                 try SQLStatement(cached: "INSERT INTO field_index VALUES (NULL, ?, ?, ?, ?, ?, ?)", in: db).run(
                     .integer(typeID), .text(design.name), .integer(design.purpose.rawValue), .text(design.shape),
@@ -159,17 +174,19 @@ extension RecordTransaction {
                 .run(.integer(row.id))
             _ = try addJob(.dropIndex, subject: row.id)
         }
-        if let build, try isSmall(), let job = try Job.find(build, in: db) {
+        if let build, try isSmall(indexes: waiting), let job = try Job.find(build, in: db) {
             partBytes = 0
             _ = try buildIndexes(job, budget: .max)
         }
     }
 
-    private func isSmall() throws -> Bool {
+    /// Whether there are so few records that new indexes are filled at once.
+    private func isSmall(indexes: Int64) throws -> Bool {
         let count = try SQLStatement(
             cached: "SELECT count(*) FROM (SELECT 1 FROM record LIMIT \(filledAtOnceMax + 1))", in: db
         ).first { $0.integer(0) }
-        return (count ?? 0) <= filledAtOnceMax
+        let rows = (count ?? 0) * indexes
+        return (count ?? 0) <= filledAtOnceMax && (level < .boundedRows || rows <= Limits.rowsPerRequestMax)
     }
 
     /// A number once given stays with the name.

@@ -36,7 +36,7 @@ extension RecordTransaction {
                 nil)
         }
         let indexes = try planIndexes(of: fields, named: operation.recordName, type: type, stored: stored, judged)
-        if level >= .countedRows, let refusal = Self.refusal(of: indexes) { return .fail(refusal, nil) }
+        if let refusal = refusal(of: indexes, in: judged.batch) { return .fail(refusal, nil) }
         let rowGrowth =
             QuotaAmounts(
                 bytes: Int64(operation.recordName.utf8.count + newBody.count), records: 1,
@@ -66,6 +66,11 @@ extension RecordTransaction {
         return type.indexes.map {
             PlannedIndexRows(index: $0, old: before?.keys(in: $0), new: after.keys(in: $0))
         }
+    }
+
+    private func refusal(of indexes: [PlannedIndexRows], in batch: Batch) -> ServiceError? {
+        if level >= .countedRows, let refusal = Self.refusal(of: indexes) { return refusal }
+        return level >= .boundedRows ? batch.takeRows(indexes.reduce(1) { $0 + $1.changedRows }) : nil
     }
 
     /// Why a record may not have so many index rows; one that had too many before may have fewer.

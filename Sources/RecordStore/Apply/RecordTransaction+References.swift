@@ -32,6 +32,13 @@ struct Edge: Hashable {
     var targetValue: SQLValue { .text(String(decoding: target, as: UTF8.self)) }
 }
 
+private let tooManyAlong = ServiceError(
+    .badRequest,
+    """
+    the deletions of one request may take at most \(Limits.cascadeMax) records along that refer to the deleted \
+    ones with DELETE_SELF: delete some of them first, or send the deletions in several requests
+    """)
+
 extension RecordTransaction {
     /// Whether records of the zone refer to others with an action.
     func hasEdges(_ zone: OpenZone) throws -> Bool {
@@ -117,6 +124,7 @@ extension RecordTransaction {
 
     /// What the deletion of a record takes along, and whether it may happen.
     func planDeletion(_ row: RecordRow, type: InstalledType, _ batch: Batch) throws -> Verdict {
+        if let refusal = try refusal(ofDeleting: row, type: type, batch) { return .fail(refusal, nil) }
         var plan = PlannedDeletion(row: row, type: type, assets: try assets(of: row, type))
         plan.growth = try growth(ofDeleting: row, type: type, plan.assets, batch)
         guard let zone = batch.zone, try hasEdges(zone) else { return .delete(plan) }
@@ -129,7 +137,7 @@ extension RecordTransaction {
         }
         guard let cascade = try cascade(from: row, max: Limits.cascadeMax - batch.cascaded, writer) else {
             batch.cascaded = Limits.cascadeMax
-            return .fail(Self.tooManyAlong, nil)
+            return .fail(tooManyAlong, nil)
         }
         // What was looked at counts, whether it goes or not: it is work of this command.
         batch.cascaded += cascade.count
@@ -147,6 +155,13 @@ extension RecordTransaction {
         return .delete(plan)
     }
 
+    /// Why the request may not remove the record's index rows, too. What goes along is bounded by its own number.
+    private func refusal(ofDeleting row: RecordRow, type: InstalledType, _ batch: Batch) throws -> ServiceError? {
+        guard level >= .boundedRows, batch.command.operations.count > 1 else { return nil }
+        let record = try indexedRecord(row, fields: try type.fields(of: row))
+        return batch.takeRows(type.indexes.reduce(1) { $0 + max(record.keys(in: $1).count, 1) })
+    }
+
     /// What a deletion makes room for; nothing where no other operation may use it.
     private func growth(
         ofDeleting row: RecordRow, type: InstalledType, _ assets: [AssetReference], _ batch: Batch
@@ -159,13 +174,6 @@ extension RecordTransaction {
         for index in type.indexes where index.isReady { growth.bytes -= IndexKey.rowBytes(record.keys(in: index)) }
         return growth
     }
-
-    private static let tooManyAlong = ServiceError(
-        .badRequest,
-        """
-        the deletions of one request may take at most \(Limits.cascadeMax) records along that refer to the deleted \
-        ones with DELETE_SELF: delete some of them first, or send the deletions in several requests
-        """)
 
     /// Who may not read the holder does not learn its name.
     private static func held(by holder: RecordRow, _ writer: CascadeWriter) -> ServiceError {

@@ -79,6 +79,8 @@ struct PlannedIndexRows {
     /// How many rows there will be.
     var rows: Int { max(new.count, 1) }
     var oldRows: Int { old.map { max($0.count, 1) } ?? 0 }
+    /// How many are written and removed at most.
+    var changedRows: Int { old == new ? 0 : oldRows + rows }
 }
 
 /// A deletion that passed every check.

@@ -12,8 +12,9 @@ extension RecordTransaction {
         let schema = try schema(id: job.subject)
         let wanted = schema.byID.mapValues { type in type.indexes.filter { building.contains($0.id) } }
             .filter { !$0.value.isEmpty }
+        let rowsEach = level < .boundedRows ? 1 : wanted.values.map(\.count).max() ?? 1
         let (ids, end, used) =
-            wanted.isEmpty ? ([], nil, 1) : try scan(job, types: Set(wanted.keys), budget: budget)
+            wanted.isEmpty ? ([], nil, 1) : try scan(job, types: Set(wanted.keys), budget: max(budget / rowsEach, 1))
         var growth: [Int64: Int64] = [:]
         let next = try forEachRow(ids, end: end) { row, zoneID in
             guard !row.isDeleted, let type = schema.byID[row.typeID] else { return }
@@ -32,7 +33,7 @@ extension RecordTransaction {
             try self.end(job)
         }
         try revise(schemaID: job.subject)
-        return used
+        return used * rowsEach
     }
 
     func rowAndZone(_ id: Int64) throws -> (row: RecordRow, zoneID: Int64)? {

@@ -7,14 +7,28 @@ package import RecordModel
 /// deletion removes is not known here and costs nothing.
 package struct WrittenRows: Hashable, Sendable {
     package private(set) var count = 0
+    private let operations: Int
 
     /// What the request costs: a token for each so many rows that are begun.
     package var tokens: Int { max(count + Limits.rowsPerToken - 1, Limits.rowsPerToken) / Limits.rowsPerToken }
+
+    /// Why a request may not write so many; nil if it may. Apply asks again, by what it finds stored.
+    package var refusal: ServiceError? {
+        count <= Limits.rowsPerRequestMax || operations == 1 ? nil : Self.tooMany
+    }
+
+    static let tooMany = ServiceError(
+        .badRequest,
+        """
+        the records of the request have more than \(Limits.rowsPerRequestMax) rows in indexes together: send them in \
+        several requests
+        """)
 
     /// About a word and the space behind it.
     private static let bytesPerWord = 6
 
     package init(_ changes: [RecordChange], schema: Schema) {
+        operations = changes.count
         var types: [String: (all: Int, byField: [String: [IndexDesign]])] = [:]
         for change in changes where change.kind != .delete && change.kind != .forceDelete {
             count += 1

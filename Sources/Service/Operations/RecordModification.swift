@@ -88,7 +88,7 @@ package struct RecordModification: Sendable {
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return try await result(answer, isAtomicFailure: isAtomic)
             }
-            if !isPaid { pay(for: plan.changes, schema: schema.schema) }
+            if !isPaid { try pay(for: plan.changes, schema: schema.schema) }
             isPaid = true
             let (cap, epoch) = service.quota(of: request.key)
             let terms = QuotaTerms(epoch: epoch, isFinal: isOverQuota, limit: cap)
@@ -114,11 +114,13 @@ package struct RecordModification: Sendable {
                 retryAfterSeconds: 1))
     }
 
-    /// Spends what the request costs beyond the one token for which it was let in.
-    private func pay(for changes: [RecordChange], schema: Schema) {
+    /// Spends what the request costs beyond the one token for which it was let in, if it may cost so much.
+    private func pay(for changes: [RecordChange], schema: Schema) throws(RequestFailure) {
+        let rows = WrittenRows(changes, schema: schema)
+        if let refusal = rows.refusal { throw RequestFailure(refusal) }
         guard !request.caller.isAdministrator else { return }
         let key = RateKey(container: request.key.container, kind: .requests)
-        service.peerExchange.rates.spend(more: WrittenRows(changes, schema: schema).tokens - 1, of: key)
+        service.peerExchange.rates.spend(more: rows.tokens - 1, of: key)
     }
 
     /// What only deletes is not held to the month's transfer.

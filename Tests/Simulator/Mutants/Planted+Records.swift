@@ -141,8 +141,8 @@ extension Mutant {
         Mutant(
             "what a schema lost is not cleaned before it comes back",
             .init(
-                "RecordStore/Apply/RecordTransaction+InstallSchema.swift", "before: before, schemaID: row.id) {",
-                "before: before, schemaID: row.id), !PLANTED {")),
+                "RecordStore/Apply/RecordTransaction+InstallSchema.swift", "try !finishScrubs(schemaID: row.id)",
+                "!PLANTED, try !finishScrubs(schemaID: row.id)")),
         // A save that was resolved against an older schema is stored under a newer one.
         Mutant(
             "a command of an older schema is applied",
