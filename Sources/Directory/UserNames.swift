@@ -27,6 +27,8 @@ package final class UserNames: Sendable {
     private struct State {
         var indexes: [Bytewise: Index] = [:]
         var uses: UInt64 = 0
+        /// How often the tables became others.
+        var generation = 0
     }
 
     /// The accounts that were made last, numbered.
@@ -44,6 +46,8 @@ package final class UserNames: Sendable {
     private static let addedMax = 65_536
 
     private let state = Mutex(State())
+    /// Held while an index is made, one at a time; who finds an index does not wait for it.
+    private let making = Mutex(())
     /// Apart from the indexes: applying commands does not wait until one is made.
     private let additions = Mutex(Additions())
 
@@ -61,31 +65,59 @@ package final class UserNames: Sendable {
     }
 
     /// The tables may be others.
-    package func removeAll() { state.withLock { $0.indexes = [:] } }
+    package func removeAll() {
+        state.withLock { state in
+            state.indexes = [:]
+            state.generation += 1
+        }
+    }
 
     /// The ids of the accounts that may go by a name, from a snapshot of the tables: nearly always one or none.
     func candidates(for name: String, in container: String, _ db: Database) throws -> [String] {
         guard let wanted = Self.part(ofName: name) else { return [] }
-        let prefixes = try state.withLock { state in
-            let key = Bytewise(container)
-            let kept = state.indexes.removeValue(forKey: key).flatMap { extended($0, container) }
-            var index = try kept ?? made(container, db)
-            state.uses += 1
-            index.lastUse = state.uses
-            let count = { (index: Index) in index.entries.count + index.added.count }
-            while state.indexes.values.reduce(count(index), { $0 + count($1) }) > Self.entriesMax,
-                let oldest = state.indexes.min(by: { $0.value.lastUse < $1.value.lastUse })
-            {
-                state.indexes[oldest.key] = nil
-            }
-            state.indexes[key] = index
-            return Self.found(wanted, in: index.entries) + (index.added[wanted] ?? [])
-        }
+        let prefixes = try known(wanted, in: container) ?? made(for: wanted, in: container, db)
         return try prefixes.flatMap { prefix in
             let text = Self.text(prefix)
             return try String.fetchAll(
                 db, sql: "SELECT id FROM account WHERE id >= ? AND id <= ?", arguments: [text, text + "\u{10FFFF}"])
         }
+    }
+
+    /// What an index has under a name; nil where there is no index.
+    private func known(_ wanted: UInt64, in container: String) -> [UInt64]? {
+        state.withLock { state in
+            guard let kept = state.indexes.removeValue(forKey: Bytewise(container)) else { return nil }
+            return extended(kept, container).map { keep($0, of: container, in: &state, for: wanted) }
+        }
+    }
+
+    /// The same of an index that is made now, unless another caller has made it meanwhile.
+    private func made(for wanted: UInt64, in container: String, _ db: Database) throws -> [UInt64] {
+        try making.withLock { _ in
+            if let prefixes = known(wanted, in: container) { return prefixes }
+            let generation = state.withLock(\.generation)
+            let index = try made(container, db)
+            return state.withLock { state in
+                let found = keep(index, of: container, in: &state, for: wanted)
+                if state.generation != generation { state.indexes[Bytewise(container)] = nil }
+                return found
+            }
+        }
+    }
+
+    /// Keeps an index in place of those that were not used for longest, and returns what it has under a name.
+    private func keep(_ index: Index, of container: String, in state: inout State, for wanted: UInt64) -> [UInt64] {
+        var index = index
+        state.uses += 1
+        index.lastUse = state.uses
+        let count = { (index: Index) in index.entries.count + index.added.count }
+        while state.indexes.values.reduce(count(index), { $0 + count($1) }) > Self.entriesMax,
+            let oldest = state.indexes.min(by: { $0.value.lastUse < $1.value.lastUse })
+        {
+            state.indexes[oldest.key] = nil
+        }
+        state.indexes[Bytewise(container)] = index
+        return Self.found(wanted, in: index.entries) + (index.added[wanted] ?? [])
     }
 
     /// The index with the accounts that were made since; nil where too many were, and it is to be made again.

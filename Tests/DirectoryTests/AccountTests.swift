@@ -1,4 +1,6 @@
 import Directory
+import Dispatch
+import GRDB
 import RecordModel
 import Testing
 
@@ -82,6 +84,39 @@ struct AccountTests {
         #expect(try found("a9", named: "x", in: "x", names) == nil)
         names.removeAll()
         #expect(try found("a9", named: "x", in: "x", names) == "zoe")
+    }
+
+    @Test("who finds an index does not wait while another is made", .timeLimit(.minutes(1)))
+    func madeApart() throws {
+        let names = UserNames()
+        #expect(try found("a1", named: "x", in: "x", names) == "ada")
+        let slow = try TestDirectory()
+        try slow.apply(.createAccount(Account(id: "a1", name: "ada", created: 1)))
+        let (begun, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let ended = DispatchSemaphore(value: 0)
+        try slow.database.write { db in
+            db.add(
+                function: DatabaseFunction("pause", argumentCount: 0) { _ in
+                    begun.signal()
+                    goesOn.wait()
+                    return 1
+                })
+            try db.execute(
+                sql: """
+                    ALTER TABLE account RENAME TO accounts;
+                    CREATE VIEW account AS SELECT * FROM accounts WHERE pause();
+                    """)
+        }
+        DispatchQueue.global().async {
+            let name = Account.userRecordName(accountID: "a1", container: "y")
+            _ = try? slow.read { try $0.account(withUserRecordName: name, in: "y", names) }
+            ended.signal()
+        }
+        begun.wait()
+        #expect(try found("a2", named: "x", in: "x", names) == "bob")
+        // The look for the account itself pauses, too.
+        for _ in 0..<4 { goesOn.signal() }
+        ended.wait()
     }
 
     @Test("names of accounts are found, however many were made since the index was")
