@@ -5,8 +5,8 @@ import RecordModel
 ///
 /// Version 1. A word is a maximal run of letters, marks and digits; each ideograph, hiragana or katakana character is a
 /// word of its own. Words are case-folded and stripped of diacritics, so that "Émile" is found by "emile". Vowel signs,
-/// which some scripts write as marks, are no diacritics and stay. The tables are those of the Swift runtime, so nodes
-/// of one cluster must run the same build (as they must for everything in apply).
+/// which some scripts write as marks, are no diacritics and stay. The tables are those of the Swift runtime, and apply
+/// depends on them: `DESIGN.md` says under "Unicode's tables" what follows.
 enum Tokenizer {
     /// Bytes of a word that count.
     static let tokenBytesMax = 64
