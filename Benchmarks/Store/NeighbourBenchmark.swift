@@ -104,7 +104,8 @@ private final class NeighbourShard: Sendable {
                                 operations: [change]))))
             }
             try database.write { db in
-                _ = try machine.apply(commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+                _ = try machine.apply(
+                    commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db, while: { true })
             }
             machine.didCommit()
         }

@@ -66,6 +66,9 @@ struct Progress: Hashable, Sendable {
         if let sentAt { confirmedAt = sentAt }
     }
 
+    /// No round that it answered counts for the lease any more.
+    mutating func forgetConfirmations() { confirmedAt = nil }
+
     /// Notes what the follower has of a log that ends at `last`. Returns whether that is more than was known.
     mutating func acknowledged(_ index: LogIndex, last: LogIndex, now: MonotonicTime) -> Bool {
         inflights.acknowledge(through: index)

@@ -253,23 +253,6 @@ extension Raft {
 /// too. So they campaign in turns, in an order that all know, and the first begins as soon as the promise to that
 /// leader has expired. Turns only decide when a replica campaigns; the rules of voting stay the same.
 extension Raft {
-    /// A leader whose connection broke, in the term in which it led.
-    struct LostLeader: Hashable, Sendable {
-        var id: ReplicaID
-        var term: Term
-        /// After this time, replicas wait as if the connection had not told them anything.
-        var until: MonotonicTime
-        /// Whether there is a connection again. It may be to a restarted process that no longer leads.
-        var isBack = false
-    }
-
-    /// The order of campaigns: `count` replicas have `nanoseconds` each, and this one's turn is number `place`.
-    struct Turns: Hashable, Sendable {
-        var count: UInt64
-        var place: UInt64
-        var nanoseconds: UInt64
-    }
-
     /// There is a connection to a replica, for the first time or again after `peerDisconnected`. A leader that is heard
     /// over it is followed as before.
     public mutating func peerConnected(_ replica: ReplicaID) {
@@ -303,4 +286,21 @@ extension Raft {
     mutating func dither(_ turns: Turns) -> UInt64 {
         UInt64.random(in: 0...turns.nanoseconds / 2, using: &generator)
     }
+}
+
+/// The order of campaigns: `count` replicas have `nanoseconds` each, and this one's turn is number `place`.
+struct Turns: Hashable, Sendable {
+    var count: UInt64
+    var place: UInt64
+    var nanoseconds: UInt64
+}
+
+/// A leader whose connection broke, in the term in which it led.
+struct LostLeader: Hashable, Sendable {
+    var id: ReplicaID
+    var term: Term
+    /// After this time, replicas wait as if the connection had not told them anything.
+    var until: MonotonicTime
+    /// Whether there is a connection again. It may be to a restarted process that no longer leads.
+    var isBack = false
 }

@@ -90,7 +90,6 @@ extension Raft {
 
     /// When the lease ends (dissertation section 6.4.1). Until then no other replica leads or commits anything. Nil if
     /// this replica does not lead, has no lease, or gave it up.
-    ///
     /// It is counted from the *sending* of the latest round that a majority of the configuration in force has answered;
     /// each member's answer stands for itself, so the count holds across changes of members. `DESIGN.md` has the proof.
     var leaseEnd: MonotonicTime? {
@@ -102,6 +101,12 @@ extension Raft {
         }
         guard let since, since > 0 else { return nil }
         return MonotonicTime(nanoseconds: since - 1).adding(nanoseconds: lease.nanoseconds)
+    }
+
+    /// The clock may have stood still: the lease ends. The next round that a majority answers gives another.
+    public mutating func clockJumped() {
+        rounds = HeartbeatRounds()
+        for offset in followers.indices { followers[offset].forgetConfirmations() }
     }
 
     /// Whether a read may be served without a round of heartbeats.

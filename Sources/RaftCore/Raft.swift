@@ -74,11 +74,6 @@ public struct Raft: Hashable, Sendable {
     var output = Effects()
     var reportedRole: RoleChange
 
-    struct Ballot: Hashable, Sendable {
-        var voter: ReplicaID
-        var granted: Bool
-    }
-
     /// A replica as it was on disk. Call `tick` next, which says when to wake up.
     /// - Precondition: `restored` is consistent; see `RestoredState`.
     public init(id: ReplicaID, settings: RaftSettings, seed: UInt64, restored: RestoredState, now: MonotonicTime) {
@@ -295,4 +290,10 @@ extension Raft {
         case .timeoutNow: receiveTimeoutNow(message)
         }
     }
+}
+
+/// An answer to this replica's request for votes.
+struct Ballot: Hashable, Sendable {
+    var voter: ReplicaID
+    var granted: Bool
 }

@@ -20,6 +20,18 @@ struct DirectoryLeaseTests {
         #expect(!lease.isValid(at: time(1_500)))
     }
 
+    @Test("where the clock jumped, only a renewal that began later counts")
+    func clockJumped() {
+        let lease = DirectoryLease(lengthMilliseconds: 1_000)
+        lease.renew(begunAt: time(500))
+        lease.clockJumped(at: time(600))
+        #expect(!lease.isValid(at: time(600)))
+        lease.renew(begunAt: time(599))
+        #expect(!lease.isValid(at: time(600)))
+        lease.renew(begunAt: time(600))
+        #expect(lease.isValid(at: time(1_599)))
+    }
+
     @Test("after each removal of a node, and where a process begins after one, changes wait for what it may rely on")
     func removals() {
         let lease = DirectoryLease(lengthMilliseconds: 1_000)

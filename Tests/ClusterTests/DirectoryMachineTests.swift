@@ -33,7 +33,9 @@ struct DirectoryMachineTests {
     /// Applies a command; what is in memory hears of it only by what is called next.
     private func write(_ command: DirectoryCommand) throws {
         let bytes = DirectoryEntry(command).encoded()
-        let outcomes = try database.write { try machine.apply([bytes], at: FeatureLevel.supported.upperBound, in: $0) }
+        let outcomes = try database.write {
+            try machine.apply([bytes], at: FeatureLevel.supported.upperBound, in: $0, while: { true })
+        }
         #expect(try DirectoryOutcome(decoding: outcomes[0]) == .done(version: 0))
     }
 
@@ -93,7 +95,8 @@ struct DirectoryMachineTests {
         // As the applier does it: what apply noted goes with its transaction.
         try? database.write { db in
             _ = try machine.apply(
-                [DirectoryEntry(.revokeToken(id: "s1")).encoded()], at: FeatureLevel.supported.upperBound, in: db)
+                [DirectoryEntry(.revokeToken(id: "s1")).encoded()], at: FeatureLevel.supported.upperBound, in: db,
+                while: { true })
             throw DatabaseError(resultCode: .SQLITE_FULL)
         }
         machine.didRollBack()

@@ -63,8 +63,10 @@ private final class KeepingMachine: StateMachine {
 
     func createTables(in db: Database) throws { try base.createTables(in: db) }
 
-    func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
-        let outcomes = try base.apply(commands, at: level, in: db)
+    func apply(
+        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
+    ) throws -> [[UInt8]] {
+        let outcomes = try base.apply(commands, at: level, in: db, while: goesOn)
         if transactions.add(1, ordering: .relaxed).newValue == 1 {
             try db.commit()
             throw DatabaseError(resultCode: .SQLITE_IOERR)

@@ -58,6 +58,35 @@ struct LeaseClaimTests {
         #expect(cluster[1].reads.map(\.id) == [1])
     }
 
+    @Test("Where the clock jumped the lease ends; only a round that was sent later gives another")
+    func clockJumped() throws {
+        let cluster = try leading()
+        var raft = try #require(cluster[1].raft)
+        func send(at now: MonotonicTime) throws -> UInt64 {
+            let rounds = raft.tick(now: now).sendNow.compactMap { message -> UInt64? in
+                if case .heartbeatRequest(_, let round) = message.body { round } else { nil }
+            }
+            return try #require(rounds.first)
+        }
+        func answer(_ round: UInt64, at now: MonotonicTime) {
+            let body = Message.Body.heartbeatResponse(round: round)
+            _ = raft.receive(Message(from: ReplicaID(2), to: ReplicaID(1), term: raft.term, body: body), now: now)
+        }
+        let now = cluster.now.adding(milliseconds: 100)
+        let underWay = try send(at: now)
+        #expect(raft.status.leaseEnd != nil)
+        raft.clockJumped()
+        answer(underWay, at: now)
+        #expect(raft.status.leaseEnd == nil)
+        #expect(raft.read(1, now: now).reads.isEmpty)
+        let later = now.adding(milliseconds: 100)
+        let next = try send(at: later)
+        #expect(next > underWay)
+        answer(next, at: later)
+        #expect(raft.status.leaseEnd != nil)
+        #expect(raft.read(2, now: later).reads.map(\.id) == [2])
+    }
+
     @Test("A minority's answers give no lease")
     func minority() throws {
         let settings = leased()

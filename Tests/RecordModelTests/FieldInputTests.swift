@@ -226,12 +226,20 @@ struct FieldInputTests {
         #expect(reason("{\"value\":[\(members)]}", as: nil)?.contains("10001 members given, at most 10000") == true)
     }
 
-    @Test("a field that is no dictionary, or has no value, is refused")
+    @Test("a value that is no dictionary, or one without a value, is refused")
     func shape() {
         #expect(throws: FormError.self) { try FieldInput(form: .string("x")) }
         #expect(throws: FormError("is missing; null clears the field", at: "value")) {
             try FieldInput(form: .object([]))
         }
+    }
+
+    @Test("a field that is null, {}, or has a value of null, has no value from then on")
+    func noValue() throws {
+        for text in ["null", "{}", "{\"value\": null}", "{\"value\": null, \"type\": \"STRING\"}"] {
+            #expect(try FieldChange(form: .init("f", json(text))) == FieldChange(name: "f", value: nil), "\(text)")
+        }
+        #expect(try FieldChange(form: .init("f", json("{\"value\": 0}"))).value != nil)
     }
 }
 

@@ -3,46 +3,12 @@ import DequeModule
 import Foundation
 import GRDB
 import Logging
-package import RaftCore
+import RaftCore
 import RecordModel
 import Storage
 import Synchronization
 import Telemetry
 import Wire
-
-/// Why a group did not do what it was asked.
-package enum ReplicaError: Error, Hashable, Sendable {
-    /// This node does not lead the group; nothing was appended.
-    case notLeader(hint: ReplicaID?)
-    /// The leader has as much waiting as it may; nothing was appended.
-    case overloaded
-    /// The leader's disk has no space; nothing was appended.
-    case diskFull
-    /// The leader cannot do its work at the moment; nothing was appended.
-    case unavailable(String)
-    /// Another leader's entry took the place of this one, so it will never be applied.
-    case superseded
-    /// The node is stopping, or lost track: the command may or may not be applied.
-    case outcomeUnknown(String)
-    /// The read was not done in time, or nobody wants it any more.
-    case readEnded
-    /// The read failed on this node's disk.
-    case failed(String)
-    /// The request or its answer is larger than nodes take.
-    case tooLarge(Oversize)
-}
-
-/// What is called, once, with the encoded outcome of a command or a read.
-package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
-
-extension ReplicaError {
-    init(_ error: ProposalError) {
-        switch error {
-        case .notLeader(let hint): self = .notLeader(hint: hint)
-        case .overloaded: self = .overloaded
-        }
-    }
-}
 
 /// Applies one group's committed entries to its database, in order, many to a transaction. The queue is filled by the
 /// lane and drained by one worker thread at a time.
@@ -189,7 +155,7 @@ package final class Applier: Sendable {
         }
     }
 
-    /// The first item, joined with the entries right behind it up to a transaction's size; nil when nothing waits.
+    /// The first item, joined with the entries right behind it up to a transaction's number; nil when nothing waits.
     private func next() -> Item? {
         state.withLock { state in
             guard case .entries(var entries, var completions)? = state.items.first else {
@@ -208,37 +174,59 @@ package final class Applier: Sendable {
         }
     }
 
-    /// Applies entries; where this build is too old for one, those before it.
+    /// Applies entries, in as many transactions as it takes; where this build is too old for one, those before it.
     /// - Throws: `BuildTooOld` then.
     private func applyKnown(
         _ entries: [Entry], completions: [Int: Completion], report: (Progress) -> Void
     ) throws {
-        do {
-            try settings.timers.apply.measure { try apply(entries, completions: completions) }
-            report(.applied(entries[entries.count - 1].position, installed: nil))
-        } catch let error as BuildTooOld {
-            machine.didRollBack()
-            let known = Array(entries.prefix { $0.index < error.index })
-            if let last = known.last {
-                try apply(known, completions: completions)
-                keep(Array(entries[known.count...]), of: completions, from: known.count)
-                report(.applied(last.position, installed: nil))
+        var (rest, waiting) = (entries, completions)
+        var tooOld: BuildTooOld?
+        while !rest.isEmpty {
+            let known = rest.prefix { entry in tooOld.map { entry.index < $0.index } ?? true }
+            if known.isEmpty, let tooOld { throw tooOld }
+            let count: Int
+            do {
+                count = try settings.timers.apply.measure {
+                    try apply(oneTransaction(of: known), completions: waiting)
+                }
+            } catch let error as BuildTooOld {
+                machine.didRollBack()
+                tooOld = error
+                continue
             }
-            throw error
+            report(.applied(rest[count - 1].position, installed: nil))
+            rest.removeFirst(count)
+            waiting = keep(rest, of: waiting, from: count)
         }
+    }
+
+    /// As many of the entries as one transaction may have, one at least.
+    private func oneTransaction(of entries: ArraySlice<Entry>) -> [Entry] {
+        var bytes = 0
+        let fitting = entries.prefix(settings.entriesPerTransactionMax).prefix { entry in
+            defer { bytes += entry.sizeBytes }
+            return bytes == 0 || bytes + entry.sizeBytes <= settings.bytesPerTransactionMax
+        }
+        return Array(fitting)
     }
 
     /// The first item is what was not applied of it.
-    private func keep(_ entries: [Entry], of completions: [Int: Completion], from offset: Int) {
+    /// - Returns: who waits for that.
+    private func keep(
+        _ entries: [Entry], of completions: [Int: Completion], from offset: Int
+    ) -> [Int: Completion] {
+        var rest: [Int: Completion] = [:]
+        for (position, completion) in completions where position >= offset { rest[position - offset] = completion }
         state.withLock { state in
             guard case .entries? = state.items.first else { return }
-            var rest: [Int: Completion] = [:]
-            for (position, completion) in completions where position >= offset { rest[position - offset] = completion }
             state.items[0] = .entries(entries, completions: rest)
         }
+        return rest
     }
 
-    private func apply(_ entries: [Entry], completions: [Int: Completion]) throws {
+    /// Applies entries in one transaction, which ends early where it has changed too many rows.
+    /// - Returns: how many were applied, one at least.
+    private func apply(_ entries: [Entry], completions: [Int: Completion]) throws -> Int {
         try Self.check(entries, of: group)
         let (outcomes, level) = try database.write { db in
             // A transaction that failed while it was being ended may have been kept; and nothing may ever be left out.
@@ -251,13 +239,13 @@ package final class Applier: Sendable {
             guard entries[known].index == applied.next else {
                 throw StorageMismatch("group \(group): entry \(entries[known].index) does not follow \(applied)")
             }
-            try AppliedRow.setPosition(entries[entries.count - 1].position, in: db)
             let before = level
             let outcomes = try self.outcomes(of: Array(entries[known...]), at: &level, in: db)
             try Invariant.check(
-                outcomes.count == entries.count - known,
+                !outcomes.isEmpty && outcomes.count <= entries.count - known,
                 "group \(group): \(entries.count - known) entries came to \(outcomes.count) outcomes")
             try Invariant.check(level >= before, "group \(group): its level would go from \(before) back to \(level)")
+            try AppliedRow.setPosition(entries[known + outcomes.count - 1].position, in: db)
             return ([[UInt8]?](repeating: nil, count: known) + outcomes, level)
         }
         state.withLock { $0.level = level }
@@ -271,6 +259,7 @@ package final class Applier: Sendable {
         for (position, outcome) in outcomes.enumerated() {
             completions[position]?(outcome.map { .success($0) } ?? .failure(.outcomeUnknown("applied before")))
         }
+        return outcomes.count
     }
 
     /// The log goes on from where the database stands, not from another leader's entries.
@@ -295,36 +284,41 @@ package final class Applier: Sendable {
         }
     }
 
-    /// Applies the entries within a transaction: commands of the machine that follow each other go to it together.
+    /// Applies the entries within a transaction, until it has changed enough rows: commands of the machine that follow
+    /// each other go to it together.
     private func outcomes(
         of entries: [Entry], at level: inout FeatureLevel, in db: Database
     ) throws -> [[UInt8]] {
         var outcomes: [[UInt8]] = []
         outcomes.reserveCapacity(entries.count)
         var commands: [[UInt8]] = []
-        func flush() throws {
+        let changesMax = db.totalChangesCount + settings.rowsPerTransactionMax
+        func flush() throws -> Bool {
+            let count = outcomes.count + commands.count
             do {
-                if commands.isEmpty { return }
-                let results = try machine.apply(commands, at: level, in: db)
-                try Invariant.check(
-                    results.count == commands.count,
-                    "group \(group): \(commands.count) commands came to \(results.count) outcomes")
-                outcomes += results
+                if !commands.isEmpty {
+                    let results = try machine.apply(commands, at: level, in: db) { db.totalChangesCount < changesMax }
+                    try Invariant.check(
+                        !results.isEmpty && results.count <= commands.count,
+                        "group \(group): \(commands.count) commands came to \(results.count) outcomes")
+                    outcomes += results
+                }
             } catch let unknown as UnknownCommand {
                 throw tooOld(at: entries[outcomes.count + unknown.offset].index, "\(unknown.error)")
             }
             commands = []
+            return outcomes.count == count && db.totalChangesCount < changesMax
         }
         for entry in entries {
             let command = try groupCommand(of: entry)
             switch command {
             case .machine(let bytes), .freeing(let bytes): commands.append(bytes)
             case .hashState, .scrub, .raise, nil:
-                try flush()
+                guard try flush() || outcomes.isEmpty else { return outcomes }
                 outcomes.append(try outcome(of: command, entry, at: &level, in: db))
             }
         }
-        try flush()
+        _ = try flush()
         return outcomes
     }
 

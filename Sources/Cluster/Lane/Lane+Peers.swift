@@ -118,7 +118,7 @@ extension Lane: PeerTransportDelegate {
             case .catchUp:
                 catchUp { answer($0 ? .done([]) : .unavailable("the directory's leader cannot be asked")) }
             case .snapshot(let chunk):
-                receive(chunk, reply: answer)
+                receive(chunk, from: node, reply: answer)
             case .members(let group):
                 members(of: group) { answer(NodeReply($0)) }
             case .stateHash(let group, let index):

@@ -63,7 +63,7 @@ package final class Lane: @unchecked Sendable {
     var replicas: [GroupID: Replica] = [:]
     /// Keys of `replicas`, sorted: the order of every walk over them.
     var groups: [GroupID] = []
-    var turn = Turn()
+    var turn = LaneTurn()
     /// Callers on this node, by deadline.
     var pendingCalls: Deque<(MonotonicTime, PendingCall)> = []
     let spaceReserve: SpaceReserve
@@ -75,14 +75,6 @@ package final class Lane: @unchecked Sendable {
     var isStopping = false
     /// What the node does when its log fails: it must not go on.
     var onFatalError: @Sendable (String) -> Void = { _ in }
-
-    /// What one turn of the lane has to write, and what waits for it to be durable.
-    struct Turn {
-        var writes: [LogWrite] = []
-        var waiting: [Persist] = []
-        /// Groups with proposals or reads to hand to their cores.
-        var dirty: [GroupID] = []
-    }
 
     /// What goes to the log in one piece, and what waits for it.
     struct Submission: Sendable {
@@ -176,15 +168,6 @@ package final class Lane: @unchecked Sendable {
         scheduleFlush(of: group)
     }
 
-    /// A read that may run: everything that was acknowledged before it is applied.
-    private struct ReaderRead: Sendable {
-        var request: [UInt8]
-        var group: GroupID
-        var applier: Applier
-        var ticket: ReadTicket
-        var completion: Completion
-    }
-
     /// Runs a read in its container's turn. A record may be newer than what this node knows of the directory, as when
     /// its key was made by another node a moment ago: then the node learns what was acknowledged until now, and reads
     /// again.
@@ -260,6 +243,7 @@ package final class Lane: @unchecked Sendable {
 
     /// Hands what waits to the cores: all commands of a group that came in meanwhile become one append.
     private func flush() {
+        clockWatch.review(self)
         let dirty = Set(turn.dirty).sorted()
         turn.dirty = []
         for group in dirty {
@@ -308,6 +292,7 @@ package final class Lane: @unchecked Sendable {
 
     private func tick() {
         let now = now
+        clockWatch.review(self)
         submitRefused()
         regainSpace(now: now)
         guard !isHeld else { return expireCalls(now: now) }

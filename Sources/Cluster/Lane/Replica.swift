@@ -193,3 +193,12 @@ final class ReadTicket: Sendable {
     /// The caller has gone away.
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 }
+
+/// A read that may run: everything that was acknowledged before it is applied.
+struct ReaderRead: Sendable {
+    var request: [UInt8]
+    var group: GroupID
+    var applier: Applier
+    var ticket: ReadTicket
+    var completion: Completion
+}

@@ -1,4 +1,6 @@
 import DequeModule
+import RaftCore
+import Storage
 
 /// The lane's submissions to the log that are not durable yet, in the order in which they were made. They only make
 /// sense in that order: an older hard state must not be written behind a newer one, nor entries behind those that
@@ -54,4 +56,12 @@ struct SubmissionOrder {
         refused = []
         return true
     }
+}
+
+/// What one turn of the lane has to write, and what waits for it to be durable.
+struct LaneTurn {
+    var writes: [LogWrite] = []
+    var waiting: [Lane.Persist] = []
+    /// Groups with proposals or reads to hand to their cores.
+    var dirty: [GroupID] = []
 }

@@ -56,8 +56,14 @@ package final class DirectoryMachine: StateMachine {
     /// Makes the index that databases of earlier builds lack.
     package func upgradeTables(in db: Database) throws { try DirectoryTables.upgrade(in: db) }
 
-    package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
-        try commands.enumerated().map { try apply($1, offset: $0, at: level, in: db) }
+    package func apply(
+        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
+    ) throws -> [[UInt8]] {
+        var outcomes: [[UInt8]] = []
+        for (offset, command) in commands.enumerated() where offset == 0 || goesOn() {
+            outcomes.append(try apply(command, offset: offset, at: level, in: db))
+        }
+        return outcomes
     }
 
     private func apply(_ command: [UInt8], offset: Int, at level: FeatureLevel, in db: Database) throws -> [UInt8] {

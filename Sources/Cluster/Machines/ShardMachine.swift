@@ -73,17 +73,22 @@ package final class ShardMachine: StateMachine {
         try StoredValues.read { try KeyValueTables.upgrade(in: db) }
     }
 
-    package func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
-        try StoredValues.read { try applyAll(commands, at: level, in: db) }
+    package func apply(
+        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
+    ) throws -> [[UInt8]] {
+        try StoredValues.read { try applyAll(commands, at: level, in: db, while: goesOn) }
     }
 
-    private func applyAll(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]] {
+    private func applyAll(
+        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
+    ) throws -> [[UInt8]] {
         let tables = state.withLock(\.tables)
         var transaction = try tables.begin(in: db, level: level)
         var outcomes: [[UInt8]] = []
         outcomes.reserveCapacity(commands.count)
         var isDue: Bool?
         for (offset, command) in commands.enumerated() {
+            if offset > 0, !goesOn() { break }
             let decoded: ShardCommand
             do throws(WireError) {
                 decoded = try ShardCommand(decodingStrictly: command)

@@ -10,11 +10,16 @@ package protocol StateMachine: Sendable {
     /// anything else once a database is opened or installed. What it makes must follow from the rows alone: replicas do
     /// it at different moments.
     func upgradeTables(in db: Database) throws
-    /// Applies commands in order, within the open transaction, and returns the outcome of each, encoded.
-    /// - Parameter level: in force for all of them.
+    /// Applies commands in order, within the open transaction, and returns the outcome of each that was applied,
+    /// encoded: of one at least.
+    /// - Parameters:
+    ///   - level: in force for all of them.
+    ///   - goesOn: asked between two commands; those after a no are left for another transaction.
     /// - Throws: what this replica's disk does wrong, and `UnknownCommand` for a command that only a newer build can
     ///   know whole; a bad command has an outcome that says so.
-    func apply(_ commands: [[UInt8]], at level: FeatureLevel, in db: Database) throws -> [[UInt8]]
+    func apply(
+        _ commands: [[UInt8]], at level: FeatureLevel, in db: Database, while goesOn: () -> Bool
+    ) throws -> [[UInt8]]
     /// What of a command only a newer build can know; nil where this one knows all of it, or where it is no command.
     func unknownPart(of command: [UInt8]) -> WireError?
     /// The feature level has risen, within the open transaction: commands that follow are applied at the new one.

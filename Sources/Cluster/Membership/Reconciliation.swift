@@ -13,8 +13,9 @@ package enum Reconciliation: Hashable, Sendable {
     /// Decides the next step.
     ///
     /// 1. Replicas that are missing join as learners, all at once; learners that are not wanted go with the same
-    ///    change, and so do voters whose node shall hold a later replica: they are lost, or will be, and count for
-    ///    nothing but a greater majority.
+    ///    change, and so do voters whose node shall hold a later replica: a node opens it only once the former one is
+    ///    not in force any more. But half of the voters that are wanted stay, so that where several replicas are
+    ///    exchanged at once no single one is left to commit alone; the others wait for the successors of the first.
     /// 2. Those that have caught up take the place of voters that are not wanted. A voter without a successor stays
     ///    until every wanted voter is one or can become one, so that a group is never left with fewer voters because a
     ///    new one is slow.
@@ -31,7 +32,9 @@ package enum Reconciliation: Hashable, Sendable {
         guard !present.isJoint, isCommitted else { return .waiting("a change is under way") }
         if present == desired { return .settled }
         let wanted = desired.voters + desired.learners
-        let voters = present.voters.filter { !isSuperseded($0, by: wanted) }
+        let superseded = present.voters.filter { isSuperseded($0, by: wanted) }
+        let leaving = superseded.prefix(max(present.voters.count - (desired.voters.count + 1) / 2, 0))
+        let voters = present.voters.filter { !leaving.contains($0) }
         let learners = wanted.filter { !voters.contains($0) && !present.voters.contains($0) }
         let joined = Configuration(voters: voters.isEmpty ? present.voters : voters, learners: learners)
         guard joined == present else { return .change(to: joined) }

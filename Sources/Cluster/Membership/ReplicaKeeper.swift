@@ -19,6 +19,7 @@ struct ReplicaKeeper: Sendable {
     var placement: Placement
     var log: RaftLog
     var lane: Lane
+    /// Apply: the first is the directory's, on which every node's lease depends; the others share the shards.
     var workers: [any SerialQueue]
     var holdings: HostedGroups
     var acknowledgements = Acknowledgements()
@@ -104,7 +105,7 @@ struct ReplicaKeeper: Sendable {
             machine: machine(of: group), settings: settings, log: log, recovered: recovered,
             levels: FeatureLevels(supported: settings.featureLevels) { [folder] in try folder.record($0) },
             platform: platform, logger: logger)
-        let replica = try await opening.open(worker: workers[Int(group.rawValue % UInt64(workers.count))])
+        let replica = try await opening.open(worker: worker(of: group))
         holdings.add(replica.applier)
         do {
             try await lane.eventLoop.submit { [lane, acknowledgements] in
@@ -117,6 +118,11 @@ struct ReplicaKeeper: Sendable {
             try? replica.applier.database.close()
             throw error
         }
+    }
+
+    private func worker(of group: GroupID) -> any SerialQueue {
+        guard let shard = group.shard else { return workers[0] }
+        return workers[1 + Int(shard) % (workers.count - 1)]
     }
 
     private func machine(of group: GroupID) -> any StateMachine {
@@ -140,18 +146,20 @@ struct ReplicaKeeper: Sendable {
     /// Takes a replica from the lane, the workers and the log.
     /// - Returns: false if it is too early; nothing has changed then.
     private func takeOut(_ group: GroupID) async throws -> Bool {
-        guard let replica = try await lane.eventLoop.submit({ [lane] in lane.remove(group) }).get() else {
-            return false
-        }
+        // A try before this one may have come no further, as on a full disk.
+        let isTaken = try await lane.eventLoop.submit { [lane] in
+            lane.replicas[group] == nil || lane.remove(group) != nil
+        }.get()
+        guard isTaken, let applier = holdings[group] else { return false }
         try folder.update { $0.giveUp(group, at: lane.clockWatch.knownMilliseconds) }
         // What the worker has of it is done or dropped before its database goes.
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            replica.worker.schedule { done.resume() }
+            worker(of: group).schedule { done.resume() }
         }
         holdings.remove(group)
         try await forget(group)
         do {
-            try replica.applier.database.close()
+            try applier.database.close()
         } catch {
             logger.debug("group \(group): its database is not closed in order: \(error)")
         }

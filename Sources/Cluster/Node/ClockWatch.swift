@@ -9,7 +9,14 @@ package final class ClockWatch: Sendable {
         var clocks = PeerClocks()
         /// What was last logged.
         var said = PeerClocks.Verdict.agrees
+        /// The base when `hasJumped` was last asked.
+        var lastBase: Int64?
+        /// Ends what relies on the clock beside the lane.
+        var onJump: @Sendable (MonotonicTime) -> Void = { _ in }
     }
+
+    /// By how much the wall clock may move against the monotonic one between two looks, in milliseconds.
+    static let jumpMilliseconds: UInt64 = 50
 
     private let node: NodeID
     private let clock: any NodeClock
@@ -23,6 +30,29 @@ package final class ClockWatch: Sendable {
     /// What this node's clock shows when the monotonic one is zero.
     private var base: Int64 {
         clock.wallMilliseconds &- Int64(clamping: clock.now.nanoseconds / 1_000_000)
+    }
+
+    func onJump(_ end: @escaping @Sendable (MonotonicTime) -> Void) { state.withLock { $0.onJump = end } }
+
+    /// Where this machine's clocks disagree it may have stood still longer than they say: no lease lasts. On the lane's
+    /// event loop.
+    func review(_ lane: Lane) {
+        guard hasJumped() else { return }
+        for group in lane.groups { lane.replicas[group]?.raft.clockJumped() }
+        state.withLock(\.onJump)(clock.now)
+    }
+
+    /// Whether the wall clock moved against the monotonic one since this was last asked: it was set, or the monotonic
+    /// one stood still, as on a virtual machine that was paused.
+    func hasJumped() -> Bool {
+        let before = clock.now
+        let base = base
+        // Whoever was held up between the two readings has learned nothing of them.
+        guard clock.now < before.adding(milliseconds: Self.jumpMilliseconds / 5) else { return false }
+        return state.withLock { state in
+            defer { state.lastBase = base }
+            return state.lastBase.map { (base &- $0).magnitude > Self.jumpMilliseconds } ?? false
+        }
     }
 
     func heard(_ node: NodeID, ahead: Int64) {

@@ -86,7 +86,7 @@ extension ClusterNode {
         news.listen { [weak directory] in placement.offer(directory?.snapshot.map) }
         return ReplicaKeeper(
             platform: platform, settings: settings, folder: folder, placement: placement, log: log, lane: lane,
-            workers: (0..<settings.apply.workers).map { platform.makeSerialQueue(name: "apply-\($0)") },
+            workers: (0...max(settings.apply.workers, 1)).map { platform.makeSerialQueue(name: "apply-\($0)") },
             holdings: HostedGroups(), directory: directory, vault: vault, changes: changes, logger: logger)
     }
 
@@ -102,6 +102,7 @@ extension ClusterNode {
             lane.peerBook = peerBook
             lane.assets = assets
             lane.isDirectoryCurrent = { [lease] in lease.isValid(at: $0) }
+            lane.clockWatch.onJump { [lease] in lease.clockJumped(at: $0) }
             lane.host = self
             lane.catchUp = { [weak self] completion in
                 guard let self else { return completion(false) }
@@ -109,8 +110,7 @@ extension ClusterNode {
             }
             lane.onFatalError = { [weak self] reason in self?.fatal.withLock { $0 }(reason) }
             lane.onDamage = { [weak self] group, damage in self?.repair(group, damage) }
-            lane.isHeld = mayBeOld
-            lane.metPeers = mayBeOld ? [] : nil
+            (lane.isHeld, lane.metPeers) = (mayBeOld, mayBeOld ? [] : nil)
             if let map { lane.take(map) }
         }.get()
         heard.listen { [lane] map in

@@ -51,12 +51,6 @@ package final class ClusterNode: Sendable {
     /// What is done when the node must not go on.
     let fatal = Mutex<@Sendable (String) -> Void>({ _ in })
 
-    /// What `start` begins and `stop` ends.
-    private struct Running {
-        var tasks: [Task<Void, Never>] = []
-        var checkpoints: (any Rounds)?
-    }
-
     /// What the folder says of itself.
     package var identity: NodeIdentity { folder.identity }
 
@@ -195,6 +189,8 @@ package final class ClusterNode: Sendable {
 
     /// What the node's disk work came to since the start.
     package var logCounters: RaftLogCounters { log.counters }
+    /// Raft messages that were not sent since the start.
+    package var droppedMessages: (tooLarge: UInt64, full: UInt64) { transport.counters.messagesDropped }
 
     /// Stops in order: no more requests, everything handed over applied and checkpointed, files closed.
     package func stop() async {
@@ -253,4 +249,10 @@ extension ClusterNode {
     /// How far this node's clock is from those of most nodes, in milliseconds, where it is wrong; it makes no commands
     /// then.
     package var clockErrorMilliseconds: Int64? { lane.clockWatch.errorMilliseconds }
+}
+
+/// What `start` begins and `stop` ends.
+private struct Running {
+    var tasks: [Task<Void, Never>] = []
+    var checkpoints: (any Rounds)?
 }

@@ -14,6 +14,8 @@ final class DirectoryLease: Sendable {
     var settlingMilliseconds: UInt64 { lengthMilliseconds + lengthMilliseconds / 20 }
 
     private let end = Atomic<UInt64>(0)
+    /// Renewals that began before count for nothing.
+    private let ended = Atomic<UInt64>(0)
     /// How many nodes were ever removed, as far as was looked, and when the last of them relies on nothing any more.
     private let removals = Mutex((count: 0, settled: MonotonicTime.zero))
 
@@ -32,8 +34,15 @@ final class DirectoryLease: Sendable {
         }
     }
 
+    /// The clock may not tell how long ago the last renewal began: it takes another.
+    func clockJumped(at now: MonotonicTime) {
+        ended.store(now.nanoseconds, ordering: .releasing)
+        end.store(0, ordering: .releasing)
+    }
+
     /// A renewal that began at `begin` has succeeded.
     func renew(begunAt begin: MonotonicTime) {
+        guard begin.nanoseconds >= ended.load(ordering: .acquiring) else { return }
         let new = begin.adding(milliseconds: lengthMilliseconds).nanoseconds
         var old = end.load(ordering: .relaxed)
         while old < new {

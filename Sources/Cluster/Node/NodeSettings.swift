@@ -33,6 +33,8 @@ package struct NodeSettings: Sendable {
     /// For how long a node relies on what it knows of the directory; the same on every node, and a change of the
     /// directory takes that long when a node cannot be reached.
     package var directoryLeaseMilliseconds: UInt64 = 1_000
+    /// Whether leaders answer reads under a lease, without a round of messages. Each node's own matter.
+    package var usesLeases = true
     /// How often timers are looked at: how late an election or a heartbeat may be.
     package var tickMilliseconds: UInt64 = 10
     /// What the node counts and times.
@@ -98,7 +100,7 @@ extension NodeSettings {
 
 /// How committed entries are applied.
 package struct ApplySettings: Sendable {
-    /// Threads that apply; each shard belongs to one.
+    /// Threads that apply shards, each of which belongs to one; the directory has another to itself.
     package var workers = 2
     /// How far a follower may stay behind in order to apply in larger transactions.
     package var followerDelayMilliseconds: UInt64 = 100
@@ -107,6 +109,10 @@ package struct ApplySettings: Sendable {
     package var backlogEntriesMax: UInt64 = 10_000
     /// Entries of one SQLite transaction.
     package var entriesPerTransactionMax = 2_000
+    /// Bytes of the entries of one SQLite transaction, which has one at least.
+    package var bytesPerTransactionMax = 4 << 20
+    /// A SQLite transaction ends with the command that brings the rows it changed to so many.
+    package var rowsPerTransactionMax = 50_000
     /// Where transactions are timed.
     package var timers = NodeTimers(MetricsRegistry())
 }

@@ -77,7 +77,9 @@ struct ReplicaOpening {
         settings.firstTurn = mixer.next()
         // The least election timeout of the group: that of the preferred leader, before it is made longer for the
         // others.
-        settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
+        if self.settings.usesLeases {
+            settings.lease = LeaseSettings(promiseMilliseconds: self.settings.electionTimeoutMilliseconds)
+        }
         if !isPreferred {
             settings.electionTimeoutMilliseconds = settings.electionTimeoutMilliseconds * 3 / 2
         }
@@ -90,8 +92,12 @@ struct ReplicaOpening {
     private func restoredState(applied: SnapshotMark) async throws -> RestoredState {
         var recovered = recovered
         if applied.position.index > recovered.lastLog.index || contradicts(applied.position) {
-            logger.notice(
-                "group \(group): the database stands at \(applied.position), the log ends at \(recovered.lastLog)")
+            logger.warning(
+                """
+                group \(group): the database stands at \(applied.position), and the log ends at \(recovered.lastLog). That \
+                is as it should be where a snapshot was being installed when the node stopped; otherwise the disk lost \
+                what it had said it kept
+                """)
             var hardState = recovered.hardState
             if hardState.term < applied.position.term { hardState = HardState(term: applied.position.term) }
             try await write(LogWrite(group: group, hardState: hardState, snapshotMark: applied))

@@ -168,6 +168,8 @@ package protocol PeerNetwork: Sendable {
     func isConnected(_ node: NodeID, channel: PeerChannel) -> Bool
     /// Says goodbye to every peer and closes; requests that wait fail. Any thread; idempotent.
     func shutdown() -> EventLoopFuture<Void>
+    /// What it has done so far. Any thread.
+    var counters: PeerTransportCounters { get }
 }
 
 extension PeerTransport: PeerNetwork {}
@@ -192,6 +194,8 @@ package struct PeerTransportCounters: Hashable, Sendable {
     package var messagesDroppedFull: UInt64 = 0
     /// Raft messages dropped because they do not fit a frame: a fault of the sender.
     package var messagesDroppedTooLarge: UInt64 = 0
+    /// Both.
+    package var messagesDropped: (tooLarge: UInt64, full: UInt64) { (messagesDroppedTooLarge, messagesDroppedFull) }
     /// Requests sent to peers.
     package var requestsSent: UInt64 = 0
     /// Requests of peers that were answered.

@@ -153,11 +153,16 @@ struct AdminRoute: Sendable {
         self.respond = respond
     }
 
-    /// - Throws: `NOT_FOUND` where there is none.
+    /// - Throws: `NOT_FOUND` where there is no such path, 405 for a method that it is not called with.
     static func find(_ method: String, _ url: RequestURL) throws(RequestFailure) -> AdminRoute {
         let path = url.segments.dropFirst(2).joined(separator: "/")
-        if let route = all.first(where: { $0.method == method && $0.path == path }) { return route }
-        throw RequestFailure(.notFound, "no administration route '\(method) \(path)'")
+        let routes = all.filter { $0.path == path }
+        if let route = routes.first(where: { $0.method == method }) { return route }
+        if routes.isEmpty { throw RequestFailure(.notFound, "no administration route '\(path)'") }
+        let methods = routes.map(\.method)
+        throw RequestFailure(
+            .badRequest, "\(path) is called with \(methods.joined(separator: " or ")), not with \(method)",
+            details: .methods(methods))
     }
 
     /// The table of contents of the administration, and of its permissions; openapi.json repeats both.

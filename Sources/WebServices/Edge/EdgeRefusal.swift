@@ -8,6 +8,8 @@ import RecordModel
 struct EdgeRefusal: Hashable, Sendable {
     var status: Int
     var error: ServiceError
+    /// The methods that there are, where it is about the method.
+    var methods: [String] = []
 
     init(_ status: Int, _ error: ServiceError) {
         self.status = status
@@ -32,6 +34,12 @@ struct EdgeRefusal: Hashable, Sendable {
                 .tryAgainLater,
                 "your address has \(connectionsMax) connections to this node already; use those that you have",
                 retryAfterSeconds: 5))
+    }
+
+    static func method(_ name: String) -> EdgeRefusal {
+        var refusal = EdgeRefusal(405, "\(name) is not a method of this service")
+        refusal.methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
+        return refusal
     }
 
     static func slowHead(_ seconds: String) -> EdgeRefusal {
@@ -79,6 +87,7 @@ struct EdgeRefusal: Hashable, Sendable {
             .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "X-Apple-Request-UUID,Retry-After",
         ]
         if let name = HTTPField.Name("X-Apple-Request-UUID") { fields[name] = uuid }
+        if !methods.isEmpty { fields[.allow] = methods.joined(separator: ", ") }
         if let seconds = reply.retryAfterSeconds { fields[.retryAfter] = String(seconds) }
         return (fields, reply.body)
     }

@@ -28,7 +28,7 @@ struct RequestRules: Sendable {
             return EdgeRefusal(400, "the request has \(hosts) Host header fields; one is needed")
         }
         if request.method == "CONNECT" || request.method == "TRACE" {
-            return EdgeRefusal(405, "\(request.method) is not a method of this service")
+            return .method(request.method)
         }
         return nil
     }

@@ -67,6 +67,14 @@ package final class Metrics: Sendable {
             "# TYPE zonekeeper_clock_error_milliseconds gauge",
             "zonekeeper_clock_error_milliseconds \(node.clockErrorMilliseconds ?? 0)",
         ]
+        // One that does not fit a frame stalls its group: this stays 0, or something is wrong with the limits.
+        let dropped = node.droppedMessages
+        for (reason, count) in [("too_large", dropped.tooLarge), ("full", dropped.full)] {
+            lines += [
+                "# TYPE zonekeeper_peer_messages_dropped_\(reason)_total counter",
+                "zonekeeper_peer_messages_dropped_\(reason)_total \(count)",
+            ]
+        }
         lines += Self.lines(of: node.assetCounts)
         lines += Self.lines(of: replicas)
         lines += edge.withLock(\.self)?.lines ?? []

@@ -68,6 +68,12 @@ struct ServeCommand: AsyncParsableCommand {
             valueName: "level"))
     var featureLevelMax: UInt64?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Have every read confirmed by a majority, in place of a leader's lease.",
+            discussion: "For machines whose clocks may stand still, as virtual ones do that are paused or moved."))
+    var noLeaderLease = false
+
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
 
@@ -103,6 +109,7 @@ struct ServeCommand: AsyncParsableCommand {
         var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
+        plan.settings.usesLeases = !noLeaderLease
         if let featureLevelMax {
             plan.settings.featureLevels = FeatureLevel.supported.lowerBound...FeatureLevel(featureLevelMax)
         }
@@ -131,7 +138,8 @@ struct ServeCommand: AsyncParsableCommand {
         guard Paths.exists("\(folder)/node-\(id)/peer.pem") else {
             throw CommandFailure(
                 "\(folder)/node-\(id) has no certificates: make them with `zonekeeper certs create --config "
-                    + "\(config)`, and bring the folder here if this is another machine")
+                    + "\(config)`. If that was done on another machine, bring `peer-ca.pem`, `client-ca.pem`, "
+                    + "`encryption.key` and node-\(id) here; the folder `ca` stays where it is")
         }
         let tokenFile = adminTokenFile ?? layout.administratorToken
         guard Paths.exists(tokenFile) else {

@@ -12,17 +12,25 @@ extension WaitingClusterSuites {
         private var base: ProcessCluster { cluster.base }
         /// What this build follows at most, and what the cluster begins with.
         private let top = Int(FeatureLevel.supported.upperBound.rawValue)
-        private let bottom = 1
+        private let bottom: Int
+        private let older = ProcessInfo.processInfo.environment["ZONEKEEPER_OLDER_BUILD"]
 
-        init() throws { cluster = try GrowingCluster() }
-
-        private func startOld(_ id: Int) throws {
-            if let path = ProcessInfo.processInfo.environment["ZONEKEEPER_OLDER_BUILD"] {
-                try base.start(id, program: path)
-            } else {
-                try base.start(id, more: ["--feature-level-max", "\(bottom)"])
-            }
+        init() throws {
+            cluster = try GrowingCluster()
+            bottom = try older.map { try Self.level(of: $0) } ?? 1
         }
+
+        /// The highest feature level that a program follows, which it says where it is asked for more.
+        private static func level(of program: String) throws -> Int {
+            let said = try FinishedProgram([program, "serve", "--feature-level-max", "999"]).text
+            let levels = try require(said.firstMatch(of: /follows levels \d+ to (\d+)/), said)
+            return try require(Int(levels.1), said)
+        }
+
+        /// What has the older program not go beyond its level.
+        private var limit: [String] { older == nil ? ["--feature-level-max", "\(bottom)"] : [] }
+
+        private func startOld(_ id: Int) throws { try base.start(id, more: limit, program: older) }
 
         private func stop(_ id: Int) { _ = base.processes.removeValue(forKey: id)?.stop() }
 
@@ -67,6 +75,9 @@ extension WaitingClusterSuites {
             _ = try await base.client.admin("PATCH", "limits", base.limits)
             try await base.prepare()
             for id in base.ids {
+                try await cluster.await("node \(id) begins at level \(bottom)") { try await levels(on: id) == [bottom] }
+            }
+            for id in base.ids {
                 try await save("before-\(id)", on: id)
                 // Until the last node has the new build nothing rises.
                 for other in base.ids { #expect(try await levels(on: other) == [bottom]) }
@@ -84,6 +95,7 @@ extension WaitingClusterSuites {
                     #expect(try await isThere("after-\(other)", on: id))
                 }
             }
+            guard bottom < top else { return }
             try await refuseDowngrade()
             try await refuseOldNewcomer()
         }
@@ -93,10 +105,11 @@ extension WaitingClusterSuites {
             stop(1)
             let folder = cluster.folder(of: 1)
             let before = try contents(of: folder)
-            let ended = try await cluster.command([
-                "serve", "--config", base.configPath, "--node", "1", "--admin-token-file", base.folder + "/admin.token",
-                "--feature-level-max", "\(bottom)",
-            ])
+            let ended = try await cluster.command(
+                [
+                    "serve", "--config", base.configPath, "--node", "1", "--admin-token-file",
+                    base.folder + "/admin.token",
+                ] + limit, of: older)
             #expect(ended.status == 1)
             #expect(
                 ended.errors.contains("is at feature level \(top), and this build follows levels up to \(bottom)")
@@ -111,7 +124,7 @@ extension WaitingClusterSuites {
         private func refuseOldNewcomer() async throws {
             stop(3)
             try FileManager.default.removeItem(atPath: cluster.folder(of: 3))
-            try base.start(3, more: ["--feature-level-max", "\(bottom)"])
+            try startOld(3)
             try await base.awaitLog(of: 3, "it is too old for this cluster", "Start a later build there")
             try await base.awaitLog(of: 1, "it is too old for this cluster", "follows feature levels \(bottom)")
             stop(3)

@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import Logging
 import RaftCore
 import RecordModel
 import RecordStore
@@ -14,86 +13,6 @@ import Wire
 
 @Suite("Apply stops before what only a newer build knows")
 struct TooOldApplierTests {
-    /// The levels that a folder was told.
-    private final class Record: Sendable {
-        let levels = Mutex<[FeatureLevel]>([])
-    }
-
-    /// An applier over a database in a folder of its own.
-    private final class Bench {
-        let folder = NSTemporaryDirectory() + "too-old-\(UUID().uuidString)"
-        let database: ShardDatabase
-        let log: RaftLog
-        let record = Record()
-        let group: GroupID
-
-        init(_ group: GroupID = .shard(0)) throws {
-            self.group = group
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            (log, _) = try RaftLog.open(directory: folder + "/log", options: RaftLogOptions())
-            let machine = Self.machine(of: group)
-            database = try ShardDatabase.open(path: folder + "/group.sqlite") { db in
-                try AppliedRow.create(in: db, configuration: RaftCore.Configuration(voters: [ReplicaID(1)]))
-                try machine.createTables(in: db)
-            }
-        }
-
-        private static func machine(of group: GroupID) -> any StateMachine {
-            let vault = FieldVault(clusterKey: nil)
-            return group == .directory ? DirectoryMachine(vault: vault) : ShardMachine(vault: vault)
-        }
-
-        /// As a build of such levels opens it.
-        func applier(_ levels: ClosedRange<UInt64> = 1...2) throws -> Applier {
-            let machine = Self.machine(of: group)
-            try database.read { try machine.didReplace($0) }
-            return try Applier(
-                group: group, machine: machine, database: database, path: folder + "/group.sqlite",
-                options: ShardDatabaseOptions(), log: log, settings: ApplySettings(),
-                levels: FeatureLevels(
-                    supported: FeatureLevel(levels.lowerBound)...FeatureLevel(levels.upperBound)
-                ) { [record] level in record.levels.withLock { $0.append(level) } },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        }
-
-        /// Applies commands as entries from an index on.
-        /// - Returns: the error that apply stopped with, and what the callers were told, by the offsets of their
-        ///   commands.
-        func apply(
-            _ commands: [[UInt8]], from first: UInt64, by applier: Applier
-        ) -> (error: BuildTooOld?, answers: [Int: Result<[UInt8], ReplicaError>]) {
-            let answers = Mutex<[Int: Result<[UInt8], ReplicaError>]>([:])
-            var completions: [Int: Completion] = [:]
-            for offset in commands.indices {
-                completions[offset] = { result in
-                    answers.withLock { answers in
-                        #expect(answers[offset] == nil, "answered twice")
-                        answers[offset] = result
-                    }
-                }
-            }
-            let entries = commands.enumerated().map { offset, command in
-                Entry(index: LogIndex(first + UInt64(offset)), term: Term(1), payload: .command(command))
-            }
-            _ = applier.enqueue(.entries(entries, completions: completions))
-            var error: BuildTooOld?
-            applier.drain { progress in
-                if case .failed(let failure) = progress { error = failure as? BuildTooOld }
-            }
-            return (error, answers.withLock(\.self))
-        }
-
-        var applied: LogIndex {
-            get throws { try database.read { try AppliedRow.position(of: $0).index } }
-        }
-
-        deinit {
-            try? database.close()
-            log.close()
-            try? FileManager.default.removeItem(atPath: folder)
-        }
-    }
-
     private static func bytes(_ write: (inout WireWriter) -> Void) -> [UInt8] {
         var writer = WireWriter()
         write(&writer)
@@ -201,9 +120,9 @@ struct TooOldApplierTests {
         arguments: 0..<9)
     func stops(_ number: Int) throws {
         let (name, command) = Self.unknown[number]
-        let bench = try Bench()
+        let bench = try ApplierBench()
         let applier = try bench.applier()
-        let (error, answers) = bench.apply([Self.save, command, Self.save], from: 1, by: applier)
+        let (error, answers, _) = bench.apply([Self.save, command, Self.save], from: 1, by: applier)
         #expect(error?.index == LogIndex(2) && error?.needs == nil, "\(name)")
         #expect("\(try #require(error))".contains("too old"))
         #expect(try bench.applied == LogIndex(1))
@@ -218,17 +137,17 @@ struct TooOldApplierTests {
     @Test(
         "so does the directory's", arguments: [bytes { $0.field(1) { $0.field(99, 7) } }, bytes { $0.field(9, "x") }])
     func directory(_ command: [UInt8]) throws {
-        let bench = try Bench(.directory)
+        let bench = try ApplierBench(.directory)
         let open = GroupCommand.machine(DirectoryEntry(.setSignUp(isOpen: true)).encoded()).encoded()
         let applier = try bench.applier()
-        let (error, _) = bench.apply([open, GroupCommand.machine(command).encoded()], from: 1, by: applier)
+        let (error, _, _) = bench.apply([open, GroupCommand.machine(command).encoded()], from: 1, by: applier)
         #expect(error?.index == LogIndex(2))
         #expect(try bench.applied == LogIndex(1))
     }
 
     @Test("a level above what the build follows stops apply, and says which; a build that has it goes on from there")
     func level() throws {
-        let bench = try Bench()
+        let bench = try ApplierBench()
         let commands = [Self.save, GroupCommand.raise(FeatureLevel(3)).encoded(), Self.save]
         let old = try bench.applier(1...2)
         let error = try #require(bench.apply(commands, from: 1, by: old).error)
@@ -240,7 +159,7 @@ struct TooOldApplierTests {
         #expect(bench.record.levels.withLock(\.self) == [])
 
         let able = try bench.applier(1...3)
-        let (stop, answers) = bench.apply(Array(commands[1...]), from: 2, by: able)
+        let (stop, answers, _) = bench.apply(Array(commands[1...]), from: 2, by: able)
         #expect(stop == nil)
         #expect(answers.count == 2)
         #expect(able.level == FeatureLevel(3))
@@ -261,8 +180,8 @@ struct TooOldApplierTests {
             GroupCommand.machine(cut).encoded(), GroupCommand.machine([]).encoded(), Array(Self.save.dropLast()), [],
             GroupCommand.machine(Self.bytes { $0.field(1) { $0.field(2) { $0.field(3, 1) } } }).encoded(),
         ]
-        let bench = try Bench()
-        let (error, answers) = bench.apply(damaged + [Self.save], from: 1, by: try bench.applier())
+        let bench = try ApplierBench()
+        let (error, answers, _) = bench.apply(damaged + [Self.save], from: 1, by: try bench.applier())
         #expect(error == nil)
         #expect(try bench.applied == LogIndex(6))
         for offset in [0, 1, 4] {
@@ -276,7 +195,7 @@ struct TooOldApplierTests {
 
     @Test("where a level comes to count more in quotas, maintenance counts what the shard holds")
     func counted() throws {
-        let bench = try Bench()
+        let bench = try ApplierBench()
         let applier = try bench.applier(1...3)
         func usage() throws -> DatabaseUsage {
             try bench.database.read { db in
@@ -310,10 +229,10 @@ struct TooOldApplierTests {
             maintain(hour), maintain(3 * hour), GroupCommand.raise(.evenSteps).encoded(), maintain(3 * hour),
         ]
         for pieces in [[0..<4], [0..<1, 1..<3, 3..<4], [0..<2, 2..<4]] {
-            let bench = try Bench()
+            let bench = try ApplierBench()
             let applier = try bench.applier()
             for piece in pieces {
-                let (error, _) = bench.apply(Array(commands[piece]), from: UInt64(piece.lowerBound + 1), by: applier)
+                let (error, _, _) = bench.apply(Array(commands[piece]), from: UInt64(piece.lowerBound + 1), by: applier)
                 #expect(error == nil)
             }
             let time = try bench.database.read { try Int64.fetchOne($0, sql: "SELECT time FROM record_state") }

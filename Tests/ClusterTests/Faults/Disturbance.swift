@@ -6,6 +6,7 @@ import TestSupport
 struct Disturbance {
     private enum Kind: String, CaseIterable {
         case kill, killTwo, killAll, pause, pauseTwo, isolate, silence, oneWay, bridge, flicker, fullDisk, wrongClock
+        case fullDiskAndWrongClock
     }
 
     private let faults: FaultCluster
@@ -13,20 +14,26 @@ struct Disturbance {
     private let kinds: [Kind]
     /// What the clients are answered meanwhile: things last for some requests.
     private let tally: AnswerTally
+    /// Another tenant, who is to be served while two nodes are as ill as they may be.
+    private let tenant: Tenant
     private var generator: SplitMix64
     /// How often each thing happened, by name.
     private(set) var counts: [String: Int] = [:]
 
-    init(_ faults: FaultCluster, _ tally: AnswerTally, seed: UInt64) {
+    init(_ faults: FaultCluster, _ tally: AnswerTally, _ tenant: Tenant, seed: UInt64) {
         self.faults = faults
-        kinds = Kind.allCases.filter { $0 != .fullDisk || faults.disk != nil }
+        self.tenant = tenant
+        kinds = Kind.allCases.filter { ![.fullDisk, .fullDiskAndWrongClock].contains($0) || faults.disk != nil }
         self.tally = tally
         generator = SplitMix64(seed: seed)
     }
 
-    /// Lets so many things go wrong, then heals, and waits until every node serves again.
-    mutating func run(_ count: Int) async throws {
-        for _ in 0..<count {
+    /// Lets so many things go wrong, and more until a time, then heals, and waits until every node serves again.
+    /// - Returns: how many it were.
+    mutating func run(_ count: Int, until end: ContinuousClock.Instant) async throws -> Int {
+        var done = 0
+        while done < count || ContinuousClock.now < end {
+            done += 1
             // Each thing once at least before chance decides.
             let next = kinds.first { counts[$0.rawValue] == nil }
             let kind = next ?? kinds.randomElement(using: &generator) ?? .kill
@@ -40,6 +47,7 @@ struct Disturbance {
         }
         faults.heal()
         for id in faults.ids { try await faults.cluster.awaitReady(id) }
+        return done
     }
 
     private func awaitAll() async {
@@ -81,17 +89,24 @@ struct Disturbance {
                 try await tally.awaitAnswers(roll(in: 5...40))
             }
         case .wrongClock: try await mistakeClock(of: nodes[0])
+        case .fullDiskAndWrongClock:
+            try faults.disk?.disk.fill()
+            try await mistakeClock(of: nodes.first { $0 != faults.disk?.id } ?? nodes[0], isTenantServed: true)
         }
     }
 
     /// Starts a node with a clock that is three days ahead, until it has said so for a while; then with the right one.
-    private mutating func mistakeClock(of id: Int) async throws {
+    private mutating func mistakeClock(of id: Int, isTenantServed: Bool = false) async throws {
         faults.cluster.kill(id)
         try faults.start(id, clockSecondsAhead: 3 * 86_400)
         try await awaitState("node \(id) says that its clock is wrong") {
             "\(try await faults.client.get("/health/ready", node: id - 1).json)"
         } until: {
             $0.contains("clock")
+        }
+        if isTenantServed {
+            let before = tenant.saved
+            try await awaitTrue("another tenant is served by the third node") { tenant.saved > before + 5 }
         }
         try await tally.awaitAnswers(roll(in: 40...200))
         faults.cluster.kill(id)

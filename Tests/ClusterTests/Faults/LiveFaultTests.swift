@@ -5,11 +5,12 @@ import TestSupport
 import Testing
 
 extension ClusterSuites {
-    /// The order of faults is `ZONEKEEPER_FAULT_SEED`.
+    /// The order of faults is `ZONEKEEPER_FAULT_SEED`; they go on for `ZONEKEEPER_FAULT_SECONDS` at least.
     @Suite("Three processes while nodes are killed and stopped, the network fails, a disk is full and a clock days off")
     struct LiveFaultTests {
         /// In the short form each kind of fault comes once.
-        private static let count = Soak.count(12, soak: 150)
+        private static let count = Soak.count(13, soak: 150)
+        private static let seconds = Int(ProcessInfo.processInfo.environment["ZONEKEEPER_FAULT_SECONDS"] ?? "") ?? 0
         private static let seed =
             UInt64(ProcessInfo.processInfo.environment["ZONEKEEPER_FAULT_SEED"] ?? "")
             ?? UInt64(Date().timeIntervalSince1970)
@@ -28,14 +29,15 @@ extension ClusterSuites {
 
         /// Clients ask until the disturbance is over.
         private func load(
-            _ zones: [RecordedZone], _ store: RecordedStore, _ tally: AnswerTally, on faults: FaultCluster,
-            during disturbance: () async throws -> Void
+            _ zones: [RecordedZone], _ store: RecordedStore, _ tally: AnswerTally, _ tenant: Tenant,
+            on faults: FaultCluster, during disturbance: () async throws -> Void
         ) async throws {
             let (client, nodes) = (faults.client, faults.ids.count)
             let records = faults.cluster.path("")
             let preferences = "/kv/1/\(faults.cluster.container)/development/"
             let seed = Self.seed
             try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await tenant.run() }
                 for number in 0..<10 {
                     let base = FaultClient(number: number, client: client, nodes: nodes, seed: seed, tally: tally) {
                         records + $0
@@ -67,10 +69,13 @@ extension ClusterSuites {
             let zones = try await makeZones(faults)
             let store = RecordedStore()
             let tally = AnswerTally()
-            var disturbance = Disturbance(faults, tally, seed: Self.seed)
+            let tenant = Tenant(try await ProcessCluster(sharing: faults.cluster, number: 2))
+            var disturbance = Disturbance(faults, tally, tenant, seed: Self.seed)
+            let end = ContinuousClock.now + .seconds(Self.seconds)
+            var count = 0
             let before = faults.passedBytes
-            try await load(zones, store, tally, on: faults) {
-                try await disturbance.run(Self.count)
+            try await load(zones, store, tally, tenant, on: faults) {
+                count = try await disturbance.run(Self.count, until: end)
                 // Everyone has answers again.
                 try await tally.awaitAnswers(200)
             }
@@ -84,16 +89,18 @@ extension ClusterSuites {
             for (name, _, _, verdict) in verdicts {
                 #expect(verdict.isLinearizable, "seed \(Self.seed), \(name): \(verdict)")
             }
-            #expect(zones.flatMap(\.complaints) + store.complaints == [])
+            #expect(zones.flatMap(\.complaints) + store.complaints + tenant.complaints == [])
+            try await tenant.requireAll()
             try await faults.client.awaitEqualStates(of: faults.ids)
             let things = disturbance.counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             let total = verdicts.reduce(0) { $0 + $1.calls }
             let unknown = verdicts.reduce(0) { $0 + $1.unknown }
             print(
-                "live faults: \(Self.count), seed \(Self.seed); \(things.joined(separator: ", ")); "
-                    + "\(total) calls checked in \(verdicts.count) histories, \(unknown) of unknown outcome; \(tally.described)"
+                "live faults: \(count), seed \(Self.seed); \(things.joined(separator: ", ")); "
+                    + "\(total) calls checked in \(verdicts.count) histories, \(unknown) of unknown outcome; "
+                    + "another tenant saved \(tenant.saved) records and repeated \(tenant.retried) tries; \(tally.described)"
             )
-            #expect(total > 10 * Self.count)
+            #expect(total > 10 * count && tenant.saved > count)
             #expect(unknown < total / 2, "hardly anything was answered")
         }
     }

@@ -80,7 +80,7 @@ struct ShardDamageTests {
         let outcomes = try database.write { db in
             try AppliedRow.setPosition(LogPosition(index: LogIndex(100), term: Term(7)), in: db)
             return try machine.apply(
-                commands().map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+                commands().map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db, while: { true })
         }
         machine.didCommit()
         for outcome in outcomes.prefix(92) {

@@ -1,6 +1,5 @@
 import Foundation
 import RecordModel
-import Synchronization
 import TestSupport
 import Testing
 
@@ -17,11 +16,14 @@ extension ClusterSuites {
             let text: String
             /// The statuses that it may have: it is done, or refused for what it is.
             let statuses: Set<Int>
+            var isKeyed = false
         }
 
-        private static func records(_ count: Int, _ type: String, name: String, _ fields: (Int) -> String) -> String {
+        private static func records(
+            _ count: Int, _ type: String, kind: String = "forceReplace", name: String, _ fields: (Int) -> String
+        ) -> String {
             let operations = (0..<count).map { number in
-                #"{"operationType": "forceReplace", "record": {"recordName": "\#(name)-\#(number)", "recordType": "\#(type)", "#
+                #"{"operationType": "\#(kind)", "record": {"recordName": "\#(name)-\#(number)", "recordType": "\#(type)", "#
                     + #""fields": {\#(fields(number))}}}"#
             }
             return #"{"operations": [\#(operations.joined(separator: ", "))]}"#
@@ -71,29 +73,28 @@ extension ClusterSuites {
                     text: #"{"query": {"recordType": "Note", "filterBy": [\#(filters.joined(separator: ","))]}}"#,
                     statuses: [200, 400, 429]),
                 Body(
+                    what: "200 empty records of a type with 1,000 indexes", path: modify,
+                    text: records(200, "Wide", name: "wide\(round)") { _ in "" }, statuses: [400, 429]),
+                Body(
+                    what: "four large records that change a little, under an idempotency key", path: modify,
+                    text: records(4, "Note", kind: "forceUpdate", name: "large") { _ in #""number": {"value": 1}"# },
+                    statuses: [200, 429], isKeyed: true),
+                Body(
                     what: "bytes that are no JSON", path: modify, text: String(repeating: "[", count: 3_900_000),
                     statuses: [400, 413]),
             ]
         }
 
-        /// Another tenant, who saves one record after another by the nodes in turn.
-        private final class Tenant: Sendable {
-            private let client: TestClient
-            private let path: String
-            private let saves = Atomic(0)
-            /// How often a save was acknowledged.
-            var saved: Int { saves.load(ordering: .relaxed) }
-
-            init(_ cluster: ProcessCluster) { (client, path) = (cluster.client, cluster.path("records/modify")) }
-
-            func run() async {
-                var number = 0
-                while !Task.isCancelled {
-                    number += 1
-                    let body = records(1, "Note", name: "light") { _ in #""number": {"value": \#(number)}"# }
-                    let answer = try? await client.post(path, body, node: number % 3)
-                    guard answer?.json["records"]?.array?.first?["recordChangeTag"]?.string != nil else { continue }
-                    saves.add(1, ordering: .relaxed)
+        /// Makes what some bodies rely on: a type with 1,000 fields, each of which has an index, and four large records.
+        private static func prepare(_ cluster: ProcessCluster) async throws {
+            let fields = (0..<1_000).map { #""f\#($0)": {"value": 1}"# }.joined(separator: ",")
+            let text = #""plain": {"value": "\#(String(repeating: "x", count: 900_000))"}"#
+            let bodies = [
+                records(1, "Wide", name: "widest") { _ in fields }, records(4, "Note", name: "large") { _ in text },
+            ]
+            for body in bodies {
+                try await awaitTrue("what the bodies rely on is there") {
+                    try await cluster.client.post(cluster.path("records/modify"), body, node: 0).status == 200
                 }
             }
         }
@@ -105,6 +106,7 @@ extension ClusterSuites {
             let cluster = try ProcessCluster()
             try await cluster.startAll()
             try await cluster.prepare()
+            try await Self.prepare(cluster)
             let tenant = Tenant(try await ProcessCluster(sharing: cluster, number: 2))
             var answers: [String: Int] = [:]
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -114,7 +116,9 @@ extension ClusterSuites {
                         for node in Soak.isOn ? [0, 1, 2] : [place % 3] {
                             let before = tenant.saved
                             // A loaded machine may answer later than the client waits.
-                            let answer = try? await cluster.client.post(body.path, body.text, node: node)
+                            let headers = body.isKeyed ? [("Idempotency-Key", UUID().uuidString)] : []
+                            let answer = try? await cluster.client.post(
+                                body.path, body.text, node: node, headers: headers)
                             let status = answer?.status ?? 503
                             #expect(
                                 body.statuses.contains(status) || status == 503,
@@ -131,7 +135,9 @@ extension ClusterSuites {
                 try await group.waitForAll()
             }
             for (what, count) in answers.sorted(by: { $0.key < $1.key }) { print("\(what), \(count) times") }
-            print("another tenant saved \(tenant.saved) records meanwhile")
+            print("another tenant saved \(tenant.saved) records meanwhile, and repeated \(tenant.retried) tries")
+            #expect(tenant.complaints == [])
+            try await tenant.requireAll()
             #expect(cluster.stop() == [])
         }
     }

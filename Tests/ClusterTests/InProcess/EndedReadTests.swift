@@ -152,7 +152,8 @@ struct ReadTicketTests {
                 .record(.modifyZone(ModifyZone(.create, zone: zone, caller: Caller(user: "_me"), time: 1_000))),
             ] + (0..<400).map { Commands.save("n\($0)", number: $0, zone: zone) }
         try database.write { db in
-            _ = try machine.apply(commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+            _ = try machine.apply(
+                commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db, while: { true })
         }
         let feed = ShardRead.zoneChanges(
             ZoneChangesRequest(zone: zone, schemaVersion: 1, caller: Caller(user: "_me"), token: nil, limit: 200),

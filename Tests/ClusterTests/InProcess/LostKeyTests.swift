@@ -79,7 +79,8 @@ struct LostKeyTests {
         }
         try queue.write { db in
             try machine.createTables(in: db)
-            _ = try machine.apply(commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db)
+            _ = try machine.apply(
+                commands.map { $0.encoded() }, at: FeatureLevel.supported.upperBound, in: db, while: { true })
         }
         return (machine, queue)
     }

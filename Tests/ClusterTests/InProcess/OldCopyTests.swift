@@ -3,6 +3,7 @@ import NIOCore
 import PeerTransport
 import RaftCore
 import Testing
+import Wire
 
 @testable import Cluster
 
@@ -61,6 +62,34 @@ extension WaitingClusterSuites {
             await cluster.stop([victim])
             try await cluster.start([victim])
             try await Self.await { try await Self.end(of: victim, in: cluster) > end }
+            try await cluster.shutDown()
+        }
+
+        @Test("takes no snapshot before it knows that its folder counts", .timeLimit(.minutes(1)))
+        func snapshot() async throws {
+            let cluster = try await TestCluster(nodeCount: 1)
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let node = try cluster.node(1)
+            var chunk = SnapshotChunk.blank
+            (chunk.group, chunk.term, chunk.leader) = (GroupID(1), Term(99), ReplicaID(2))
+            let request = NodeRequest.snapshot(chunk).encoded()
+            for (isHeld, metPeers) in [(true, nil), (false, [])] as [(Bool, Set<NodeID>?)] {
+                let answer = try await node.lane.eventLoop.flatSubmit { [lane = node.lane] in
+                    (lane.isHeld, lane.metPeers) = (isHeld, metPeers)
+                    let promise = lane.eventLoop.makePromise(of: [UInt8].self)
+                    lane.serve(request, from: NodeID(2), channel: .bulk) { reply in
+                        promise.completeWith(reply.mapError { $0 as any Error })
+                    }
+                    (lane.isHeld, lane.metPeers) = (false, nil)
+                    return promise.futureResult
+                }.get()
+                guard case .unavailable(let reason) = try NodeReply(decoding: answer) else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(reason.contains("folder may be old"))
+            }
             try await cluster.shutDown()
         }
 

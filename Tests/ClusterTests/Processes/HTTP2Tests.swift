@@ -46,6 +46,7 @@ extension ClusterSuites {
                 for (method, uri, headers, status) in attacks {
                     let answer = try await client.ask(method, uri, headers)
                     #expect(answer.status == status, "\(uri.prefix(20)): \(answer)")
+                    #expect((answer.allow == nil) == (status != 405), "\(answer)")
                     guard status != 200 else { continue }
                     #expect(try JSONParser.parse(answer.body)["serverErrorCode"]?.string == "BAD_REQUEST")
                 }
@@ -183,6 +184,7 @@ extension ClusterSuites {
 private struct StreamClient {
     struct Answer: Sendable {
         var status: UInt
+        var allow: String?
         var body: [UInt8]
     }
     struct Cut: Error {}
@@ -246,10 +248,12 @@ private struct StreamClient {
                 try await stream.channel.closeFuture.get()
                 throw Cut()
             }
-            var answer = Answer(status: 0, body: [])
+            var answer = Answer(status: 0, allow: nil, body: [])
             for try await part in inbound {
                 switch part {
-                case .head(let head): answer.status = head.status.code
+                case .head(let head):
+                    answer.status = head.status.code
+                    answer.allow = head.headers.first(name: "allow")
                 case .body(let buffer): answer.body += buffer.readableBytesView
                 case .end: return answer
                 }

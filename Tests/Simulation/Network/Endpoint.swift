@@ -66,6 +66,8 @@ final class Endpoint: PeerNetwork, @unchecked Sendable {
 
     // MARK: PeerNetwork
 
+    var counters: PeerTransportCounters { PeerTransportCounters() }
+
     func start() -> EventLoopFuture<Void> {
         if !process.isDead, !isClosed {
             isListening = true

@@ -12,8 +12,8 @@ extension Mutant {
         Mutant(
             "an entry of the group itself overtakes the commands before it",
             .init(
-                "Cluster/Apply/Applier.swift", "try flush()\n                outcomes.append",
-                "if !PLANTED { try flush() }\n                outcomes.append")),
+                "Cluster/Apply/Applier.swift", "guard try flush() || outcomes.isEmpty else { return outcomes }",
+                "if !PLANTED { guard try flush() || outcomes.isEmpty else { return outcomes } }")),
         // After a full disk the machine goes on with rows that were never kept.
         Mutant(
             "the machine does not hear of a transaction rolled back",

@@ -50,6 +50,27 @@ struct ReconciliationTests {
         #expect(Self.next(learning, desired, caughtUp: [Self.id(3, 1)]) == .change(to: desired))
     }
 
+    @Test("where two of three are to be exchanged, the second goes when the first has a successor")
+    func twoLostReplicas() {
+        let present = Configuration(voters: Self.ids(1, 2, 3))
+        let desired = Configuration(voters: Self.ids(1) + [Self.id(2, 1), Self.id(3, 1)])
+        let learning = Configuration(voters: Self.ids(1, 3), learners: [Self.id(2, 1), Self.id(3, 1)])
+        #expect(Self.next(present, desired) == .change(to: learning))
+        #expect(Self.isWaiting(Self.next(learning, desired)))
+        let next = Configuration(voters: Self.ids(1) + [Self.id(2, 1)], learners: [Self.id(3, 1)])
+        #expect(Self.next(learning, desired, caughtUp: [Self.id(2, 1)]) == .change(to: next))
+        #expect(Self.next(next, desired, caughtUp: [Self.id(3, 1)]) == .change(to: desired))
+    }
+
+    @Test("a group of two goes on with one where the other is lost")
+    func oneOfTwo() {
+        let present = Configuration(voters: Self.ids(1, 2))
+        let desired = Configuration(voters: Self.ids(1) + [Self.id(2, 1)])
+        #expect(
+            Self.next(present, desired)
+                == .change(to: Configuration(voters: Self.ids(1), learners: [Self.id(2, 1)])))
+    }
+
     @Test("a lost learner is exchanged for its successor")
     func lostLearner() {
         let present = Configuration(voters: Self.ids(1, 2, 3), learners: [Self.id(4, 1)])

@@ -92,11 +92,16 @@ final class GrowingCluster {
     }
 
     /// Runs the command against the cluster, on a thread of its own.
-    func command(_ arguments: [String]) async throws -> FinishedProgram {
+    func command(_ arguments: [String], of program: String? = nil) async throws -> FinishedProgram {
         let environment = base.environment
         return try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result { try ServerProcess.run(arguments, environment: environment) }) }
-                .start()
+            Thread {
+                continuation.resume(
+                    with: Result {
+                        try program.map { try FinishedProgram([$0] + arguments, environment: environment) }
+                            ?? ServerProcess.run(arguments, environment: environment)
+                    })
+            }.start()
         }
     }
 

@@ -1,0 +1,70 @@
+import NIOCore
+import PeerTransport
+import RaftCore
+import RecordStore
+import Testing
+
+@testable import Cluster
+
+extension WaitingClusterSuites {
+    @Suite("Leases of leaders")
+    struct LeaseTests {
+        /// When the lease of a group's leader ends; nil where there is none, or this node does not lead.
+        private static func leaseEnd(of group: GroupID, on node: ClusterNode) async throws -> MonotonicTime? {
+            try await node.lane.eventLoop.submit { [lane = node.lane] in
+                lane.replicas[group]?.raft.status.leaseEnd
+            }.get()
+        }
+
+        private static func await(_ isSo: () async throws -> Bool) async throws {
+            while try await !isSo() {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+
+        private static func start(_ change: (inout NodeSettings) -> Void) async throws -> (TestCluster, ClusterNode) {
+            let cluster = try await TestCluster(nodeCount: 3, change)
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            let first = try cluster.node(1)
+            let group = first.map.group(of: Commands.zone)
+            _ = try await Commands.submit(Commands.installSchema(), to: first)
+            _ = try await Commands.submit(Commands.save("a", number: 1), to: first)
+            try await Self.await { first.leader(of: group) == first.map.preferredLeader(of: group) }
+            return (cluster, try cluster.node(first.map.preferredLeader(of: group).rawValue))
+        }
+
+        @Test("without them every read is confirmed by a majority", .timeLimit(.minutes(1)))
+        func without() async throws {
+            let (cluster, leader) = try await Self.start { $0.usesLeases = false }
+            let group = leader.map.group(of: Commands.zone)
+            for _ in 0..<5 {
+                #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
+                #expect(try await Self.leaseEnd(of: group, on: leader) == nil)
+            }
+            try await cluster.shutDown()
+        }
+
+        @Test("one ends where the machine's clocks come to differ, and another begins", .timeLimit(.minutes(1)))
+        func clocks() async throws {
+            let (cluster, leader) = try await Self.start { _ in }
+            let group = leader.map.group(of: Commands.zone)
+            try await Self.await { try await Self.leaseEnd(of: group, on: leader) != nil }
+            let clock = cluster.clocks[Int(leader.settings.nodeID.rawValue) - 1]
+            // The lane does nothing else between these.
+            let (before, after, isDirectoryCurrent) = try await leader.lane.eventLoop.submit {
+                [lane = leader.lane] in
+                let before = lane.replicas[group]?.raft.status.leaseEnd
+                clock.set(aheadMilliseconds: 400)
+                while lane.replicas[group]?.raft.status.leaseEnd != nil { lane.clockWatch.review(lane) }
+                return (before, lane.replicas[group]?.raft.status.leaseEnd, lane.isDirectoryCurrent(lane.now))
+            }.get()
+            #expect(before != nil && after == nil && !isDirectoryCurrent)
+            try await Self.await { try await Self.leaseEnd(of: group, on: leader) != nil }
+            #expect(try await Commands.lookup("a", on: leader).contains("\"number\""))
+            try await Self.await { leader.lease.isValid(at: leader.platform.clock.now) }
+            try await cluster.shutDown()
+        }
+    }
+}
