@@ -90,3 +90,8 @@ extension CKSyncEngine.SendChangesContext: CustomStringConvertible {
     /// The text for logs.
     public var description: String { "<SendChangesContext: \(reason), \(options.scope)>" }
 }
+
+extension CKSyncEngine.Event.AccountChange: CustomStringConvertible {
+    /// The text for logs.
+    public var description: String { "<AccountChange: \(changeType)>" }
+}
