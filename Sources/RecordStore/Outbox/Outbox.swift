@@ -188,8 +188,7 @@ extension RecordTables {
             .all { UInt64(bitPattern: $0.integer(0)) }
     }
 
-    /// The effects that a destination is to be given next; nil if none waits.
-    /// - Parameter bytesMax: of the effects, give or take one.
+    /// The effects that a destination is to be given next, of so many bytes, give or take one; nil if none waits.
     package static func nextDelivery(
         from source: UInt64, to destination: UInt64, bytesMax: Int = OutboxDelivery.bytesMax, in db: Database
     ) throws -> OutboxDelivery? {

@@ -1,3 +1,4 @@
+import Cluster
 import HistoryChecks
 import RecordModel
 import Service
@@ -58,7 +59,11 @@ extension Client {
         var token: String?
         var last: Int64?
         var told: [String: Int] = [:]
-        while !isEnding, let page = await page(book, "", after: token, limit: 200) {
+        while !isEnding {
+            // More comes meanwhile, and the place where this reads may not be kept any more, either.
+            guard case .answered(let answer, _) = await askForPage(of: book, "", after: token, limit: 200),
+                let page = try? NotificationPage(json: answer.bytes, of: book.user)
+            else { return }
             for (notice, _) in page.entries {
                 if let last, notice.sequence != last + 1 { return complain("\(notice) comes after \(last)", book) }
                 guard let number = notice.value.flatMap({ Int($0) }) else { return complain("\(notice)", book) }

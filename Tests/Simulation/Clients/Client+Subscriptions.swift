@@ -191,6 +191,8 @@ extension Client {
             if other.isPublic { subscription.zone = nil }
         } else if !book.free.isEmpty, world.chance(30) {
             subscription = newSubscription(book.free.removeFirst(), isQuery: true)
+            // A notification of the one before would be taken for its own.
+            subscription.firesOnce = false
         } else {
             guard book.live.count < 12 else { return await deleteSubscription(of: book) }
             subscription = newSubscription(book.newName("s"), isQuery: world.chance(70))
