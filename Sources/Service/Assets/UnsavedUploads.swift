@@ -90,8 +90,8 @@ package final class UnsavedUploads: Sendable {
 
     /// Bytes that a user has under way on this node, or that came to any node and are in no record.
     package func bytes(of user: String, in container: String, now: Int64) -> Int64 {
-        accounts.withLock { accounts in
-            guard let account = accounts[Owner(container: container, user: user)] else { return 0 }
+        state.withLock { state in
+            guard let account = state.accounts[Owner(container: container, user: user)] else { return 0 }
             let expired = account.files.filter { $0.value <= now }.keys
             return account.bytes - expired.reduce(0) { $0 + Self.counted($1.size) }
         }
