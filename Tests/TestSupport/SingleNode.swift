@@ -9,7 +9,7 @@ import NIOPosix
 import PeerTransport
 import RecordModel
 import Service
-package import WebServices
+import WebServices
 
 /// One node in this process with the HTTP API around it, without HTTP: real log, databases and groups of one voter, in
 /// a folder that goes with `stop`.
