@@ -109,7 +109,7 @@ struct FolderTests {
             #expect(try Quarantine.reason(of: path)?.contains("shards/0001.sqlite") == true)
             try makeFolder(at: path + "/log")
             let lock = try #require(try FolderLock(path: path + "/log/lock"))
-            #expect(throws: NodeStartError.self) { try Quarantine.run(path, because: "test") }
+            #expect(throws: NodeStartError.self) { try Quarantine.run(path, because: "test", on: PosixDisk()) }
             withExtendedLifetime(lock) {}
         }
     }
