@@ -5,7 +5,7 @@ import ArgumentParser
 struct StoreBenchmarks: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store-benchmarks", abstract: "Times of the record store beside hand-written tables.",
-        subcommands: [QueryBenchmark.self, FeedCommand.self, NeighbourCommand.self])
+        subcommands: [QueryBenchmark.self, FeedCommand.self, NeighbourCommand.self, SubscriptionCommand.self])
 }
 
 /// `store-benchmarks feed`: a zone's change feed read in full.

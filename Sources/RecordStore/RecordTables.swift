@@ -20,9 +20,7 @@ package final class RecordTables: Sendable {
         var revision: Int64
     }
 
-    /// Those who watch databases; only of databases that are watched.
-    private let watchers = Mutex<[DatabaseKey: DatabaseWatchers]>([:])
-    private static let cachedWatchersMax = 256
+    let watchers = WatcherCache()
 
     package init() {}
 
@@ -40,21 +38,6 @@ package final class RecordTables: Sendable {
         let outcome = try transaction.apply(command)
         try transaction.finish()
         return outcome
-    }
-
-    /// Those who watch a database, at a version that was read in the same snapshot.
-    func watchers(
-        of database: DatabaseKey, at version: DatabaseWatchers.Version, load: () throws -> DatabaseWatchers
-    ) throws -> DatabaseWatchers {
-        if let known = watchers.withLock({ $0[database] }), known.version == version { return known }
-        let loaded = try load()
-        if !loaded.isEmpty {
-            watchers.withLock { watchers in
-                if watchers.count >= Self.cachedWatchersMax { watchers.remove(at: watchers.startIndex) }
-                watchers[database] = loaded
-            }
-        }
-        return loaded
     }
 
     /// The schema of a row that was read in the same snapshot.

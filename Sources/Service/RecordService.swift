@@ -250,8 +250,9 @@ package struct ServiceSettings: Sendable {
     package var concurrentRequestsMax = 1_024
     /// Requests of one container that may wait for their turn.
     package var queuedRequestsMax = 1_024
-    /// Watches of preferences at once; never more than three quarters of the connections that the node takes.
-    package var watchesMax = 3_072
+    /// Watches of preferences and notifications at once; never more than three quarters of the connections that the
+    /// node takes.
+    package var watchesMax = 1_000_000
     /// Watches at once of one user's preferences in a container's environment.
     package var watchesPerUserMax = 32
 

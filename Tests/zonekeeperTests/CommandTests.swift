@@ -33,6 +33,12 @@ struct CommandTests {
             (["container", "rotate-key"], "ContainerRotateKeyCommand"),
             (["container", "delete", "c", "--confirm", "c"], "ContainerDeleteCommand"),
             (["container", "restore", "c"], "ContainerRestoreCommand"),
+            (["subscription", "list", "--public"], "SubscriptionListCommand"),
+            (["subscription", "create", "s", "--zone", "A"], "SubscriptionCreateCommand"),
+            (["subscription", "create", "s", "--type-of-record", "T", "--once"], "SubscriptionCreateCommand"),
+            (["subscription", "delete", "s"], "SubscriptionDeleteCommand"),
+            (["notifications", "watch", "--since", "AAA=", "--count", "2"], "NotificationsWatchCommand"),
+            (["serve", "--connections-max", "20000", "--connections-per-address-max", "600"], "ServeCommand"),
         ])
     func known(arguments: [String], type: String) throws {
         #expect("\(Swift.type(of: try Zonekeeper.parseAsRoot(arguments)))" == type)
@@ -50,6 +56,8 @@ struct CommandTests {
             ["user", "update", "--email", "x"], ["container", "delete", "c"],
             ["container", "delete", "c", "--confirm", "d"], ["container", "restore"],
             ["asset", "get", "r"], ["asset", "get", "r", "f", "--number", "0"],
+            ["subscription", "create"], ["subscription", "delete"], ["serve", "--connections-max", "0"],
+            ["serve", "--connections-per-address-max", "x"],
             ["asset", "stat"], ["record", "save", "--type", "T", "photo:ASSET=x"],
         ])
     func refused(arguments: [String]) {

@@ -135,13 +135,15 @@ package final class ShardMachine: StateMachine {
             transaction = try tables.begin(in: db, level: transaction.level)
             _ = try KeyValueTables.startNewIncarnation(incarnation, in: db)
             state.withLock { $0.pendingAll = true }
-            // Subscriptions are to be sent again.
+            // As after a loss.
             isDue = true
             return []
         case .subscriptions(let command): return try transaction.modify(command).encoded()
         case .deliver(let delivery):
             let receipt = try transaction.deliver(delivery)
             if receipt.hasLost { state.withLock { $0.pendingAll = true } }
+            // Subscriptions are to be sent again.
+            if receipt.hasLost || delivery.effects.contains(.resend) { isDue = true }
             return receipt.encoded()
         case .acknowledge(let acknowledgement):
             try transaction.acknowledge(acknowledgement)

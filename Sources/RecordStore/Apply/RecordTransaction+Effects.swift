@@ -3,6 +3,8 @@ import Wire
 
 // Effects on other shards and of them.
 extension RecordTransaction {
+    var home: SubscriptionHome { SubscriptionHome(db: db, level: level) }
+
     /// Saves and deletes subscriptions at their home.
     package func modify(_ command: ModifySubscriptions) throws -> SubscriptionsOutcome {
         commandNumber += 1
@@ -12,7 +14,7 @@ extension RecordTransaction {
                 .tryAgainLater, "subscriptions need feature level \(FeatureLevel.notifications)", retryAfterSeconds: 1)
             return SubscriptionsOutcome(failures: command.changes.map { _ in error }, marks: [])
         }
-        return try SubscriptionHome(db: db, level: level).modify(command, life: incarnationFloor)
+        return try home.modify(command, life: incarnationFloor)
     }
 
     /// Applies the effects of another group, each once and in order.
@@ -24,10 +26,8 @@ extension RecordTransaction {
             case .unwatch(let subscriber, let scope, let id):
                 try matcher.remove(watcherOf: subscriber, scope: scope, id: id)
             case .notify(let match):
-                if try SubscriptionHome(db: db, level: level).notify(match, at: time) {
-                    notified.append(match.subscriber)
-                }
-            case .lost: break
+                if try home.notify(match, at: time, from: delivery.source) { notified.append(match.subscriber) }
+            case .lost, .lostOf, .resend: break
             }
         }
     }
@@ -35,16 +35,21 @@ extension RecordTransaction {
     /// Removes the effects that a destination has applied.
     package func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws {
         commandNumber += 1
-        try Outbox(db: db, level: level).acknowledge(acknowledgement)
+        if try Outbox(db: db, level: level).acknowledge(acknowledgement) { hasJobs = true }
     }
 
     /// Tells those who watch what the current command has changed.
     func tellWatchers() throws {
         for leftover in try matcher.tell(time: stamp) {
-            _ = try addJob(
-                .match, subject: 0, body: leftover.matching.encoded(), position: leftover.position,
-                last: leftover.last)
+            if level >= .exactNotifications { try MatchingQueue(db: db).add(leftover) } else { try addJob(leftover) }
+            hasJobs = true
         }
+    }
+
+    private func addJob(_ leftover: Matcher.Leftover) throws {
+        guard case .record(let matching) = leftover.change else { return }
+        _ = try addJob(
+            .match, subject: 0, body: matching.encoded(), position: leftover.stop.position, last: leftover.last)
     }
 
     /// Goes on with telling those whose queries match a record.
@@ -52,11 +57,9 @@ extension RecordTransaction {
         var left = budget
         let matching = try QueryMatching(decoding: job.body)
         let database = try openDatabase(matching.change.zone.database)
-        if let position = try matcher.match(matching, in: database, after: job.position, through: job.last, &left) {
-            try advance(job, to: position)
-        } else {
-            try end(job)
-        }
+        let stop = try matcher.match(
+            .record(matching), in: database, after: job.position, through: job.last, &left)
+        if let stop { try advance(job, to: stop.position) } else { try end(job) }
         return max(budget - left, 1)
     }
 
@@ -64,7 +67,8 @@ extension RecordTransaction {
     /// left.
     func removeSubscriptions(of container: String, budget: inout Int) throws {
         guard level >= .notifications else { return }
-        let home = SubscriptionHome(db: db, level: level)
+        if level >= .exactNotifications { try MatchingQueue(db: db).remove(container: container, budget: &budget) }
+        guard budget > 0 else { return }
         // Tokens of the old lives must fit no new one.
         let life = try home.lastLife(of: container)
         if life >= incarnationFloor {

@@ -17,7 +17,8 @@ struct Job {
         /// Rows from before rows were counted in quotas come to be counted; `body` has the last place that is
         /// (`RowPlace`), or nothing.
         case recount = 5
-        /// Those whose queries match a record are told (`QueryMatching`), up to the watcher of row `last`.
+        /// Those whose queries match a record are told (`QueryMatching`), up to the watcher of row `last`; below
+        /// `FeatureLevel.exactNotifications` only, then by `MatchingQueue`.
         case match = 6
     }
 
@@ -64,13 +65,14 @@ struct Job {
             .first(.integer(kind.rawValue)) { $0.integer(0) != 0 } ?? false
     }
 
-    /// Whether jobs or retired zones wait.
+    /// Whether jobs, retired zones or changes to be matched wait.
     static func areWaiting(in db: Database) throws -> Bool {
         try SQLStatement(cached: "SELECT \(exist)", in: db).first { $0.integer(0) != 0 } ?? false
     }
 
     /// The same as an expression.
-    static let exist = "EXISTS (SELECT 1 FROM job) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)"
+    static let exist =
+        "EXISTS (SELECT 1 FROM job) OR EXISTS (SELECT 1 FROM zone WHERE state = 1) OR \(MatchingQueue.exists)"
 }
 
 /// What a cascade has to know of the deletion that began it.

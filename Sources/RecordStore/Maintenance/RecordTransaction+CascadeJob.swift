@@ -10,9 +10,7 @@ extension RecordTransaction {
     /// A record that another one holds with VALIDATE stays, unless the other one goes with the same target.
     func goOn(with job: Job, budget: Int) throws -> Int {
         let body = try CascadeBody(decoding: job.body)
-        if level >= .exactNotifications {
-            matcher.origin = ChangeOrigin(user: body.caller.user, client: body.client)
-        }
+        matcher.origin = ChangeOrigin(user: body.caller.user, client: body.client)
         guard let zone = try openZone(id: job.subject), let schema = zone.database.schema else {
             try end(job)
             return 1

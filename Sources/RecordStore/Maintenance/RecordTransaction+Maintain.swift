@@ -19,11 +19,15 @@ extension RecordTransaction {
         while budget > 0, !isPartFull, let zoneID = try firstRetiredZone() {
             budget -= try reclaim(zoneID, budget: budget)
         }
+        if level >= .exactNotifications {
+            var bytes = Self.partBytesMax
+            budget -= try MatchingQueue(db: db).work(
+                budget: max(budget, share), bytes: &bytes, matcher, level: level, open: openDatabase)
+        }
         budget -= try purgeTombstones(command.retention, budget: max(budget, share))
         budget -= try purgeIdempotency(budget: max(budget, share))
         budget -= try purgeAssets(command.retention, budget: max(budget, share))
         if level >= .notifications {
-            let home = SubscriptionHome(db: db, level: level)
             budget -= try home.sendCopies(budget: max(budget, share))
             budget -= try home.purge(at: time, budget: max(budget, share))
         }
@@ -110,7 +114,7 @@ extension RecordTables {
                     OR EXISTS (SELECT 1 FROM zone WHERE tombstones > 0 AND tombstones > ? AND state = 0)
                     OR EXISTS (SELECT 1 FROM idempotency WHERE expires <= ?)
                     OR EXISTS (SELECT 1 FROM asset WHERE named = 0 AND released_at <= ?)
-                    OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0)
+                    OR EXISTS (SELECT 1 FROM subscription WHERE is_sent = 0) AND NOT EXISTS (\(Outbox.fullStream))
                     OR EXISTS (SELECT 1 FROM notification WHERE time < ?)
                 """, in: db
         ).first(

@@ -7,14 +7,16 @@ extension RecordTables {
     /// maintenance goes through those that are there.
     /// - Returns: whether maintenance is to be proposed.
     package static func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws -> Bool {
-        guard old < .countedRows, level >= .countedRows else { return false }
+        let isToResend = old < .exactNotifications && level >= .exactNotifications
+        let hasWork = try isToResend && MatchingQueue.raise(in: db)
+        guard old < .countedRows, level >= .countedRows else { return hasWork }
         let isEmpty = try SQLStatement(
             cached: """
                 SELECT NOT (EXISTS (SELECT 1 FROM record) OR EXISTS (SELECT 1 FROM zone WHERE state = 1)
                     OR EXISTS (SELECT 1 FROM idempotency) OR EXISTS (SELECT 1 FROM field_index))
                 """, in: db
         ).first { $0.integer(0) != 0 }
-        if isEmpty ?? true { return false }
+        if isEmpty ?? true { return hasWork }
         try SQLStatement(cached: "INSERT INTO job VALUES (?, ?, 0, x'', 0, 0)", in: db)
             .run(.integer(Job.recountID), .integer(Job.Kind.recount.rawValue))
         return true

@@ -7,7 +7,10 @@ import Wire
 /// The last sequence given for a destination is never given again within an incarnation, so a receiver that skips what
 /// is not above its watermark applies each effect once, however often it is sent.
 struct Outbox {
-    /// Effects that may wait for one destination, and their bytes; those that come when there are more are dropped.
+    /// Effects that may wait for one destination, and their bytes.
+    ///
+    /// Nothing is dropped: matching waits where a tenth is used, and subscriptions are refused where nine tenths are.
+    /// Below `FeatureLevel.exactNotifications` what came when there were more was dropped.
     struct Bounds: Hashable, Sendable {
         var rowsMax: Int64 = 100_000
         var bytesMax: Int64 = 64 << 20
@@ -55,17 +58,32 @@ struct Outbox {
             .integer(stream.bytes), .integer(stream.isFull ? 1 : 0))
     }
 
-    /// Whether effects on a destination are being dropped, or would soon be.
+    /// Whether subscriptions with copies at a destination have to wait.
     func isFull(for destination: UInt64) throws -> Bool {
         let stream = try stream(destination)
         return stream.isFull || stream.rows >= bounds.rowsMax / 10 * 9 || stream.bytes >= bounds.bytesMax / 10 * 9
     }
 
-    /// Has a destination do something. Where too much waits for it, it will be told of a loss instead.
+    /// A stream for which `isFull` holds, within the usual bounds.
+    static let fullStream: String = {
+        let bounds = Bounds()
+        return "SELECT 1 FROM outbox_stream WHERE is_full = 1 OR rows >= \(bounds.rowsMax / 10 * 9) "
+            + "OR bytes >= \(bounds.bytesMax / 10 * 9)"
+    }()
+
+    /// Whether matches may be sent to a destination: not so many that others would be late.
+    func hasRoom(for destination: UInt64) throws -> Bool {
+        let stream = try stream(destination)
+        return stream.rows < bounds.rowsMax / 10 && stream.bytes < bounds.bytesMax / 10
+    }
+
+    /// Has a destination do something.
     func send(_ effect: Effect, to destination: UInt64) throws {
         var stream = try stream(destination)
         let body = effect.encoded()
-        if stream.isFull || stream.rows >= bounds.rowsMax || stream.bytes + Int64(body.count) > bounds.bytesMax {
+        let isTooMuch =
+            stream.isFull || stream.rows >= bounds.rowsMax || stream.bytes + Int64(body.count) > bounds.bytesMax
+        if isTooMuch && level < .exactNotifications {
             stream.isFull = true
         } else {
             stream.sequence += 1
@@ -82,9 +100,10 @@ struct Outbox {
         OutboxMark(destination: destination, sequence: UInt64(bitPattern: try stream(destination).sequence))
     }
 
-    /// Removes what was delivered; once nothing waits, a destination that lost something is told.
-    func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws {
-        guard try incarnation() == acknowledgement.incarnation else { return }
+    /// Removes what was delivered; a destination that lost something is told.
+    /// - Returns: whether matching waited for that and can go on.
+    func acknowledge(_ acknowledgement: OutboxAcknowledgement) throws -> Bool {
+        guard try incarnation() == acknowledgement.incarnation else { return false }
         let key = SQLValue.integer(Int64(bitPattern: acknowledgement.destination))
         let through = SQLValue.integer(Int64(clamping: acknowledgement.through))
         let delivered = try SQLStatement(
@@ -92,16 +111,27 @@ struct Outbox {
                 SELECT count(*), coalesce(sum(length(body)), 0) FROM outbox WHERE destination = ? AND sequence <= ?
                 """, in: db
         ).first(key, through) { (rows: $0.integer(0), bytes: $0.integer(1)) }
-        guard let delivered, delivered.rows > 0 else { return }
+        guard let delivered, delivered.rows > 0 else { return false }
         try SQLStatement(cached: "DELETE FROM outbox WHERE destination = ? AND sequence <= ?", in: db)
             .run(key, through)
         var stream = try stream(acknowledgement.destination)
         stream.rows -= delivered.rows
         stream.bytes -= delivered.bytes
-        let isToTell = stream.isFull && stream.rows == 0
+        let isToTell = stream.isFull && (stream.rows == 0 || level >= .exactNotifications)
         if isToTell { stream.isFull = false }
         try write(stream, acknowledgement.destination)
         if isToTell { try send(.lost, to: acknowledgement.destination) }
+        guard level >= .exactNotifications, stream.rows < bounds.rowsMax / 20, stream.bytes < bounds.bytesMax / 20
+        else { return false }
+        return try MatchingQueue(db: db).wake(acknowledgement.destination)
+    }
+
+    /// Tells all homes that may have subscriptions to a container's data that changes of it were lost.
+    func tellLoss(of container: String) throws {
+        let homes = try SQLStatement(cached: "SELECT source FROM inbox ORDER BY source", in: db).all {
+            UInt64(bitPattern: $0.integer(0))
+        }
+        for home in homes { try send(.lostOf(container: container), to: home) }
     }
 
     /// Applies the effects of another group, each once and in order.
@@ -112,13 +142,17 @@ struct Outbox {
         // What the source has removed and this group never saw cannot come any more.
         var receipt = OutboxReceipt(isTaken: true)
         receipt.hasLost = delivery.first > watermark + 1
-        if receipt.hasLost { try countLoss() }
+        if receipt.hasLost { try countLoss(from: delivery.source) }
         for (offset, effect) in delivery.effects.enumerated() where delivery.first + UInt64(offset) > watermark {
-            if effect == .lost {
+            switch effect {
+            case .lost:
                 receipt.hasLost = true
-                try countLoss()
-            } else {
-                try perform(effect)
+                try countLoss(from: delivery.source)
+            case .lostOf(let container):
+                receipt.hasLost = true
+                try countLoss(of: container)
+            case .resend: try resendCopies()
+            case .watch, .unwatch, .notify: try perform(effect)
             }
         }
         try setWatermark(of: delivery.source, in: delivery.incarnation, to: delivery.last)
@@ -156,9 +190,24 @@ struct Outbox {
             .integer(Int64(bitPattern: sequence)))
     }
 
-    /// Ends the tokens of everybody whose notifications are here.
-    private func countLoss() throws {
+    /// Ends the tokens of everybody whose notifications are here. Copies of subscriptions may have been lost, too, and
+    /// those that fire once have fired without being told of.
+    private func countLoss(from source: UInt64) throws {
         try SQLStatement(cached: "UPDATE outbox_self SET losses = losses + 1", in: db).run()
+        guard level >= .exactNotifications else { return }
+        try resendCopies()
+        try send(.resend, to: source)
+    }
+
+    /// Ends the tokens of a container's users whose notifications are here.
+    private func countLoss(of container: String) throws {
+        try SQLStatement(
+            cached: "INSERT INTO loss VALUES (?, 1) ON CONFLICT (container) DO UPDATE SET losses = losses + 1", in: db
+        ).run(.text(container))
+    }
+
+    private func resendCopies() throws {
+        try SQLStatement(cached: "UPDATE subscription SET is_sent = 0 WHERE is_sent = 1", in: db).run()
     }
 
     /// After a restore: nothing of the streams from before counts, and copies of subscriptions come again from their
@@ -167,10 +216,11 @@ struct Outbox {
         guard try self.incarnation() < UInt64(bitPattern: incarnation) else { return }
         try SQLStatement(cached: "UPDATE outbox_self SET incarnation = ?, watchers = watchers + 1", in: db)
             .run(.integer(incarnation))
-        for table in ["outbox", "outbox_stream", "inbox", "watcher"] {
+        let later = level < .exactNotifications ? [] : ["matching", "matching_queue", "watched"]
+        for table in ["outbox", "outbox_stream", "inbox", "watcher"] + later {
             try SQLStatement(cached: "DELETE FROM \(table)", in: db).run()
         }
-        try SQLStatement(cached: "UPDATE subscription SET is_sent = 0", in: db).run()
+        try resendCopies()
     }
 }
 

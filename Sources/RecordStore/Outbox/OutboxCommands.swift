@@ -11,6 +11,11 @@ package enum Effect: Hashable, Sendable {
     case notify(Match)
     /// Effects were dropped before this one, because too many waited.
     case lost
+    /// Changes of a container were dropped before they were matched. From `FeatureLevel.exactNotifications` on, as what
+    /// follows.
+    case lostOf(container: String)
+    /// Something was lost on its way from the receiver: it is to send copies of all its users' subscriptions again.
+    case resend
 }
 
 /// Effects of one group on another, in order.
@@ -62,7 +67,7 @@ package struct OutboxAcknowledgement: Hashable, Sendable {
 package struct OutboxReceipt: Hashable, Sendable {
     /// Whether everything up to the delivery's last effect is applied; if not, the stream's incarnation is over.
     package var isTaken: Bool
-    /// Whether something was lost on its way: everybody's tokens have ended.
+    /// Whether something was lost on its way: tokens have ended.
     package var hasLost = false
     /// Creates a value from its parts.
     package init(isTaken: Bool) { self.isTaken = isTaken }
@@ -89,6 +94,8 @@ extension Effect: WireUnion {
         case .unwatch(let subscriber, let scope, let id): writer.parts(2, subscriber, scope, id)
         case .notify(let match): match.write(3, to: &writer)
         case .lost: writer.field(4, true)
+        case .lostOf(let container): writer.field(5, container)
+        case .resend: writer.field(6, true)
         }
     }
 
@@ -98,6 +105,8 @@ extension Effect: WireUnion {
         case 2: self = try reader.parts { .unwatch(subscriber: $0, scope: $1, id: $2) }
         case 3: self = .notify(try reader.message())
         case 4: self = try reader.flag(.lost)
+        case 5: self = .lostOf(container: try reader.string())
+        case 6: self = try reader.flag(.resend)
         default: return nil
         }
     }

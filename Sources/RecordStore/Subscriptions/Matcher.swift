@@ -3,37 +3,28 @@ import GRDB
 import RecordModel
 import Wire
 
-/// A change of a zone or a record by the current command, in a database that somebody watches.
-struct WatchedChange {
-    var zone: ZoneKey
-    /// Tells it from every other change: the zone's incarnation and sequence.
-    var tag: ChangeTag
-    /// The type of the record; nil where the zone itself came or went.
-    var type: String?
-    /// The record, where queries may match it: as it is now, or as it was before it was deleted.
-    var record: IndexedRecord?
-    var event: Match.Event = .updated
-}
-
-/// Who makes a change, and with which device.
-struct ChangeOrigin: Hashable {
-    var user: String?
-    /// As the device names itself.
-    var client: String?
-}
-
 /// Tells those who watch of what the commands of one transaction change.
 ///
 /// Changes are noted while a command is applied, and told of once it is done; what a savepoint takes back is forgotten.
 final class Matcher {
-    /// Subscriptions to queries that one command looks at, of those that may match; the rest is left to maintenance.
+    /// Subscriptions that one command looks at, of those that may match; the rest is left to maintenance.
     static let candidatesMax = 1_000
+    /// Characters of a text that a notification shows, as Apple's may cut them, and bytes of all values together.
+    private static let shownCharactersMax = 100
+    private static let shownBytesMax = 4_096
 
-    /// A change of a record that somebody has to go on with.
-    struct Leftover {
-        var matching: QueryMatching
+    /// Where matching a change has to be gone on with.
+    struct Stop {
         /// The row of the watcher that was looked at last.
         var position: Int64
+        /// A destination for which too much waits; nil where the command has looked at enough.
+        var waitsFor: UInt64?
+    }
+
+    /// A change that somebody has to go on with.
+    struct Leftover {
+        var change: QueuedChange
+        var stop: Stop
         /// Watchers that came later do not count.
         var last: Int64
     }
@@ -48,113 +39,62 @@ final class Matcher {
     private let db: Database
     private let level: FeatureLevel
     private let isOn: Bool
+    private let outbox: Outbox
+    private let table: WatcherTable
     private var noted: [Noted] = []
     /// Of the changes that are noted from now on.
     var origin = ChangeOrigin() {
         // Changes that wait had no user below the level.
         didSet { if level < .exactNotifications { origin.user = nil } }
     }
-    /// Of the shard's watchers; nil until it is asked for, and once they have changed.
-    private var revision: Int64?
+    /// Grows whenever watchers have changed by this transaction.
+    private var revision = 0
 
     init(tables: RecordTables, db: Database, level: FeatureLevel) {
         self.tables = tables
         self.db = db
         self.level = level
         isOn = level >= .notifications
+        outbox = Outbox(db: db, level: level)
+        table = WatcherTable(db: db, level: level)
     }
-
-    private var outbox: Outbox { Outbox(db: db, level: level) }
 
     // MARK: Who watches
 
     private func watchers(of database: OpenDatabase, _ key: DatabaseKey) throws -> DatabaseWatchers {
-        let version = DatabaseWatchers.Version(revision: try currentRevision(), schema: database.schema)
-        if let known = database.watchers, known.version == version { return known }
-        let found = try tables.watchers(of: key, at: version) { try load(of: key, version) }
-        database.watchers = found
+        if let known = database.watchers, known.revision == revision, known.found.version.schema == database.schema {
+            return known.found
+        }
+        let version = DatabaseWatchers.Version(revision: try table.revision(of: key), schema: database.schema)
+        let found = try tables.watchers.watchers(of: key, at: version) {
+            let isUnwatched = version.revision == 0 && level >= .exactNotifications
+            let rows = try isUnwatched ? [] : table.all(of: key)
+            let schema = try rows.isEmpty ? nil : version.schema.map { try tables.installedSchema($0, in: db) }
+            return DatabaseWatchers(version: version, schema: schema ?? .none, rows: rows)
+        }
+        database.watchers = (revision, found)
         return found
     }
 
-    private func currentRevision() throws -> Int64 {
-        if let revision { return revision }
-        let read = try SQLStatement(cached: "SELECT watchers FROM outbox_self", in: db).first { $0.integer(0) } ?? 0
-        revision = read
-        return read
-    }
-
-    private func load(of key: DatabaseKey, _ version: DatabaseWatchers.Version) throws -> DatabaseWatchers {
-        let rows = try SQLStatement(
-            cached: """
-                SELECT id, body FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ?
-                ORDER BY id
-                """, in: db
-        ).all(
-            .text(key.container), .integer(key.environment.column), .integer(key.scope.column), .text(key.owner)
-        ) { (id: $0.integer(0), watcher: try Watcher(decoding: $0.bytes(1))) }
-        if rows.isEmpty { return DatabaseWatchers(version: version) }
-        let schema = try version.schema.map { try tables.installedSchema($0, in: db) } ?? .none
-        var zones: [Watcher] = []
-        var queries: [String: QueryWatchers] = [:]
-        for (id, watcher) in rows {
-            guard let query = watcher.subscription.query else {
-                zones.append(watcher)
-                continue
-            }
-            let scope = schema.byName[query.recordType].map { QueryScope(container: key.container, type: $0) }
-            let conditions = scope.flatMap { scope in
-                try? query.filters.map { filter throws(ServiceError) in try Condition(filter, scope: scope) }
-            }
-            queries[query.recordType, default: QueryWatchers()].add(
-                QueryWatchers.Entry(id: id, watcher: watcher, conditions: conditions))
-        }
-        return DatabaseWatchers(version: version, zones: zones, queries: queries)
-    }
-
     /// Has a watcher match what comes after.
-    func install(_ watcher: Watcher) throws {
-        let database = watcher.database
-        try SQLStatement(
-            cached: """
-                INSERT INTO watcher VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (container, environment, scope, owner, user, name) DO UPDATE SET body = excluded.body
-                """, in: db
-        ).run(
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner), .text(watcher.subscriber.owner), .text(watcher.subscription.id),
-            .blob(watcher.encoded()))
-        try revise()
-    }
+    func install(_ watcher: Watcher) throws { follow(try table.install(watcher), watcher) }
 
     func remove(watcherOf subscriber: DatabaseKey, scope: Scope, id: String) throws {
-        let database = Watcher(
-            subscriber: subscriber, home: 0, subscription: Subscription(id: id, scope: scope, kind: .database)
-        ).database
-        try SQLStatement(
-            cached: """
-                DELETE FROM watcher WHERE container = ? AND environment = ? AND scope = ? AND owner = ? AND user = ?
-                    AND name = ?
-                """, in: db
-        ).run(
-            .text(database.container), .integer(database.environment.column), .integer(database.scope.column),
-            .text(database.owner), .text(subscriber.owner), .text(id))
-        try revise()
+        let watcher = Watcher(
+            subscriber: subscriber, home: 0, subscription: Subscription(id: id, scope: scope, kind: .database))
+        follow(try table.remove(watcher), watcher)
     }
 
-    /// Watchers have come, changed or gone.
-    private func revise() throws {
-        revision = nil
-        try SQLStatement(cached: "UPDATE outbox_self SET watchers = watchers + 1", in: db).run()
+    private func follow(_ change: WatcherTable.Change?, _ watcher: Watcher) {
+        guard let change else { return }
+        revision += 1
+        tables.watchers.follow(change, watcher)
     }
 
     /// Removes a part of those who watch a container; uses up the budget where more is left.
     func remove(container: String, budget: inout Int) throws {
-        try SQLStatement(
-            cached: "DELETE FROM watcher WHERE id IN (SELECT id FROM watcher WHERE container = ? LIMIT ?)", in: db
-        ).run(.text(container), .integer(Int64(budget)))
-        guard db.changesCount > 0 else { return }
-        budget -= db.changesCount
-        try revise()
+        revision += 1
+        try table.remove(container: container, budget: &budget)
     }
 
     // MARK: What has changed
@@ -184,95 +124,169 @@ final class Matcher {
     func tell(time: Int64) throws -> [Leftover] {
         if noted.isEmpty { return [] }
         defer { noted.removeAll() }
-        try tellOfZones(time)
         var budget = Self.candidatesMax
         var leftovers: [Leftover] = []
-        for noted in noted where noted.change.record != nil {
-            let matching = QueryMatching(change: noted.change, origin: noted.origin, time: time)
+        for (change, database) in changedZones(at: time) + changedRecords(at: time) {
             // What waits goes first, or a user would hear of a zone's changes in another order.
-            let isToWait = try budget <= 0 || !leftovers.isEmpty || Job.areWaiting(.match, in: db)
-            let position = isToWait ? 0 : try match(matching, in: noted.database, after: 0, through: .max, &budget)
-            guard let position else { continue }
-            leftovers.append(Leftover(matching: matching, position: position, last: try lastWatcher()))
+            let isToWait = try budget <= 0 || !leftovers.isEmpty || isBehindOthers(change)
+            let stop = try isToWait ? Stop(position: 0) : match(change, in: database, after: 0, through: .max, &budget)
+            guard let stop else { continue }
+            leftovers.append(Leftover(change: change, stop: stop, last: try lastWatcher()))
         }
         return leftovers
     }
 
-    private func lastWatcher() throws -> Int64 {
-        try SQLStatement(cached: "SELECT max(id) FROM watcher", in: db).first { $0.integer(0) } ?? 0
+    private func isBehindOthers(_ change: QueuedChange) throws -> Bool {
+        if level >= .exactNotifications {
+            return try !MatchingQueue(db: db).isEmpty(of: change.zone.database.container)
+        }
+        if case .zone = change { return false }
+        return try Job.areWaiting(.match, in: db)
     }
 
-    private func tellOfZones(_ time: Int64) throws {
+    private func lastWatcher() throws -> Int64 {
+        if level >= .exactNotifications { return try table.lastNumber() }
+        return try SQLStatement(cached: "SELECT max(id) FROM watcher", in: db).first { $0.integer(0) } ?? 0
+    }
+
+    private func changedRecords(at time: Int64) -> [(QueuedChange, OpenDatabase)] {
+        noted.filter { $0.change.record != nil }.map { noted in
+            (.record(QueryMatching(change: noted.change, origin: noted.origin, time: time)), noted.database)
+        }
+    }
+
+    /// The custom zones that were changed, once for each device.
+    private func changedZones(at time: Int64) -> [(QueuedChange, OpenDatabase)] {
         struct Source: Hashable {
             var zone: ZoneKey
             var origin: ChangeOrigin
         }
-        var seen: Set<Source> = []
-        for first in noted where !first.change.zone.isDefault {
-            let (zone, origin) = (first.change.zone, first.origin)
-            guard seen.insert(Source(zone: zone, origin: origin)).inserted else { continue }
-            let changes = noted.filter { $0.change.zone == zone && $0.origin == origin }.map(\.change)
-            let types = Set(changes.map(\.type))
-            let matching = QueryMatching(change: changes.last ?? first.change, origin: origin, time: time)
-            for watcher in try watchers(of: first.database, zone.database).zones
-            where watcher.isToHear(of: zone, types: types) {
-                try send(matching, to: watcher, record: nil)
+        var seen: [Source: Int] = [:]
+        var found: [(matching: ZoneMatching, database: OpenDatabase)] = []
+        for noted in noted where !noted.change.zone.isDefault {
+            var change = noted.change
+            change.record = nil
+            let source = Source(zone: change.zone, origin: noted.origin)
+            let place = seen[source] ?? found.count
+            if place == found.count {
+                seen[source] = place
+                found.append(
+                    (ZoneMatching(change: change, types: [], origin: noted.origin, time: time), noted.database))
             }
+            found[place].matching.change = change
+            found[place].matching.types.insert(change.type)
         }
+        return found.map { (.zone($0.matching), $0.database) }
     }
 
     // MARK: What matches
 
-    /// Tells those whose queries a record matches.
-    /// - Returns: the row after which somebody has to go on; nil where all were told.
+    /// Tells those who are to hear of a change.
+    /// - Returns: where somebody has to go on; nil where all were told.
     func match(
-        _ matching: QueryMatching, in database: OpenDatabase, after: Int64, through last: Int64, _ budget: inout Int
-    ) throws -> Int64? {
-        let change = matching.change
-        guard let record = change.record, let type = change.type else { return nil }
-        guard let watchers = try watchers(of: database, change.zone.database).queries[type] else { return nil }
-        let schema = try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none
-        let grants = schema.byName[type]?.definition.grants ?? []
-        var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
-        var position = after
+        _ change: QueuedChange, in database: OpenDatabase, after: Int64, through last: Int64, _ budget: inout Int
+    ) throws -> Stop? {
+        let watchers = try watchers(of: database, change.zone.database)
+        switch change {
+        case .zone(let matching): return try match(matching, watchers, after: after, through: last, &budget)
+        case .record(let matching):
+            guard let record = matching.change.record, let type = matching.change.type,
+                let queries = watchers.queries[type]
+            else { return nil }
+            let schema = try database.schema.map { try tables.installedSchema($0, in: db) } ?? .none
+            let test = RecordTest(matching: matching, grants: schema.byName[type]?.definition.grants ?? [])
+            var keyed = KeyedRecord(record, work: QueryWork(bound: .max))
+            let candidates = queries.candidates(
+                for: record, after: after, through: last, limit: max(budget, 0) + 1)
+            return try match(candidates, after: after, &budget) { entry in
+                guard test.mayBeTold(to: entry.watcher), let conditions = entry.conditions,
+                    conditions.allSatisfy({ $0.holds(&keyed) })
+                else { return nil }
+                return self.told(matching, to: entry, record, type)
+            }
+        }
+    }
+
+    private func match(
+        _ matching: ZoneMatching, _ watchers: DatabaseWatchers, after: Int64, through last: Int64,
+        _ budget: inout Int
+    ) throws -> Stop? {
+        let zones = watchers.zones.filter { $0.id > after && $0.id <= last }
+        // Below the level all are told at once.
+        var unbound = Int.max
+        func told(_ entry: WatcherEntry) -> Match? {
+            guard entry.watcher.isToHear(of: matching.change.zone, types: matching.types) else { return nil }
+            return match(matching.change, matching.origin, matching.time, for: entry.watcher)
+        }
+        guard level >= .exactNotifications else { return try match(zones, after: after, &unbound, told) }
+        return try match(zones, after: after, &budget, told)
+    }
+
+    /// Tells some, by row.
+    private func match(
+        _ entries: [WatcherEntry], after: Int64, _ budget: inout Int, _ told: (WatcherEntry) -> Match?
+    ) throws -> Stop? {
+        var stop = Stop(position: after)
         var fired: [Watcher] = []
-        for entry in watchers.candidates(for: record) where entry.id > after && entry.id <= last {
+        for entry in entries {
             guard budget > 0 else {
                 try endOnce(fired)
-                return position
+                return stop
+            }
+            if let match = told(entry) {
+                guard try level < .exactNotifications || outbox.hasRoom(for: entry.watcher.home) else {
+                    stop.waitsFor = entry.watcher.home
+                    try endOnce(fired)
+                    return stop
+                }
+                try outbox.send(.notify(match), to: entry.watcher.home)
+                if entry.watcher.subscription.firesOnce { fired.append(entry.watcher) }
             }
             budget -= 1
-            position = entry.id
-            let isCreator = record.created.user == entry.watcher.subscriber.owner
-            guard entry.watcher.isToHear(of: change), let conditions = entry.conditions,
-                change.zone.database.scope == .private || Self.mayBeReadable(grants, isCreator: isCreator),
-                conditions.allSatisfy({ $0.holds(&keyed) })
-            else { continue }
-            try tell(entry.watcher, of: record, type, isCreator: isCreator, matching)
-            if entry.watcher.subscription.firesOnce { fired.append(entry.watcher) }
+            stop.position = entry.id
         }
         try endOnce(fired)
         return nil
     }
 
-    private func tell(
-        _ watcher: Watcher, of record: IndexedRecord, _ type: String, isCreator: Bool, _ matching: QueryMatching
-    ) throws {
-        let shown = matching.change.event == .deleted ? [] : watcher.subscription.shownFields
-        let told = Match.Record(
-            name: record.name, type: type, event: matching.change.event, isCreator: isCreator,
-            fields: Fields(record.fields.all.filter { shown.contains($0.name) }))
-        try send(matching, to: watcher, record: told)
+    private func told(
+        _ matching: QueryMatching, to entry: WatcherEntry, _ record: IndexedRecord, _ type: String
+    ) -> Match {
+        var match = match(matching.change, matching.origin, matching.time, for: entry.watcher)
+        match.record = Match.Record(
+            name: record.name, type: type, event: matching.change.event,
+            isCreator: record.created.user == entry.watcher.subscriber.owner,
+            fields: matching.change.event == .deleted ? Fields() : shown(entry.shown, of: record.fields))
+        return match
     }
 
-    private func send(_ matching: QueryMatching, to watcher: Watcher, record: Match.Record?) throws {
+    private func match(
+        _ change: WatchedChange, _ origin: ChangeOrigin, _ time: Int64, for watcher: Watcher
+    ) -> Match {
         // The names of devices are a user's own: another user's may have the same.
-        let isOwn = matching.origin.user == watcher.subscriber.owner || level < .exactNotifications
-        let match = Match(
+        let isOwn = origin.user == watcher.subscriber.owner || level < .exactNotifications
+        var match = Match(
             subscriber: watcher.subscriber, scope: watcher.subscription.scope,
-            subscriptionID: watcher.subscription.id, time: matching.time, client: isOwn ? matching.origin.client : nil,
-            id: matching.change.notificationID, zone: matching.change.zone, record: record)
-        try outbox.send(.notify(match), to: watcher.home)
+            subscriptionID: watcher.subscription.id, time: time, client: isOwn ? origin.client : nil,
+            id: change.notificationID, zone: change.zone, record: nil)
+        match.generation = watcher.generation
+        return match
+    }
+
+    /// The fields that a notification shows, as far as they fit in one.
+    private func shown(_ names: Set<String>, of fields: Fields) -> Fields {
+        if names.isEmpty { return Fields() }
+        let wanted = fields.all.filter { names.contains($0.name) }
+        guard level >= .exactNotifications else { return Fields(wanted) }
+        var bytes = 0
+        var cut: [Fields.Field] = []
+        for field in wanted {
+            guard let value = field.value.shown(charactersMax: Self.shownCharactersMax) else { continue }
+            guard bytes + value.sizeBytes <= Self.shownBytesMax else { continue }
+            bytes += value.sizeBytes
+            cut.append(Fields.Field(name: field.name, value: value))
+        }
+        return Fields(cut)
     }
 
     private func endOnce(_ fired: [Watcher]) throws {
@@ -280,66 +294,36 @@ final class Matcher {
             try remove(watcherOf: watcher.subscriber, scope: watcher.subscription.scope, id: watcher.subscription.id)
         }
     }
+}
 
-    /// Whether somebody may read records of a type at all. Custom roles are known where the notification is read.
-    private static func mayBeReadable(_ grants: [Grant], isCreator: Bool) -> Bool {
+/// Whether a change of a record is for a watcher, wherever it matches.
+private struct RecordTest {
+    let matching: QueryMatching
+    /// Of the record's type.
+    let grants: [Grant]
+
+    func mayBeTold(to watcher: Watcher) -> Bool {
+        let isCreator = matching.change.record?.created.user == watcher.subscriber.owner
+        return watcher.isToHear(of: matching.change)
+            && (matching.change.zone.database.scope == .private || mayBeReadable(isCreator: isCreator))
+    }
+
+    /// Whether somebody may read records of the type at all. Custom roles are known where the notification is read.
+    private func mayBeReadable(isCreator: Bool) -> Bool {
         grants.contains { grant in
             grant.permissions.contains(.read) && (isCreator || grant.role != BuiltInRole.creator.rawValue)
         }
     }
 }
 
-/// A change of a record, for those whose queries may match it, and who made it when.
-struct QueryMatching {
-    var change: WatchedChange
-    var origin: ChangeOrigin
-    /// Milliseconds since 1970.
-    var time: Int64
-}
-
-extension QueryMatching: WireMessage {
-    static var blank: Self {
-        let change = WatchedChange(
-            zone: .blank, tag: .blank, type: nil,
-            record: IndexedRecord(name: "", sequence: 0, created: .blank, modified: .blank, fields: Fields()))
-        return QueryMatching(change: change, origin: ChangeOrigin(), time: 0)
-    }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &change.zone)
-        try wire.required(2, &change.tag)
-        try wire.field(3, &change.type)
-        try wire.required(4, &change.event)
-        try wire.field(5, &origin.client)
-        try wire.field(6, &time)
-        try wire.required(7, &record.name)
-        try wire.required(8, &record.sequence)
-        try wire.required(9, &record.created)
-        try wire.required(10, &record.modified)
-        try wire.field(11, nested: &record.fields)
-        try wire.field(12, &origin.user)
-    }
-
-    /// Only changes of records are left over.
-    private var record: IndexedRecord {
-        get {
-            guard let record = change.record else { preconditionFailure("a change of a zone is told of at once") }
-            return record
+extension FieldValue {
+    /// What a notification shows of a value; nil where it shows nothing of its kind.
+    fileprivate func shown(charactersMax: Int) -> FieldValue? {
+        switch self {
+        // Code points: where characters end depends on the version of Unicode, which replicas need not share.
+        case .string(let text): .string(String(text.unicodeScalars.prefix(charactersMax)))
+        case .int64, .timestamp, .double, .location, .reference: self
+        case .bytes, .asset, .list, .encrypted, .sealed: nil
         }
-        set { change.record = newValue }
-    }
-}
-
-extension WatchedChange {
-    /// 16 bytes that are the same wherever the change is told of.
-    var notificationID: [UInt8] {
-        var writer = WireWriter()
-        writer.field(1) { zone.encode(to: &$0) }
-        writer.field(2) { tag.encode(to: &$0) }
-        writer.field(3, type == nil)
-        let first = fnv1a(writer.bytes)
-        writer.field(4, first)
-        let second = fnv1a(writer.bytes)
-        return withUnsafeBytes(of: first.bigEndian) { Array($0) } + withUnsafeBytes(of: second.bigEndian) { Array($0) }
     }
 }

@@ -8,7 +8,7 @@ package struct NotificationToken: Hashable, Sendable {
     package var owner: UInt64
     /// Of the group's streams: a restore begins another.
     package var incarnation: UInt64
-    /// How often something was lost on its way to the group.
+    /// How often something of the container was lost on its way to the group.
     package var losses: Int64
     /// Of the user's row: 0 where there was none yet.
     package var life: Int64
@@ -115,8 +115,12 @@ extension RecordTables {
         of registry: RegistryRow, _ subscriber: DatabaseKey, in db: Database
     ) throws -> NotificationToken {
         let (incarnation, losses) =
-            try SQLStatement(cached: "SELECT incarnation, losses FROM outbox_self", in: db)
-            .first { (UInt64(bitPattern: $0.integer(0)), $0.integer(1)) } ?? (1, 0)
+            try SQLStatement(
+                cached: """
+                    SELECT incarnation, losses + coalesce((SELECT losses FROM loss WHERE container = ?), 0)
+                    FROM outbox_self
+                    """, in: db
+            ).first(.text(subscriber.container)) { (UInt64(bitPattern: $0.integer(0)), $0.integer(1)) } ?? (1, 0)
         return NotificationToken(
             owner: fnv1a(subscriber.encoded()), incarnation: incarnation, losses: losses, life: registry.life,
             sequence: registry.floor)

@@ -49,6 +49,8 @@ struct RegistryRow {
 struct SubscriptionRow {
     var id: Int64
     var targets: [UInt64]
+    /// As `Watcher.generation`.
+    var generation: Int64 = 0
     var subscription: Subscription
 
     static func find(
@@ -66,15 +68,18 @@ struct SubscriptionRow {
         id = row.integer(0)
         targets = []
         var reader = WireReader(row.bytes(1))
-        while try reader.nextField() != nil { targets.append(try reader.unsigned()) }
+        while let field = try reader.nextField() {
+            if field == 1 { targets.append(try reader.unsigned()) } else { generation = try reader.signed() }
+        }
         subscription = try Subscription(decoding: row.bytes(2))
         subscription.scope = scope
         subscription.id = name
     }
 
-    static func encoded(_ targets: [UInt64]) -> [UInt8] {
+    static func encoded(_ targets: [UInt64], generation: Int64) -> [UInt8] {
         var writer = WireWriter()
         writer.fields(1, targets)
+        if generation != 0 { writer.field(2, signed: generation) }
         return writer.bytes
     }
 }

@@ -9,6 +9,9 @@ package struct Watcher: Hashable, Sendable {
     package var home: UInt64
     /// What is watched.
     package var subscription: Subscription
+    /// Tells the subscription from an earlier one of the same name; 0 for what was made below
+    /// `FeatureLevel.exactNotifications`.
+    package var generation: Int64 = 0
 
     /// Creates a value from its parts.
     package init(subscriber: DatabaseKey, home: UInt64, subscription: Subscription) {
@@ -64,6 +67,8 @@ package struct Match: Hashable, Sendable {
     package var zone: ZoneKey
     /// Nil for changes of zones.
     package var record: Record?
+    /// As `Watcher.generation`.
+    package var generation: Int64 = 0
 }
 
 /// Saves and deletes subscriptions of one user.
@@ -108,6 +113,7 @@ extension Watcher: WireMessage {
         try wire.required(1, &subscriber)
         try wire.field(2, &home)
         try wire.required(3, &subscription)
+        try wire.field(4, &generation, unless: 0)
     }
 }
 
@@ -125,6 +131,7 @@ extension Match: WireMessage {
         try wire.required(6, &id)
         try wire.required(7, &zone)
         try wire.field(8, &record)
+        try wire.field(9, &generation, unless: 0)
     }
 
     package func check() throws(WireError) {

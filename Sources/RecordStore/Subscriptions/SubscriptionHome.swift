@@ -2,6 +2,14 @@ import GRDB
 import RecordModel
 import Wire
 
+/// How large subscriptions may be, in the binary form.
+package enum SubscriptionBounds {
+    /// Bytes of one.
+    package static let bytesMax = 16 << 10
+    /// Bytes of all of one user in a container's environment.
+    package static let bytesOfUserMax = 1 << 20
+}
+
 /// The subscriptions and notifications of the users whose home this shard is.
 struct SubscriptionHome {
     let db: Database
@@ -27,11 +35,10 @@ struct SubscriptionHome {
                 failures.append(failure)
             case .delete(let scope, let id):
                 let row = try SubscriptionRow.find(registry.id, scope: scope, id: id, in: db)
-                if let row {
-                    try remove(row, of: command.subscriber)
-                    destinations.formUnion(row.targets)
-                }
-                failures.append(row == nil ? ServiceError(.notFound, "no subscription '\(id)'") : nil)
+                var failure: ServiceError? = ServiceError(.notFound, "no subscription '\(id)'")
+                if let row { failure = try delete(row, of: command.subscriber) }
+                if failure == nil { destinations.formUnion(row?.targets ?? []) }
+                failures.append(failure)
             }
         }
         return SubscriptionsOutcome(
@@ -52,12 +59,11 @@ struct SubscriptionHome {
         if earlier?.subscription == subscription, earlier?.targets == targets { return nil }
         let content = subscription.content
         if let refusal = try refusal(of: subscription, content, isNew: earlier == nil, in: registry) { return refusal }
-        for target in targets where try outbox.isFull(for: target) {
-            return ServiceError(
-                .tryAgainLater, "nothing was done: too much waits to be delivered to group \(target)",
-                retryAfterSeconds: 5)
-        }
-        let full = SubscriptionRow.encoded(targets)
+        if let refusal = try refusal(of: targets) { return refusal }
+        let generation =
+            try level < .exactNotifications
+            ? 0 : earlier?.generation ?? WatcherTable(db: db, level: level).makeNumber()
+        let full = SubscriptionRow.encoded(targets, generation: generation)
         if let earlier {
             try SQLStatement(cached: "UPDATE subscription SET targets = ?, body = ? WHERE id = ?", in: db).run(
                 .blob(full), .blob(content), .integer(earlier.id))
@@ -69,8 +75,22 @@ struct SubscriptionHome {
                 .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(full),
                 .blob(content))
         }
-        let watcher = Watcher(subscriber: command.subscriber, home: command.home, subscription: subscription)
+        var watcher = Watcher(subscriber: command.subscriber, home: command.home, subscription: subscription)
+        watcher.generation = generation
         for target in targets { try outbox.send(.watch(watcher), to: target) }
+        return nil
+    }
+
+    /// Why effects on some groups have to wait; nil where there is room for them.
+    private func refusal(of targets: [UInt64]) throws -> ServiceError? {
+        guard let full = try targets.first(where: { try outbox.isFull(for: $0) }) else { return nil }
+        return ServiceError(
+            .tryAgainLater, "nothing was done: too much waits to be delivered to group \(full)", retryAfterSeconds: 5)
+    }
+
+    private func delete(_ row: SubscriptionRow, of subscriber: DatabaseKey) throws -> ServiceError? {
+        if level >= .exactNotifications, let refusal = try refusal(of: row.targets) { return refusal }
+        try remove(row, of: subscriber)
         return nil
     }
 
@@ -83,13 +103,30 @@ struct SubscriptionHome {
             .integer(registry.id), .integer(subscription.scope.column), .text(subscription.id), .blob(content)
         ) { $0.text(0) }
         if let equal { return ServiceError(.exists, "subscription is duplicate of '\(equal)'") }
-        guard isNew else { return nil }
-        let count =
-            try SQLStatement(cached: "SELECT count(*) FROM subscription WHERE registry = ?", in: db)
-            .first(.integer(registry.id)) { $0.integer(0) } ?? 0
-        guard count >= Limits.subscriptionsMax else { return nil }
+        let others = try SQLStatement(
+            cached: """
+                SELECT count(*), coalesce(sum(length(body)), 0) FROM subscription
+                WHERE registry = ? AND NOT (scope = ? AND name = ?)
+                """, in: db
+        ).first(.integer(registry.id), .integer(subscription.scope.column), .text(subscription.id)) {
+            (count: Int($0.integer(0)), bytes: Int($0.integer(1)))
+        }
+        let (count, bytes) = others ?? (0, 0)
+        if isNew, count >= Limits.subscriptionsMax {
+            return ServiceError(
+                .badRequest, "the user has \(count) subscriptions, which is the most there may be: delete some")
+        }
+        guard level >= .exactNotifications else { return nil }
+        if content.count > SubscriptionBounds.bytesMax {
+            return ServiceError(
+                .badRequest,
+                "the subscription has \(content.count) bytes, at most \(SubscriptionBounds.bytesMax) are allowed")
+        }
+        guard bytes + content.count > SubscriptionBounds.bytesOfUserMax else { return nil }
         return ServiceError(
-            .badRequest, "the user has \(count) subscriptions, which is the most there may be: delete some")
+            .badRequest,
+            "the user's subscriptions would have \(bytes + content.count) bytes, at most "
+                + "\(SubscriptionBounds.bytesOfUserMax) are allowed: delete some")
     }
 
     private func unwatch(_ subscription: Subscription, of subscriber: DatabaseKey) -> Effect {
@@ -102,11 +139,20 @@ struct SubscriptionHome {
     }
 
     /// Makes an entry of the subscriber's log.
-    /// - Parameter time: when, in milliseconds since 1970.
+    /// - Parameters:
+    ///   - time: when, in milliseconds since 1970.
+    ///   - source: the group whose change it is.
     /// - Returns: whether there still is such a subscription.
-    func notify(_ match: Match, at time: Int64) throws -> Bool {
-        guard var registry = try RegistryRow.find(match.subscriber, in: db),
-            let row = try SubscriptionRow.find(registry.id, scope: match.scope, id: match.subscriptionID, in: db),
+    func notify(_ match: Match, at time: Int64, from source: UInt64) throws -> Bool {
+        let found = try RegistryRow.find(match.subscriber, in: db)
+        let row = try found.flatMap {
+            try SubscriptionRow.find($0.id, scope: match.scope, id: match.subscriptionID, in: db)
+        }
+        guard var registry = found, let row else {
+            try removeOrphan(match, at: source)
+            return false
+        }
+        guard row.generation == match.generation || level < .exactNotifications,
             let payload = NotificationPayload.json(of: match, for: row.subscription, at: level)
         else { return false }
         registry.sequence += 1
@@ -128,7 +174,15 @@ struct SubscriptionHome {
         return true
     }
 
-    /// Sends copies again that a restore has removed; the rest waits where too much waits to be delivered.
+    /// A copy that a group still matches goes there, too: that it is to go may have been lost.
+    private func removeOrphan(_ match: Match, at source: UInt64) throws {
+        guard try level >= .exactNotifications && !outbox.isFull(for: source) else { return }
+        try outbox.send(
+            .unwatch(subscriber: match.subscriber, scope: match.scope, id: match.subscriptionID), to: source)
+    }
+
+    /// Sends copies again that a restore has removed, or that a loss may have; the rest waits where too much waits to
+    /// be delivered.
     /// - Returns: how many subscriptions that were.
     func sendCopies(budget: Int) throws -> Int {
         let waiting = try SQLStatement(
@@ -143,7 +197,9 @@ struct SubscriptionHome {
             let subscriber = DatabaseKey(
                 container: row.text(5), environment: environment, scope: .private, owner: row.text(7))
             let home = UInt64(bitPattern: row.integer(8))
-            return (found, Watcher(subscriber: subscriber, home: home, subscription: found.subscription))
+            var watcher = Watcher(subscriber: subscriber, home: home, subscription: found.subscription)
+            watcher.generation = found.generation
+            return (found, watcher)
         }
         var count = 0
         for case let (row, watcher)? in waiting {

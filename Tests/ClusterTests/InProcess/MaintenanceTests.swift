@@ -1,6 +1,8 @@
 import Authorization
 import Cluster
+import Directory
 import Foundation
+import GRDB
 import RaftCore
 import RecordModel
 import RecordStore
@@ -35,7 +37,27 @@ extension ClusterSuites {
             }
         }
 
-        private func schema(indexes: IndexOptions) -> Schema {
+        @Test("subscriptions are sent again at once after a loss, whatever comes in between")
+        func resends() throws {
+            let machine = ShardMachine(vault: FieldVault(clusterKey: nil))
+            let queue = try DatabaseQueue()
+            try queue.write { try machine.createTables(in: $0) }
+            func apply(_ command: ShardCommand) throws {
+                _ = try queue.write {
+                    try machine.apply([command.encoded()], at: FeatureLevel.supported.upperBound, in: $0)
+                }
+                machine.didCommit()
+            }
+            func isToMaintain() -> Bool {
+                machine.maintenance(now: 1, at: FeatureLevel.supported.upperBound, random: { 0 }) != nil
+            }
+            #expect(!isToMaintain())
+            try apply(.deliver(OutboxDelivery(source: 7, incarnation: 1, first: 1, effects: [.resend])))
+            try apply(.acknowledge(OutboxAcknowledgement(destination: 7, incarnation: 1, through: 1)))
+            #expect(isToMaintain())
+        }
+
+        private func schema(indexes: RecordModel.IndexOptions) -> Schema {
             Schema(types: [
                 RecordType(
                     name: "Note",

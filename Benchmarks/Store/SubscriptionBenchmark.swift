@@ -1,0 +1,98 @@
+import ArgumentParser
+import Authorization
+import Foundation
+import GRDB
+import RecordModel
+import RecordStore
+
+/// `store-benchmarks subscriptions`: what subscriptions of a record's type that do not match cost a save.
+struct SubscriptionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "subscriptions", abstract: "CPU of a save with subscriptions on its type, none matching.")
+
+    @Option(help: "Saves of each measurement.") var saves = 2_000
+    @Option(help: "Measurements of each; the least counts.") var rounds = 5
+
+    func run() throws {
+        let counts = [0, 10, 10_000]
+        let worlds = try counts.map { try SubscribedShard(watchers: $0) }
+        var best = counts.map { _ in Double.infinity }
+        for round in 0..<rounds {
+            for (place, world) in worlds.enumerated() {
+                best[place] = min(best[place], try world.save(saves, round: round))
+            }
+        }
+        for (place, count) in counts.enumerated() {
+            let ratio = best[place] / best[0] * 100
+            print("\(count) subscriptions".padding(toLength: 24, withPad: " ", startingAt: 0), terminator: "")
+            print(String(format: "%8.1f us of CPU a save, %.0f %%", best[place], ratio))
+        }
+    }
+}
+
+/// A shard in memory whose public records of one type are watched by queries that want other values.
+private struct SubscribedShard {
+    private let queue: DatabaseQueue
+    private let tables = RecordTables()
+    private static let database = DatabaseKey(
+        container: "app", environment: .production, scope: .public, owner: DatabaseKey.publicOwner)
+    private static let zone = ZoneKey(database: database, name: ZoneKey.defaultZoneName)
+    private static let caller = Caller(user: "_ann")
+
+    init(watchers: Int) throws {
+        queue = try DatabaseQueue()
+        let fields = ["rank", "other"].map {
+            FieldDefinition(name: $0, type: FieldType(.int64), indexes: [.queryable, .sortable])
+        }
+        let grants = [
+            Grant(role: "_world", permissions: .read), Grant(role: "_icloud", permissions: .create),
+            Grant(role: "_creator", permissions: .write),
+        ]
+        let schema = Schema(types: [RecordType(name: "Item", fields: fields, grants: grants)])
+        try queue.write { db in
+            try RecordTables.create(in: db)
+            _ = try tables.apply(
+                .installSchema(
+                    InstallSchema(container: "app", environment: .production, version: 1, schema: schema)), in: db)
+            guard watchers > 0 else { return }
+            let transaction = try tables.begin(in: db)
+            let effects = (0..<watchers).map { Effect.watch(Self.watcher($0)) }
+            _ = try transaction.deliver(OutboxDelivery(source: 1, incarnation: 1, first: 1, effects: effects))
+            try transaction.finish()
+        }
+    }
+
+    private static func watcher(_ number: Int) -> Watcher {
+        var subscription = Subscription(id: "s", scope: .public, kind: .query)
+        subscription.recordType = "Item"
+        subscription.query = Query(
+            recordType: "Item",
+            filters: [Filter(field: "rank", comparator: .equals, value: .int64(Int64(-1 - number)))])
+        subscription.firing = .all
+        let user = DatabaseKey(container: "app", environment: .production, scope: .private, owner: "_u\(number)")
+        return Watcher(subscriber: user, home: 1, subscription: subscription)
+    }
+
+    /// Microseconds of this process's CPU for each of some saves, in a transaction each.
+    func save(_ count: Int, round: Int) throws -> Double {
+        let begin = Self.cpuSeconds
+        for number in 0..<count {
+            let change = RecordChange(
+                .create, "r\(round)-\(number)", type: "Item",
+                fields: [
+                    .init(name: "rank", value: .int64(Int64(number))), .init(name: "other", value: .int64(1)),
+                ])
+            let command = ModifyRecords(
+                zone: Self.zone, schemaVersion: 1, caller: Self.caller, time: 1_000, operations: [change])
+            let outcome = try queue.write { try tables.apply(.modifyRecords(command), in: $0) }
+            guard case .records(let items) = outcome, case .saved? = items.first else { fatalError("\(outcome)") }
+        }
+        return (Self.cpuSeconds - begin) / Double(count) * 1e6
+    }
+
+    private static var cpuSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
