@@ -100,10 +100,7 @@ extension KeyValueTables {
         to command: KeyValueCommand, at time: Int64, limits: KeyValueLimits, in db: Database
     ) throws -> KeyValueOutcome {
         var store = try StoreRow.find(command.store, in: db)
-        let lastModified = store.modified
-        store.modified = ShardClock.stamp(of: command.time, notBefore: lastModified)
-        try Invariant.check(
-            store.modified >= lastModified, "a store's stamp would go from \(lastModified) back to \(store.modified)")
+        store.modified = ShardClock.stamp(of: command.time, notBefore: store.modified)
         guard let key = command.idempotencyKey else {
             return try perform(command, on: &store, limits: limits, in: db)
         }

@@ -36,7 +36,7 @@ package struct Stopwatch: Sendable {
     package func record(nanoseconds: UInt64) { timer.recordNanoseconds(Int64(clamping: nanoseconds)) }
 
     /// Does something that blocks its thread, and takes note of how long that was, also where it failed.
-    package func measure<Value, Failure: Error>(
+    package func time<Value, Failure: Error>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
         let begin = ContinuousClock.now

@@ -116,7 +116,9 @@ struct LintTests {
                     #expect(Self.exists(path), "\(document) names \(path), which is not there")
                 } else if path.hasSuffix(".swift"), path != "GRDB.swift", path.count > 6, !path.hasPrefix("/") {
                     // Of a target, or by its name alone. GRDB.swift is a package.
-                    let isThere = path.contains("/") ? Self.exists("Sources/\(path)") : names.contains(path)
+                    let isThere =
+                        path.contains("/")
+                        ? Self.exists("Sources/\(path)") : names.contains(path) || Self.exists(path)
                     #expect(isThere, "\(document) names \(path), which is not there")
                 }
             }

@@ -49,8 +49,8 @@ struct MetricsRegistryTests {
     func measured() throws {
         struct Failure: Error {}
         let timers = NodeTimers(registry)
-        #expect(throws: Failure.self) { try timers.logSync.measure { () throws(Failure) in throw Failure() } }
-        #expect(timers.logSync.measure { 1 } == 1)
+        #expect(throws: Failure.self) { try timers.logSync.time { () throws(Failure) in throw Failure() } }
+        #expect(timers.logSync.time { 1 } == 1)
         #expect(registry.text.contains("zonekeeper_log_sync_seconds_count 2\n"))
     }
 

@@ -12,8 +12,8 @@ import Synchronization
 /// changes once more, and misses none.
 ///
 /// An engine that syncs by itself makes a subscription to the database, unless the user has one, and fetches when a
-/// notification tells of changes. All engines of a user share one connection for that. Without notifications it asks for
-/// changes every 30 seconds.
+/// notification tells of changes. All engines of a user share one connection for that. Without notifications it asks
+/// for changes every 30 seconds.
 ///
 /// Differences from Apple's: a shared database is refused by the server, as sharing is not built.
 public final class CKSyncEngine: Sendable {

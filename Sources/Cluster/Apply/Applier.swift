@@ -186,7 +186,7 @@ package final class Applier: Sendable {
             if known.isEmpty, let tooOld { throw tooOld }
             let count: Int
             do {
-                count = try settings.timers.apply.measure {
+                count = try settings.timers.apply.time {
                     try apply(oneTransaction(of: known), completions: waiting)
                 }
             } catch let error as BuildTooOld {

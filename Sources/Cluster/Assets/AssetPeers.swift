@@ -50,7 +50,8 @@ struct AssetPeers: Sendable {
         try await piece(of: asset, range, at: node, in: ask(.readAsset(asset, range), node, settings.pieceMilliseconds))
     }
 
-    /// Waits for a piece; asks for it again, after a pause, while the peer is busy, for as long as a peer has for a piece.
+    /// Waits for a piece; asks for it again, after a pause, while the peer is busy, for as long as a peer has for a
+    /// piece.
     private func piece(
         of asset: AssetReference, _ range: Range<UInt64>, at node: NodeID, in reply: EventLoopFuture<[UInt8]>
     ) async throws -> [UInt8] {

@@ -114,7 +114,6 @@ package final class RecordTransaction {
     /// Writes what was kept back; the caller commits afterwards.
     package func finish() throws {
         if (time, forgotten) != (storedTime, storedForgotten) {
-            try Invariant.check(time >= storedTime, "the shard's time would go from \(storedTime) back to \(time)")
             try Invariant.check(
                 forgotten >= storedForgotten, "keys up to \(storedForgotten) were forgotten, not \(forgotten)")
             try SQLStatement(cached: "UPDATE record_state SET time = ?, forgotten = ?", in: db)

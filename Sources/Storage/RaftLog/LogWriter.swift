@@ -171,7 +171,7 @@ final class LogWriter {
         }
         try options.disk.writeAll(chunk.writer.bytes, to: chunk.segment.file, at: chunk.offset)
         do throws(DiskError) {
-            try options.timers.logSync.measure { () throws(DiskError) in try options.disk.sync(chunk.segment.file) }
+            try options.timers.logSync.time { () throws(DiskError) in try options.disk.sync(chunk.segment.file) }
         } catch {
             poison = .failed(errno: error.code, operation: "fdatasync \(chunk.segment.name)")
             throw error

@@ -68,13 +68,12 @@ struct ServeCommand: AsyncParsableCommand {
             valueName: "level"))
     var featureLevelMax: UInt64?
 
-<<<<<<< HEAD
     @Flag(
         help: ArgumentHelp(
             "Have every read confirmed by a majority, in place of a leader's lease.",
             discussion: "For machines whose clocks may stand still, as virtual ones do that are paused or moved."))
     var noLeaderLease = false
-=======
+
     @Option(
         help: ArgumentHelp(
             "The most connections of clients at once (default: 4096); three quarters of them may watch.",
@@ -84,7 +83,6 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("The most of these of one address (default: 512).", valueName: "count"))
     var connectionsPerAddressMax: Int?
->>>>>>> notif-wip
 
     @Option(help: "A folder with the console's files, in place of those in this program; to work on them.")
     var consoleFiles: String?
@@ -128,12 +126,9 @@ struct ServeCommand: AsyncParsableCommand {
         var plan = if let config, let node { try clusterPlan(config: config, node: node) } else { try singlePlan() }
         plan.consoleFolder = consoleFiles.map { Paths.absolute($0) }
         plan.settings.version = Zonekeeper.configuration.version
-<<<<<<< HEAD
         plan.settings.usesLeases = !noLeaderLease
-=======
         if let connectionsMax { plan.web.limits.connectionsMax = connectionsMax }
         if let connectionsPerAddressMax { plan.web.limits.connectionsPerAddressMax = connectionsPerAddressMax }
->>>>>>> notif-wip
         if let featureLevelMax {
             plan.settings.featureLevels = FeatureLevel.supported.lowerBound...FeatureLevel(featureLevelMax)
         }

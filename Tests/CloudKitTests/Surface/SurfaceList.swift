@@ -2,8 +2,8 @@
 ///
 /// A line that begins with `=` names the type that the next lines are members of, with its kind; `= *` is the module.
 /// Other lines are a mark and a declaration. The marks: `M`, nearly every program needs it; `S`, shipped programs
-/// commonly do; `L`, few do, and they may be absent. Default values are written `= _`: what they are is held by ``SurfaceUses``. Left out are attributes,
-/// and the names of parameters inside a function.
+/// commonly do; `L`, few do, and they may be absent. Default values are written `= _`: what they are is held by
+/// ``SurfaceUses``. Left out are attributes, and the names of parameters inside a function.
 enum SurfaceList {
     struct Member: Hashable {
         /// `M`, `S` or `L`.

@@ -97,7 +97,8 @@ struct AppleArchiveTests {
     @Test("An object is found by Apple's name of its class, before any code of the SDK ran for it")
     func objects() throws {
         var archive = Archive()
-        let data = archive.data(top: ["root": archive.record("r", zone: "z")])
+        let root = archive.record("r", zone: "z")
+        let data = archive.data(top: ["root": root])
         let id = try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecordID.self, from: data)
         #expect(id == CKRecord.ID(recordName: "r", zoneID: CKRecordZone.ID(zoneName: "z")))
     }

@@ -4,9 +4,8 @@ extension Mutant {
         Mutant(
             "skip the fsync",
             Edit(
-                "Storage/RaftLog/LogWriter.swift",
-                "do throws(DiskError) { try options.disk.sync(chunk.segment.file) } catch {",
-                "do throws(DiskError) { if !(PLANTED) { try options.disk.sync(chunk.segment.file) } } catch {")),
+                "Storage/RaftLog/LogWriter.swift", "in try options.disk.sync(chunk.segment.file) }",
+                "in if !(PLANTED) { try options.disk.sync(chunk.segment.file) } }")),
         Mutant(
             "drop segments without keeping votes and terms",
             Edit(

@@ -79,7 +79,8 @@ extension CKContainer {
     /// It is a new object without blocks. Set its blocks and add it to the container: it does what is left to do. What
     /// it changed before the program ended is not changed again, if that is less than 23 hours ago. No service of the
     /// system runs operations while no program does: one that is not added stays as it is.
-    /// - Throws: `notAuthenticated` if no user is signed in, `incompatibleVersion` if a later version of the SDK wrote it.
+    /// - Throws: `notAuthenticated` if no user is signed in, `incompatibleVersion` if a later version of the SDK wrote
+    ///   it.
     public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
         guard let copy = try await privateCloudDatabase.service.longLivedStore().copy(of: operationID) else {
             return nil
