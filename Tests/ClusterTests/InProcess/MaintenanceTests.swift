@@ -44,7 +44,8 @@ extension ClusterSuites {
             try queue.write { try machine.createTables(in: $0) }
             func apply(_ command: ShardCommand) throws {
                 _ = try queue.write {
-                    try machine.apply([command.encoded()], at: FeatureLevel.supported.upperBound, in: $0)
+                    try machine.apply(
+                        [command.encoded()], at: FeatureLevel.supported.upperBound, in: $0, while: { true })
                 }
                 machine.didCommit()
             }
