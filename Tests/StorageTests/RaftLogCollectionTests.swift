@@ -66,7 +66,7 @@ import Testing
             return nil
         }
         let dropped = try await log.collectNow().get()
-        #expect(dropped > 5)
+        #expect(dropped > 2)
         #expect(gone.withLock(\.self) == dropped)
         #expect(goneWhenWritten.withLock(\.self) == 1)
         disk.fail(nil)

@@ -6,16 +6,16 @@ import Testing
 
 @Suite("Credentials, looked at before a body is read and when it is here", .serialized)
 struct PrecheckTests {
-    /// A query of public data during whose body a request of the administrator is answered.
-    private static func query(
+    /// A lookup of public data during whose body a request of the administrator is answered.
+    private static func lookUp(
         _ world: SignInWorld, during method: String, _ path: String, _ body: String = ""
     ) async throws -> SignInWorld.Page {
         var request = InProcessService.Request(
             method: "POST",
             target:
-                "/database/1/\(SignInWorld.container)/development/public/records/query?ckAPIToken=\(world.apiToken.secret)"
+                "/database/1/\(SignInWorld.container)/development/public/records/lookup?ckAPIToken=\(world.apiToken.secret)"
         )
-        request.body = Array(#"{"query": {"recordType": "Users"}}"#.utf8)
+        request.body = Array(#"{"records": [{"recordName": "a"}]}"#.utf8)
         request.whileBodyComes = { _ = try? await world.admin(method, path, body) }
         return SignInWorld.Page(try await world.node.service.answer(request))
     }
@@ -24,10 +24,10 @@ struct PrecheckTests {
     func revoked() async throws {
         let world = try await SignInWorld()
         let token = #"{"kind": "api", "container": "\#(SignInWorld.container)"}"#
-        let page = try await Self.query(world, during: "POST", "tokens", token)
+        let page = try await Self.lookUp(world, during: "POST", "tokens", token)
         #expect(page.status == 200, "\(page)")
         #expect(page["ratelimit-policy"]?.hasPrefix("\"requests\";q=") == true)
-        let refused = try await Self.query(world, during: "DELETE", "tokens?id=\(world.apiToken.id)")
+        let refused = try await Self.lookUp(world, during: "DELETE", "tokens?id=\(world.apiToken.id)")
         #expect(refused.status == 401 && refused.code == "AUTHENTICATION_FAILED", "\(refused)")
         try await world.node.stop()
     }

@@ -146,7 +146,6 @@ struct DatabaseRow: Hashable {
     func check() throws(InvariantViolation) {
         try Invariant.check(sequence >= 0 && zones >= 0, "database \(id) is at \(sequence), with \(zones) zones")
         try Invariant.check(QuotaAmounts.zero.fits(in: used), "database \(id) holds \(used)")
-        try Invariant.check(zones <= sequence || zones == 0, "database \(id) has \(zones) zones at \(sequence)")
         try Invariant.check(
             QuotaAmounts.zero.fits(in: returned) && returned.fits(in: received),
             "database \(id) received \(received) and gave back \(returned)")

@@ -40,7 +40,7 @@ struct LongLivedOperationTests {
     }
 
     private static let saved =
-        #"{"records":[{"recordName":"r","recordType":"T","recordChangeTag":"1","fields":{"n":{"value":1}}}]}"#
+        #"{"records":[{"recordName":"r","recordType":"T","recordChangeTag":"1","fields":{"n":{"value":1,"type":"INT64"}}}]}"#
 
     private func save() -> CKModifyRecordsOperation {
         let record = CKRecord(recordType: "T", recordID: CKRecord.ID(recordName: "r"))

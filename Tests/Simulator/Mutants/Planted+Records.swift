@@ -161,12 +161,14 @@ extension Mutant {
             .init(
                 "Directory/DirectoryTables+Changes.swift",
                 """
-                guard version == expectedVersion else { throw changedMeanwhile(key, version: version, expectedVersion) }
+                guard version == expectedVersion else {
+                            throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
+                        }
                         if let problem
                 """,
                 """
                 guard PLANTED || version == expectedVersion else {
-                            throw changedMeanwhile(key, version: version, expectedVersion)
+                            throw SchemaRows.changedMeanwhile(key, version: version, expectedVersion)
                         }
                         if let problem
                 """)),
