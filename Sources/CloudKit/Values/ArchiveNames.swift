@@ -5,8 +5,8 @@ import Foundation
 ///
 /// Archives that Apple's framework wrote name `CKRecordID`, and Foundation on Linux would look for
 /// `CloudKit.CKRecordID` only. In the other direction, `NSKeyedArchiver.setClassName(_:for:)` has no effect in
-/// Foundation on Linux (6.3): it keeps the name under another key than it looks for. So each class also names Apple's as the one to fall back to,
-/// which Foundation everywhere takes where it does not have the first.
+/// Foundation on Linux (6.3): it keeps the name under another key than it looks for. So each class also names Apple's
+/// as the one to fall back to, which Foundation everywhere takes where it does not have the first.
 enum ArchiveNames {
     private static let classes: [(name: String, type: AnyClass)] = [
         ("CKAsset", CKAsset.self), ("CKDatabaseSubscription", CKDatabaseSubscription.self),

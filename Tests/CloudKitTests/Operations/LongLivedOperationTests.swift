@@ -22,7 +22,9 @@ struct LongLivedOperationTests {
         _ body: (CKContainer, ScriptedServer) async throws -> Void
     ) async throws {
         let container = "long-lived-\(UUID().uuidString)"
-        defer { try? FileManager.default.removeItem(atPath: Self.folder + "/" + container) }
+        // Named now: the folder is in force from its first use on.
+        let kept = Self.folder + "/" + container
+        defer { try? FileManager.default.removeItem(atPath: kept) }
         let count = Mutex(0)
         try await ScriptedServer.running { request, _ in
             if request.path.hasSuffix("users/caller") { return ScriptedAnswer(body: #"{"userRecordName":"_u"}"#) }
