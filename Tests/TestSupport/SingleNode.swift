@@ -101,7 +101,8 @@ package final class SingleNode: Sendable {
         return try (found?.allObjects ?? []).compactMap {
             try ($0 as? URL).map { ($0.path, try $0.resourceValues(forKeys: keys)) }
         }
-        .filter { $0.1.isRegularFile == true }.map { ($0.0, $0.1.fileSize ?? 0) }
+        // One of them says which key the others are sealed with.
+        .filter { $0.1.isRegularFile == true && !$0.0.hasSuffix("/key-check") }.map { ($0.0, $0.1.fileSize ?? 0) }
     }
 
     /// A URL of an asset as it would be if its time were over; nil where it is no URL.

@@ -84,8 +84,6 @@ package struct RecordModification: Sendable {
             if plan.changes.isEmpty || isAtomic && plan.changes.count < plan.items.count {
                 return .done(try await result(answer, isAtomicFailure: isAtomic))
             }
-            if !isPaid { try pay(for: plan.changes, schema: schema.schema) }
-            isPaid = true
             let terms = attempt.quotaTerms(of: request.key, in: service)
             var command = ModifyRecords(
                 zone: zone, schemaVersion: schema.version, caller: request.caller, time: service.now,
@@ -93,6 +91,8 @@ package struct RecordModification: Sendable {
             (command.idempotency, command.client) = (request.idempotencyKey(), await service.client(request, group))
             // What can only be refused is not logged.
             if let refusal = command.refusal { throw RequestFailure(refusal) }
+            if !isPaid { try pay(for: plan.changes, schema: schema.schema) }
+            isPaid = true
             guard try await assets.hold(plan.changes) else { return .outdated }
             let outcome = try await Tried(.modifyRecords(command), terms, of: request, on: group, in: service)
             return try await outcome.map { outcome throws(RequestFailure) in try await result(answer, outcome) }
