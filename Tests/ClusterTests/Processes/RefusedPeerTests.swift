@@ -15,6 +15,10 @@ extension WaitingClusterSuites {
             let made = try ServerProcess.run(
                 ["certs", "create", "--directory", other, "--node", "1", "--node", "2", "--node", "3"])
             try #require(made.status == 0, "\(made.errors)")
+            // With another key for files it would not start.
+            try FileManager.default.removeItem(atPath: other + "/encryption.key")
+            try FileManager.default.copyItem(
+                atPath: cluster.folder + "/data/certs/encryption.key", toPath: other + "/encryption.key")
             try cluster.start(3, more: ["--certs", other])
             try await cluster.awaitLog(of: 1, "warning", "refused node 3", "not one of this cluster's peer CA")
             // The two go on without it.
