@@ -82,7 +82,7 @@ public final class CKSyncEngine: Sendable {
         observer = AccountObserver()
         state.observe { [weak self] in self?.stateChanged() }
         guard configuration.automaticallySync else { return }
-        observer.begin { [weak self] in self?.listeningEnded() }
+        observer.begin { [weak self] in self?.endListening { $0.listeningEnded(at: $1) } }
         schedule { $0.started(at: $1, hasPending: self.state.hasPending) }
     }
 
@@ -255,7 +255,7 @@ extension CKSyncEngine {
         let listener = try? SyncListener(service, state) { [weak self] event in
             switch event {
             case .changed: self?.schedule { $0.fetchWanted(at: $1) }
-            case .ended: self?.listeningEnded()
+            case .ended: self?.endListening { $0.listeningFailed(at: $1) }
             }
         }
         guard let listener else { return }
@@ -263,13 +263,12 @@ extension CKSyncEngine {
         schedule { $0.listening(at: $1) }
     }
 
-    /// Another account may be in force, or notifications do not come any more.
-    private func listeningEnded() {
+    private func endListening(_ change: (inout SyncSchedule, SyncClock.Instant) -> Void) {
         running.withLock { running in
             running.listener?.end()
             running.listener = nil
         }
-        schedule { $0.listeningEnded(at: $1) }
+        schedule(change)
     }
 }
 

@@ -43,10 +43,23 @@ struct SyncSchedule: Sendable, Hashable {
         fetchWanted(at: now)
     }
 
-    /// Notifications do not tell of changes any more, or another account may be in force.
+    /// Another account may be in force.
     mutating func listeningEnded(at now: SyncClock.Instant) {
         isTold = false
         fetchWanted(at: now)
+    }
+
+    /// Notifications do not tell of changes any more. They may be refused again, which each fetch finds out, so the
+    /// next one is not at once.
+    mutating func listeningFailed(at now: SyncClock.Instant) {
+        isTold = false
+        fetchLater(at: now)
+    }
+
+    /// Fetches when changes are next asked for, or earlier where a notification asks for it.
+    private mutating func fetchLater(at now: SyncClock.Instant) {
+        let next = now + (isTold ? Self.toldFetchInterval : Self.fetchInterval)
+        fetchAt = min(fetchAt ?? next, next)
     }
 
     /// The app changed the state.
@@ -62,8 +75,7 @@ struct SyncSchedule: Sendable, Hashable {
             return
         }
         // A notification may have come while changes were fetched.
-        let next = now + (isTold ? Self.toldFetchInterval : Self.fetchInterval)
-        fetchAt = min(fetchAt ?? next, next)
+        fetchLater(at: now)
     }
 
     mutating func sendEnded(_ error: CKError?, at now: SyncClock.Instant, hasPending: Bool) {

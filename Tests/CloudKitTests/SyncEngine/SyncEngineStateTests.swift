@@ -137,6 +137,16 @@ struct SyncScheduleTests {
         #expect(schedule.next == .seconds(6) + SyncSchedule.fetchInterval)
     }
 
+    @Test("A server that refuses notifications again and again is asked at intervals, not without pause")
+    func refused() {
+        var schedule = SyncSchedule()
+        schedule.fetchEnded(nil, at: .zero)
+        schedule.listening(at: .seconds(1))
+        #expect(schedule.takeDue(at: .seconds(1)) == [.fetch])
+        schedule.listeningFailed(at: .seconds(2))
+        #expect(schedule.next == .seconds(2) + SyncSchedule.fetchInterval)
+    }
+
     @Test("An app that adds again whatever fails does not make the engine send without pause")
     func hotLoop() {
         var schedule = SyncSchedule()
