@@ -16,11 +16,13 @@ extension Lane {
         groups.contains { replicas[$0]?.applier.level == .first } ? 100 : 1_000
     }
 
-    /// Raises feature levels where all nodes can follow, and says how the clock is.
+    /// Raises feature levels where all nodes can follow, says how the clock is, and judges rejected peers again.
     func reviewBuilds(now: MonotonicTime) {
         guard nextBuildReview <= now else { return }
         nextBuildReview = now.adding(milliseconds: buildIntervalMilliseconds)
         clockWatch.say(logger)
+        // A full disk may be why a peer could not be remembered, and was rejected; its connection may last.
+        for peer in rejectedPeers.compactMap({ peers[$0] }).sorted(by: { $0.node < $1.node }) { judge(peer) }
         // Another node shall lead at once.
         if isUnfit { nextRebalance = .zero }
         for group in groups { raiseLevel(of: group, now: now) }

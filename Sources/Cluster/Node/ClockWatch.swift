@@ -82,11 +82,15 @@ package final class ClockWatch: Sendable {
 
     /// Why this node's clock may be wrong, in words for clients; nil where it is known to be right or wrong.
     package var doubt: String? {
-        guard case .undecided(let ahead) = verdict else { return nil }
-        return """
-            the clock of node \(node) is \(Self.text(ahead)) another's, and there is no telling which is right: set the one \
-            that is wrong
-            """
+        switch verdict {
+        case .agrees, .wrong: return nil
+        case .unknown: return "node \(node) has not heard from most nodes since its start, so its clock may be wrong"
+        case .undecided(let ahead):
+            return """
+                the clock of node \(node) is \(Self.text(ahead)) another's, and there is no telling which is right: set the \
+                one that is wrong
+                """
+        }
     }
 
     /// What this node's clock shows; nil while it is wrong, or may be.
@@ -95,12 +99,13 @@ package final class ClockWatch: Sendable {
     /// Logs what has changed since it was last asked.
     func say(_ logger: Logger) {
         let verdict = verdict
+        guard verdict != .unknown else { return }
         let last = state.withLock { state in
             defer { state.said = verdict }
             return state.said
         }
         switch (verdict, last) {
-        case (.wrong, .wrong), (.undecided, .undecided), (.agrees, .agrees): break
+        case (.wrong, .wrong), (.undecided, .undecided), (.agrees, .agrees), (.unknown, _): break
         case (.wrong(let ahead), _):
             logger.warning(
                 "this node's clock is \(Self.text(ahead)) those of most nodes: it makes no commands and leads no group until its clock is right"

@@ -16,6 +16,8 @@ struct PeerClocks: Hashable, Sendable {
     /// What the clocks come to.
     enum Verdict: Hashable, Sendable {
         case agrees
+        /// Too few clocks were heard to say.
+        case unknown
         /// There is no telling which of two clocks is wrong.
         case undecided(ahead: Int64)
         /// This node's clock is wrong by so much.
@@ -24,6 +26,8 @@ struct PeerClocks: Hashable, Sendable {
 
     /// What each peer's clock shows when the monotonic one is zero.
     private var bases: [NodeID: Int64] = [:]
+    /// How many nodes the cluster has, this one too.
+    private var nodeCount = 1
 
     /// A peer's clock was heard.
     /// - Parameters:
@@ -34,14 +38,16 @@ struct PeerClocks: Hashable, Sendable {
         bases[node] = isFar ? (ahead < 0 ? .min : .max) : sum
     }
 
-    /// Forgets all others.
+    /// The cluster has these nodes, this one too: all others are forgotten.
     mutating func keep(only nodes: [NodeID]) {
         bases = bases.filter { nodes.contains($0.key) }
+        nodeCount = max(1, nodes.count)
     }
 
     /// - Parameter base: of this node's own clock.
     func verdict(base: Int64) -> Verdict {
         let all = (bases.values + [base]).sorted()
+        guard all.count * 2 > nodeCount else { return .unknown }
         let middles = [all[(all.count - 1) / 2], all[all.count / 2]]
         let distances = middles.map { Self.distance(base, $0) }
         if let far = distances.min(by: { $0.magnitude < $1.magnitude }), Self.isFar(far) { return .wrong(ahead: far) }

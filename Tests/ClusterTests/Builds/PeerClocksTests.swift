@@ -39,6 +39,17 @@ struct PeerClocksTests {
         #expect(verdicts([0, day, 2 * day]) == [.wrong(ahead: -day), .agrees, .wrong(ahead: day)])
     }
 
+    @Test("a node that has not heard most clocks since its start does not know whether its own is right")
+    func unheard() {
+        var clocks = PeerClocks()
+        #expect(clocks.verdict(base: 0) == .agrees, "it may be the only node")
+        clocks.keep(only: (1...4).map { NodeID($0) })
+        clocks.heard(NodeID(2), ahead: 0, base: 0)
+        #expect(clocks.verdict(base: 0) == .unknown)
+        clocks.heard(NodeID(3), ahead: 0, base: 0)
+        #expect(clocks.verdict(base: 0) == .agrees)
+    }
+
     @Test("at least half of all nodes may always make commands", arguments: 0..<200 as Range<UInt64>)
     func random(seed: UInt64) {
         var generator = SplitMix64(seed: seed)

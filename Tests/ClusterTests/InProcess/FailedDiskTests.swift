@@ -92,6 +92,34 @@ extension WaitingClusterSuites {
             try await cluster.shutDown()
         }
 
+        @Test(
+            "a peer that it could not remember on a full disk is heard again once there is room",
+            .timeLimit(.minutes(1)))
+        func unrememberedPeer() async throws {
+            let (refusals, refusal) = AsyncStream.makeStream(of: Void.self)
+            let disk = ForgetfulDisk(refusal)
+            let cluster = try await TestCluster(nodeCount: 3) { settings in
+                settings.shardCount = 1
+                settings.requestDeadlineMilliseconds = 60_000
+                if settings.nodeID == 3 { settings.log.disk = disk }
+            }
+            try await cluster.start()
+            try await cluster.awaitMaps()
+            disk.isFull.store(true, ordering: .releasing)
+            // A node that was started again has to be remembered anew.
+            await cluster.stop([1])
+            try await cluster.start([1])
+            // More often than there are connections that bring the node to mind.
+            var iterator = refusals.makeAsyncIterator()
+            for _ in 0..<16 { try #require(await iterator.next() != nil) }
+
+            disk.isFull.store(false, ordering: .releasing)
+            await cluster.stop([2])
+            _ = try await Commands.submit(Commands.installSchema(), to: cluster.node(1))
+            try await cluster.start([2])
+            try await cluster.shutDown()
+        }
+
         @Test("it ends where a database cannot be synced, and the next start has everything", .timeLimit(.minutes(1)))
         func database() async throws {
             try FaultyFiles.prepare()
@@ -137,6 +165,22 @@ private final class BrokenDisk: LogDisk {
     func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
         if isBroken.load(ordering: .acquiring), file.path.hasSuffix(".seg") {
             throw DiskError(operation: "pwrite", path: file.path, code: EIO)
+        }
+        return try file.write(bytes, at: offset)
+    }
+}
+
+/// A disk that can be told to have no room for what is remembered of peers, and says when it refused.
+private final class ForgetfulDisk: LogDisk {
+    let isFull = Atomic(false)
+    private let refusal: AsyncStream<Void>.Continuation
+
+    init(_ refusal: AsyncStream<Void>.Continuation) { self.refusal = refusal }
+
+    func write(_ bytes: UnsafeRawBufferPointer, to file: DiskFile, at offset: Int) throws(DiskError) -> Int {
+        if isFull.load(ordering: .acquiring), file.path.contains("peers.json") {
+            refusal.yield()
+            throw DiskError(operation: "pwrite", path: file.path, code: ENOSPC)
         }
         return try file.write(bytes, at: offset)
     }

@@ -23,6 +23,15 @@ extension Simulation {
         wrongSince > 0 && wrongSince + 60 * World.second > world.now || nodes.contains { $0.wallError != 0 }
     }
 
+    /// Whether half of the clocks or more are wrong, or were within the last minute.
+    var areMostClocksWrong: Bool {
+        let present = nodes.filter { $0.isEnlisted && !$0.isRetired }
+        let wrong = present.count { node in
+            node.wallError != 0 || node.rightSince.map { $0 + 60 * World.second > world.now } ?? false
+        }
+        return wrong * 2 >= present.count
+    }
+
     /// Looks at what a leader sends for the first time.
     func judgeTimes(of message: PeerMessage) {
         guard case .appendRequest(let request) = message.message.body, let last = request.entries.last else { return }

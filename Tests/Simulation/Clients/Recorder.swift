@@ -29,6 +29,8 @@ final class Recorder: @unchecked Sendable {
     /// Requests that were answered.
     private(set) var answers = 0
     let files: FileBook
+    /// Whether half of the clocks or more are wrong, or were a moment ago: then no node can tell what is the time.
+    var areMostClocksWrong: () -> Bool = { false }
     /// Whether the directory has what clients need.
     var isSetUp = false
     private var rates: [RateKind: RateWatch] = [:]

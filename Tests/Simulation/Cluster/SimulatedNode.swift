@@ -36,6 +36,8 @@ final class SimulatedNode: @unchecked Sendable {
     private var wallOffsetMilliseconds: Int64 = 0
     /// How far its wall clock is from those of the others.
     private(set) var wallError: Int64 = 0
+    /// When its wall clock was last set right.
+    private(set) var rightSince: UInt64?
     /// The feature levels that its program follows; a start takes them over.
     var levels = FeatureLevel.supported
     /// Those of the present process, or the last one.
@@ -73,6 +75,7 @@ final class SimulatedNode: @unchecked Sendable {
     ///   - common: beyond true time, as all clocks.
     ///   - error: beyond the others.
     func setWall(common: Int64, error: Int64) {
+        if wallError != 0, error == 0 { rightSince = world.now }
         wallError = error
         wallOffsetMilliseconds = common + error
         process?.clock.wallOffsetMilliseconds = wallOffsetMilliseconds

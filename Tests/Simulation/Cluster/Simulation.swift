@@ -161,6 +161,7 @@ package final class Simulation: @unchecked Sendable {
         // Two disks that lose something are more than is promised.
         if options.hasAssets, options.loss == nil { scheduleRot() }
         recorder.files.isClockWrong = { [unowned self] in isClockWrong }
+        recorder.areMostClocksWrong = { [unowned self] in areMostClocksWrong }
     }
 
     /// Has every replica hash its state now and then.
