@@ -15,7 +15,7 @@ final class Events: Sendable {
         case log(Logger.Level, String)
         case bytes([UInt8])
         case closed
-        case clock(NodeID, ahead: Int64)
+        case clock(NodeID, ahead: ClosedRange<Int64>)
     }
 
     struct TimedOut: Error, CustomStringConvertible {

@@ -114,7 +114,7 @@ final class TestNode: PeerTransportDelegate {
 
     func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) { events.record(.introduced(peer, channel)) }
 
-    func peerClock(of node: NodeID, ahead: Int64) { events.record(.clock(node, ahead: ahead)) }
+    func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) { events.record(.clock(node, ahead: ahead)) }
 
     func receiveRaft(_ messages: [PeerMessage], from node: NodeID) {
         eventLoop.preconditionInEventLoop()

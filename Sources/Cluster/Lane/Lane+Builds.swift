@@ -99,7 +99,7 @@ extension Lane {
         nextRebalance = .zero
     }
 
-    package func peerClock(of node: NodeID, ahead: Int64) {
+    package func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) {
         if !rejectedPeers.contains(node) { clockWatch.heard(node, ahead: ahead) }
     }
 }

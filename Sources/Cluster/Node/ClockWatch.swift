@@ -55,7 +55,7 @@ package final class ClockWatch: Sendable {
         }
     }
 
-    func heard(_ node: NodeID, ahead: Int64) {
+    func heard(_ node: NodeID, ahead: ClosedRange<Int64>) {
         let base = base
         state.withLock { $0.clocks.heard(node, ahead: ahead, base: base) }
     }

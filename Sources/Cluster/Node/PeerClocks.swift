@@ -29,11 +29,14 @@ struct PeerClocks: Hashable, Sendable {
     /// How many nodes the cluster has, this one too.
     private var nodeCount = 1
 
-    /// A peer's clock was heard.
+    /// A peer's clock was heard. What was known of it stays as far as it is possible: this node's clock may have been
+    /// set since it asked, and then almost anything is.
     /// - Parameters:
-    ///   - ahead: how far it is ahead of this node's.
+    ///   - ahead: how far it may be ahead of this node's.
     ///   - base: of this node's own clock.
-    mutating func heard(_ node: NodeID, ahead: Int64, base: Int64) {
+    mutating func heard(_ node: NodeID, ahead: ClosedRange<Int64>, base: Int64) {
+        let known = Self.distance(bases[node] ?? base, base)
+        let ahead = min(max(known, ahead.lowerBound), ahead.upperBound)
         let (sum, isFar) = base.addingReportingOverflow(ahead)
         bases[node] = isFar ? (ahead < 0 ? .min : .max) : sum
     }

@@ -47,18 +47,16 @@ package struct PeerPresence: Hashable, Sendable {
 
 /// How far a peer's clock is ahead of this node's.
 package enum PeerClockComparison {
-    /// The least difference that is possible, ahead or behind, in milliseconds; 0 where both may show the same.
+    /// The differences that are possible, in milliseconds; 0 is among them where both may show the same.
     ///
-    /// The peer read its clock at some moment between this node's asking and the answer's arrival. However long a
-    /// message waited on its way, or a process was stopped, the clocks do not differ by less than what is returned.
+    /// The peer read its clock at some moment between this node's asking and the answer's arrival. The longer a message
+    /// waited on its way, or a process was stopped, the less is known; and hardly anything where this node's clock was
+    /// set meanwhile.
     /// - Parameters:
     ///   - asked: this node's clock when it asked.
     ///   - heard: this node's clock when the answer came.
-    package static func ahead(peer: Int64, asked: Int64, heard: Int64) -> Int64 {
-        let (early, late) = (min(asked, heard), max(asked, heard))
-        if peer > late { return clamped(peer, late) }
-        if peer < early { return clamped(peer, early) }
-        return 0
+    package static func ahead(peer: Int64, asked: Int64, heard: Int64) -> ClosedRange<Int64> {
+        clamped(peer, max(asked, heard))...clamped(peer, min(asked, heard))
     }
 
     private static func clamped(_ left: Int64, _ right: Int64) -> Int64 {

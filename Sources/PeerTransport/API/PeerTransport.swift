@@ -111,7 +111,7 @@ package protocol PeerTransportDelegate: AnyObject, Sendable {
     /// A peer that this node dialled has told its clock: in its hello, and every ping interval from then on. Does
     /// nothing unless implemented.
     /// - Parameter ahead: how far it is ahead of this node's, in milliseconds (see `PeerClockComparison`).
-    func peerClock(of node: NodeID, ahead: Int64)
+    func peerClock(of node: NodeID, ahead: ClosedRange<Int64>)
 
     /// Raft messages of one frame, in the order they were sent. The transport vouches for the node, not for the
     /// replica ids in the messages.
@@ -128,7 +128,7 @@ extension PeerTransportDelegate {
     /// Does nothing.
     package func peerIntroduced(_ peer: PeerIdentity, channel: PeerChannel) {}
     /// Does nothing.
-    package func peerClock(of node: NodeID, ahead: Int64) {}
+    package func peerClock(of node: NodeID, ahead: ClosedRange<Int64>) {}
 }
 
 /// A Raft message and the group it belongs to. Messages to one peer arrive in the order they were sent, or not at all.

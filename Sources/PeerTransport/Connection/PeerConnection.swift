@@ -12,7 +12,7 @@ protocol PeerConnectionOwner: AnyObject {
     /// A frame of kind raft, request or response.
     func connection(_ connection: PeerConnection, received frame: Frame) throws(PeerProtocolError)
     /// A peer that was dialled has told its clock.
-    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64)
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: ClosedRange<Int64>)
     /// The connection is gone. Called once, whether or not it was ready.
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd)
 }

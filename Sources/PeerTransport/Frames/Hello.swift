@@ -111,7 +111,7 @@ struct ClockReading: Hashable, WireMessage {
 
     /// How far the peer that answered with this is ahead; nil where it did not answer a question.
     /// - Parameter heard: this node's clock now.
-    func ahead(heard: Int64) -> Int64? {
+    func ahead(heard: Int64) -> ClosedRange<Int64>? {
         asked.map { PeerClockComparison.ahead(peer: wallMilliseconds, asked: $0, heard: heard) }
     }
 }

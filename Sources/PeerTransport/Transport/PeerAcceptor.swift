@@ -119,7 +119,7 @@ final class PeerAcceptor: PeerConnectionOwner {
         }
     }
 
-    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64) {}
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: ClosedRange<Int64>) {}
 
     func connectionEnded(_ connection: PeerConnection, end: ConnectionEnd) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }

@@ -113,7 +113,7 @@ final class PeerLink: PeerConnectionOwner {
         finish(response.id, response.result)
     }
 
-    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: Int64) {
+    func connection(_ connection: PeerConnection, heardClockOf node: NodeID, ahead: ClosedRange<Int64>) {
         if connection === self.connection { shared.delegate?.peerClock(of: node, ahead: ahead) }
     }
 

@@ -97,9 +97,10 @@ package struct RequestIdentity: Hashable, Sendable {
     package var bodyHash: [UInt8]
 
     /// - Parameter text: a UUID of version 7.
-    /// - Throws: `BAD_REQUEST` for what is no UUID of version 7, or too old to be remembered, or from the future.
-    package init(_ text: String, body: [UInt8], now: Int64) throws(RequestFailure) {
-        key = try Self.key(text, now: now)
+    /// - Throws: `BAD_REQUEST` for what is no UUID of version 7, or too old to be remembered, or from the future;
+    ///   `TRY_AGAIN_LATER` where the node cannot tell.
+    package init(_ text: String, body: [UInt8], in service: RecordService) throws(RequestFailure) {
+        key = try service.judgedByClock { now throws(RequestFailure) in try Self.key(text, now: now) }
         bodyHash = Array(SHA256.hash(data: body))
     }
 
@@ -109,7 +110,7 @@ package struct RequestIdentity: Hashable, Sendable {
     private static let aheadMillisecondsMax: Int64 = 3_600_000
 
     /// The 16 bytes of an `Idempotency-Key`.
-    /// - Throws: as `init`.
+    /// - Throws: `BAD_REQUEST`, as `init`.
     static func key(_ text: String, now: Int64) throws(RequestFailure) -> [UInt8] {
         guard let uuid = UUIDv7(text) else {
             throw RequestFailure(

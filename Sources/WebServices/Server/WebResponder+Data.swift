@@ -183,9 +183,7 @@ extension WebResponder {
         var request = DatabaseRequest(
             key: target, requester: admitted.requester, in: admitted.context.directory, deadline: admitted.deadline)
         if let text = call.request.headers[WebCall.idempotencyKey] {
-            request.identity = try service.judgedByClock { now throws(RequestFailure) in
-                try RequestIdentity(text, body: admitted.body, now: now)
-            }
+            request.identity = try RequestIdentity(text, body: admitted.body, in: service)
         }
         request.wantsSyncToken = call.url["getCurrentSyncToken"] == "true"
         request.origin = call.origin

@@ -14,7 +14,7 @@ struct PeerClocksTests {
         errors.indices.map { own in
             var clocks = PeerClocks()
             for other in errors.indices where other != own {
-                clocks.heard(NodeID(UInt64(other)), ahead: errors[other] - errors[own], base: errors[own])
+                clocks.heard(NodeID(UInt64(other)), exactly: errors[other] - errors[own], base: errors[own])
             }
             return clocks.verdict(base: errors[own])
         }
@@ -44,9 +44,9 @@ struct PeerClocksTests {
         var clocks = PeerClocks()
         #expect(clocks.verdict(base: 0) == .agrees, "it may be the only node")
         clocks.keep(only: (1...4).map { NodeID($0) })
-        clocks.heard(NodeID(2), ahead: 0, base: 0)
+        clocks.heard(NodeID(2), exactly: 0, base: 0)
         #expect(clocks.verdict(base: 0) == .unknown)
-        clocks.heard(NodeID(3), ahead: 0, base: 0)
+        clocks.heard(NodeID(3), exactly: 0, base: 0)
         #expect(clocks.verdict(base: 0) == .agrees)
     }
 
@@ -65,17 +65,39 @@ struct PeerClocksTests {
         }
     }
 
+    @Test("a clock that was set while a peer was asked does not take that peer's for as wrong as its own")
+    func setMeanwhile() {
+        var clocks = PeerClocks()
+        clocks.keep(only: (1...3).map { NodeID($0) })
+        clocks.heard(NodeID(2), exactly: 5, base: 0)
+        clocks.heard(NodeID(3), exactly: 0, base: 0)
+        // It asked before it was set ahead by a day, and the answer came after that.
+        let possible = PeerClockComparison.ahead(peer: 1_000, asked: 900, heard: 1_100 + day)
+        clocks.heard(NodeID(2), ahead: possible, base: day)
+        #expect(clocks.verdict(base: day) == .wrong(ahead: day - 5))
+        // A peer that is heard for the first time is not blamed for what cannot be told.
+        clocks.keep(only: [NodeID(1), NodeID(4)])
+        clocks.heard(NodeID(4), ahead: possible, base: day)
+        #expect(clocks.verdict(base: day) == .agrees)
+    }
+
     @Test("a clock that jumps is noticed without another word, and a peer that is away counts until it is none")
     func jumps() {
         var clocks = PeerClocks()
-        clocks.heard(NodeID(2), ahead: 10, base: 1_000)
-        clocks.heard(NodeID(3), ahead: -10, base: 1_000)
+        clocks.heard(NodeID(2), exactly: 10, base: 1_000)
+        clocks.heard(NodeID(3), exactly: -10, base: 1_000)
         #expect(clocks.verdict(base: 1_000) == .agrees)
         #expect(clocks.verdict(base: 1_000 + day) == .wrong(ahead: day - 10))
-        clocks.heard(NodeID(2), ahead: .min, base: .min)
-        clocks.heard(NodeID(3), ahead: .max, base: .max)
+        clocks.heard(NodeID(2), exactly: .min, base: .min)
+        clocks.heard(NodeID(3), exactly: .max, base: .max)
         #expect(clocks.verdict(base: 0) == .agrees)
         clocks.keep(only: [NodeID(1), NodeID(3)])
         guard case .undecided = clocks.verdict(base: 0) else { Issue.record("one peer decides"); return }
+    }
+}
+
+extension PeerClocks {
+    fileprivate mutating func heard(_ node: NodeID, exactly ahead: Int64, base: Int64) {
+        heard(node, ahead: ahead...ahead, base: base)
     }
 }

@@ -70,8 +70,7 @@ extension Client {
             let requester = Requester(Admitted(caller: Caller(user: user)), requestID: "", address: nil)
             var request = DatabaseRequest(
                 key: database, requester: requester, in: visit.node.directory.snapshot, deadline: visit.deadline)
-            request.identity = try RequestIdentity(
-                identity.key, body: identity.body, now: try visit.service.trustedNow())
+            request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
             return try await work(visit, request)
         }
     }

@@ -48,8 +48,7 @@ extension Client {
                 deadline: visit.deadline)
             request.clientID = device
             if let identity {
-                request.identity = try RequestIdentity(
-                    identity.key, body: identity.body, now: try visit.service.trustedNow())
+                request.identity = try RequestIdentity(identity.key, body: identity.body, in: visit.service)
             }
             return try await work(visit, request)
         }

@@ -55,7 +55,7 @@ final class Visit: @unchecked Sendable {
                 key: Place.database, requester: Requester(context.admitted, requestID: "", address: nil),
                 in: context.directory, deadline: deadline)
             if let identity {
-                request.identity = try RequestIdentity(identity.key, body: identity.body, now: try service.trustedNow())
+                request.identity = try RequestIdentity(identity.key, body: identity.body, in: service)
             }
             return try await work(request)
         }
