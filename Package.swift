@@ -124,7 +124,7 @@ let package = Package(
             "Service",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
-                "RecordModel", "RecordStore", "Wire", .crypto, .logging,
+                "RecordModel", "RecordStore", "Telemetry", "Wire", .crypto, .logging,
             ], testing: [.nioPosix]),
         module(
             "WebServices",

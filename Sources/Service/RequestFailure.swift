@@ -108,3 +108,15 @@ package struct RequestFailure: Error {
         details = .expiredToken(expiry)
     }
 }
+
+/// Does something; what it throws becomes the request's failure.
+package func relay<Value>(_ work: @autoclosure () throws(ServiceError) -> Value) throws(RequestFailure) -> Value {
+    do throws(ServiceError) { return try work() } catch { throw RequestFailure(error) }
+}
+
+/// Asks the cluster; what it throws becomes the request's failure.
+package func ask<Value>(
+    _ question: @autoclosure () async throws(ClusterError) -> Value
+) async throws(RequestFailure) -> Value {
+    do throws(ClusterError) { return try await question() } catch { throw RequestFailure(error) }
+}

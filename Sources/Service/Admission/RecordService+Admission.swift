@@ -12,7 +12,7 @@ extension RecordService {
     /// - Throws: `THROTTLED` where the address has failed too often, `TRY_AGAIN_LATER` where the directory cannot be
     ///   relied on.
     package func administrator(withSecret secret: Substring, address: String?) async throws(RequestFailure) -> String? {
-        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await node.requireDirectory())
         if let name = node.directory.snapshot.administrator(withSecret: secret) { return name }
         try requireFewFailures(of: address)
         try await refreshDirectory()
@@ -59,7 +59,7 @@ extension RecordService {
     func identify(
         _ credentials: Credentials, _ precheck: Precheck, to target: Target, address: String?
     ) async throws(RequestFailure) -> AdmittedRequest {
-        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await node.requireDirectory())
         var failure: ServiceError
         let session = try await accounts.session(of: credentials, signer)
         do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
@@ -167,12 +167,7 @@ extension RecordService {
     func spend(
         _ key: RateKey, in directory: DirectorySnapshot, _ notes: inout RequestNotes
     ) async throws(RequestFailure) {
-        let decision: RateDecision
-        do throws(ClusterError) {
-            decision = try await peerExchange.rates.decide(key)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let decision = try await ask(await peerExchange.rates.decide(key))
         let name = key.kind.rawValue
         switch decision {
         case .accepted(let remaining, let reset):
@@ -241,10 +236,6 @@ extension RecordService {
     func requireContainer(_ container: String) async throws(RequestFailure) {
         if node.directory.snapshot.containers[container] != nil { return }
         try await refreshDirectory()
-        do throws(ServiceError) {
-            try node.directory.snapshot.requireContainer(container)
-        } catch {
-            throw RequestFailure(error)
-        }
+        try relay(node.directory.snapshot.requireContainer(container))
     }
 }

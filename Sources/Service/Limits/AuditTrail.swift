@@ -42,7 +42,7 @@ package final class AuditTrail: Sendable {
         do {
             _ = try await service.node.router.submit(
                 .machine(DirectoryEntry(nil, refusals: refusals).encoded()), to: .directory,
-                by: service.node.deadline())
+                by: service.deadline())
         } catch ClusterError.unavailable {
             tally.withLock { $0.putBack(refusals) }
         } catch {

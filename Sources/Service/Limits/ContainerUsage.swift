@@ -1,4 +1,4 @@
-package import Cluster
+import Cluster
 package import Directory
 import RaftCore
 package import RecordModel

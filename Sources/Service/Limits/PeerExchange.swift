@@ -143,7 +143,7 @@ package final class PeerExchange: NodeServices {
     func warn(_ text: String) { logger.warning("\(text)") }
 
     /// Logs a request that failed, here and on every node that had a part in it.
-    package func report(_ trace: RequestTrace, _ text: String) {
+    func report(_ trace: RequestTrace, _ text: String) {
         let second = now / 1_000
         let isWithinBounds = traces.withLock { traces in
             if traces.second != second { traces = (second, 0) }

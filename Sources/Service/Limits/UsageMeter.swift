@@ -110,7 +110,7 @@ package final class UsageMeter: Sendable {
             do {
                 let bytes = try await service.node.router.submit(
                     GroupCommand(ShardCommand.record(.quota(command))), to: service.ledgerGroup(of: database),
-                    by: service.node.deadline())
+                    by: service.deadline())
                 guard case .quota(.transfer(_, let total)) = try RecordOutcome(decoding: bytes) else {
                     continue
                 }

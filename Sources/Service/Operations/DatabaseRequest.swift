@@ -1,6 +1,6 @@
 import Admission
 package import Authorization
-package import Cluster
+import Cluster
 import Crypto
 package import Directory
 import RaftCore

@@ -41,7 +41,7 @@ package struct Notifications: WatchedFeed {
         let database = DatabaseKey(
             container: store.container, environment: store.environment, scope: .public, owner: DatabaseKey.publicOwner)
         let target = Target(container: store.container, environment: store.environment, needsUser: true)
-        let caller = Admission.caller(accountID, for: target, in: service.node.directory.snapshot)
+        let caller = Admission.caller(accountID, for: target, in: service.directory)
         var hidden = NotificationLog.Hidden()
         var readable = NotificationLog.Readable(types: [], typesOfOthers: [])
         for type in service.schema(key).schema.types {
@@ -73,7 +73,7 @@ package struct Notifications: WatchedFeed {
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
-        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await service.node.requireDirectory())
         read.hidden = hidden
         switch try await service.read(.notifications(read), from: group, by: deadline) {
         case .found(let answer):

@@ -63,13 +63,10 @@ extension RecordService {
                 continue
             }
             try await requireContainerKey(of: zone.database.container)
-            do throws(ServiceError) {
-                change.fields[position].value = try node.vault.seal(
+            change.fields[position].value = try relay(
+                node.vault.seal(
                     value, container: zone.database.container,
-                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name))
-            } catch {
-                throw RequestFailure(error)
-            }
+                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name)))
         }
     }
 
@@ -78,12 +75,7 @@ extension RecordService {
         // A node that is behind must not begin a second set of keys.
         try await refreshDirectory()
         if node.vault.currentKey(of: container) != nil { return }
-        let key: ContainerKey
-        do throws(ServiceError) {
-            key = try node.vault.newContainerKey(number: 1, container: container)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let key = try relay(node.vault.newContainerKey(number: 1, container: container))
         let command = DirectoryCommand.addContainerKey(container: container, key)
         // Refused with a conflict where another node was faster.
         if case .refused(let error) = try await submit(command, by: node.deadline()), error.code != .conflict {

@@ -24,7 +24,7 @@ enum SealedPosition: String {
         guard let text, !text.isEmpty else { return nil }
         guard let bytes = Base64.decode(text) else { throw foreign }
         if !ClusterSecret.isSealed(bytes) {
-            if let secret = service.node.directory.snapshot.secret {
+            if let secret = service.directory.secret {
                 try service.judgedByClock { now throws(RequestFailure) in
                     if !secret.takesClear(at: now) { throw foreign }
                 }
@@ -42,7 +42,7 @@ enum SealedPosition: String {
 
     /// The sealed position, or, while the cluster has no secret, what builds without it give.
     func bytes(of position: [UInt8], in service: RecordService) -> [UInt8] {
-        if let secret = service.node.directory.snapshot.secret { return secret.seal(position, purpose: rawValue) }
+        if let secret = service.directory.secret { return secret.seal(position, purpose: rawValue) }
         guard self == .marker, let signer = service.signer else { return position }
         return Array(signer.ticket(position, purpose: Self.earlierMarker, expires: .max).utf8)
     }

@@ -1,5 +1,5 @@
 import Authorization
-package import Cluster
+import Cluster
 import Directory
 import RaftCore
 package import RecordModel

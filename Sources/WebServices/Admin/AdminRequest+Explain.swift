@@ -22,9 +22,8 @@ extension AdminRequest {
     /// `GET limits/explain`: what a request would be held to, which rule would fire, and when that passes. Rates are as
     /// this node sees them.
     func explainLimits() async throws(RequestFailure) -> Reply {
-        let key = try schemaKey()
-        let directory = try await directory()
-        try Self.requireContainer(key.container, in: directory)
+        let key = try url.schemaKey()
+        let directory = try await administration.directory(with: key.container)
         let action = try explainedAction()
         let isKeyValue = action.hasPrefix("kv/")
         var rules = [rate(RateKey(container: key.container, kind: isKeyValue ? .keyValues : .requests), directory)]
@@ -67,8 +66,8 @@ extension AdminRequest {
     }
 
     private func rate(_ key: RateKey, _ directory: DirectorySnapshot) -> Rule {
-        let now = context.service.uptime
-        let state = context.service.peerExchange.rates.limiters.limiter(key, now: now).state(now: now)
+        let now = service.uptime
+        let state = service.peerExchange.rates.limiters.limiter(key, now: now).state(now: now)
         let limit = Int64(RateExchange.limit(of: key, in: directory))
         var rule = Rule(
             name: key.kind.rawValue, limit: limit,
@@ -89,7 +88,8 @@ extension AdminRequest {
     /// The record name of the user who asks; nil where none is named.
     private func explainedUser(_ key: SchemaKey) async throws(RequestFailure) -> String? {
         guard let name = url["user"], !name.isEmpty else { return nil }
-        return Account.userRecordName(accountID: try await account(named: name).id, container: key.container)
+        return Account.userRecordName(
+            accountID: try await administration.account(named: name).id, container: key.container)
     }
 
     /// The database that the parameters name.
@@ -109,8 +109,8 @@ extension AdminRequest {
         of database: DatabaseKey, action: String, _ directory: DirectorySnapshot
     ) async throws(RequestFailure) -> [Rule] {
         let isGrowing = action == DatabaseAction.modifyRecords.rawValue
-        let cap = context.service.quota(of: database, in: directory).cap
-        let used = try await ContainerUsage.used(database, in: context.service, by: deadline)
+        let cap = service.quota(of: database, in: directory).cap
+        let used = try await ContainerUsage.used(database, in: service, by: service.deadline())
         let isPublic = database.scope == .public
         var rules = [
             Rule(
@@ -125,14 +125,14 @@ extension AdminRequest {
                 reason: "records of \(isPublic ? "the public database" : "the user"); only new ones are refused"),
             Rule(
                 name: (isPublic ? ContainerLimit.assetBytes : .userAssetBytes).rawValue, limit: cap.assets,
-                used: used.assets, fires: isGrowing && context.service.node.hasAssets && used.assets >= cap.assets,
+                used: used.assets, fires: isGrowing && service.node.hasAssets && used.assets >= cap.assets,
                 reason:
                     "bytes of assets of \(isPublic ? "the public database" : "the user"); only new references are refused"
             ),
         ]
         if isPublic {
             let (carried, limit) = try await ContainerUsage.transfer(
-                of: database, in: context.service, directory, by: deadline)
+                of: database, in: service, directory, by: service.deadline())
             rules.append(
                 Rule(
                     name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,
@@ -144,7 +144,7 @@ extension AdminRequest {
 
     /// What a user uploads and saves in no record; how much that is is not known where none is named.
     private func unsaved(_ user: String?, _ limits: ContainerLimits, _ key: SchemaKey) -> Rule {
-        let (limit, service) = (limits[.unsavedAssetBytes], context.service)
+        let limit = limits[.unsavedAssetBytes]
         let used = user.map { service.unsavedUploads.bytes(of: $0, in: key.container, now: service.now) }
         return Rule(
             name: ContainerLimit.unsavedAssetBytes.rawValue, limit: limit, used: used,

@@ -1,5 +1,4 @@
 import Admission
-import Cluster
 import Directory
 import HTTPTypes
 import Hummingbird
@@ -44,7 +43,7 @@ extension WebResponder {
 
     /// What a request's cookie of this cluster's console holds; nil where it has none, or one that is not ours.
     func consoleCookie(_ call: WebCall) -> (cookie: ConsoleCookie?, secret: ClusterSecret)? {
-        guard let secret = context.service.node.directory.snapshot.secret,
+        guard let secret = context.service.directory.secret,
             let text = BrowserCookie.value(of: ConsoleCookie.name(secret), in: call.request.headers[.cookie])
         else { return nil }
         return (ConsoleCookie(text, secret), secret)

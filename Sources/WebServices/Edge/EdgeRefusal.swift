@@ -1,4 +1,4 @@
-import Cluster
+import Foundation
 import HTTPTypes
 import NIOHTTP1
 import RecordModel
@@ -77,7 +77,7 @@ struct EdgeRefusal: Hashable, Sendable {
 
     private func answer() -> (fields: HTTPFields, body: [UInt8]) {
         let uuid = UUIDv7(
-            milliseconds: SystemClock().wallMilliseconds,
+            milliseconds: Int64(Date().timeIntervalSince1970 * 1_000),
             random: (.random(in: 0 ... .max), .random(in: 0 ... .max))
         ).text
         let reply = Reply(error, status: status, uuid: uuid)

@@ -1,4 +1,3 @@
-import Cluster
 import HTTPTypes
 import HummingbirdCore
 import KeyValueStore
@@ -49,8 +48,8 @@ struct NotificationRoutes {
             service, store, accountID: accountID, client: form.clientID ?? ofURL)
         switch action {
         case .changes:
-            let page = try await notifications.changes(since: form.syncToken, limit: form.limit, by: deadline)
-            return Reply(body: page.bytes)
+            return Reply(
+                body: try await notifications.page(since: form.syncToken, limit: form.limit, by: deadline))
         case .watch where isStream:
             return try await watch(notifications, form.limit).events(since: call.lastEventID ?? form.syncToken)
         case .watch:

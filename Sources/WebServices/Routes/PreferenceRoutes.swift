@@ -1,4 +1,3 @@
-import Cluster
 import HTTPTypes
 import HummingbirdCore
 import KeyValueStore
@@ -18,13 +17,13 @@ struct PreferenceRoutes {
     ) async throws(RequestFailure) -> Reply {
         let json = try parsed()
         switch action {
-        case .get: return try await read(.get(keys: try keys(json)))
-        case .list: return try await read(.list(after: try text(json, "after")))
-        case .usage: return try await read(.usage)
+        case .get: return Reply(body: try await preferences.get(try keys(json), by: deadline))
+        case .list: return Reply(body: try await preferences.list(after: try text(json, "after"), by: deadline))
+        case .usage: return Reply(body: try await preferences.usage(by: deadline))
         case .changes:
-            let page = try await preferences.changes(
-                since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline)
-            return Reply(body: page.bytes)
+            return Reply(
+                body: try await preferences.page(
+                    since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline))
         case .set: return try await set(json)
         case .watch where call.request.method == .get:
             let given = call.url["resultsLimit"].map { text in Int64(text).map(JSONValue.integer) ?? .string(text) }
@@ -91,10 +90,6 @@ struct PreferenceRoutes {
             throw RequestFailure(.badRequest, "keys: at most \(Limits.keysMax) strings are expected")
         }
         return keys
-    }
-
-    private func read(_ read: ShardRead.KeyValueRead) async throws(RequestFailure) -> Reply {
-        Reply(body: try await preferences.read(read, by: deadline))
     }
 }
 

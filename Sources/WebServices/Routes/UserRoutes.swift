@@ -66,8 +66,7 @@ struct UserRoutes {
     ) async throws(RequestFailure) -> Reply {
         try users.requireUser()
         let form = try call.form(UsersLookupRequest.self)
-        let asked: [LookupInfo]
-        do throws(ServiceError) { asked = try lookups(form) } catch { throw RequestFailure(error) }
+        let asked = try relay(lookups(form))
         let identities = try await users.discover(asked)
         return Reply { writer in
             writer.key("users")

@@ -5,6 +5,56 @@ import OpenAPIFile
 import RecordModel
 import Service
 
+// What answers are written with, besides what JSONWriter has itself.
+extension JSONWriter {
+    mutating func member(_ key: String, count value: some BinaryInteger) {
+        member(key, integer: Int64(clamping: value))
+    }
+
+    /// A member that is left out where there is no value.
+    mutating func optional(_ key: String, _ value: String?) {
+        if let value { member(key, value) }
+    }
+
+    /// A member that is left out where there is no value.
+    mutating func optional(_ key: String, integer value: Int64?) {
+        if let value { member(key, integer: value) }
+    }
+
+    mutating func object(_ key: String, _ write: (inout JSONWriter) -> Void) {
+        self.key(key)
+        object(write)
+    }
+
+    /// A member that is an array of objects.
+    mutating func list<Element>(
+        _ key: String, _ elements: some Sequence<Element>, _ write: (Element, inout JSONWriter) -> Void
+    ) {
+        self.key(key)
+        array { writer in for element in elements { writer.object { write(element, &$0) } } }
+    }
+
+    /// A member that is an array of texts.
+    mutating func list(_ key: String, _ texts: some Sequence<String>) {
+        self.key(key)
+        array { writer in for text in texts { writer.string(text) } }
+    }
+
+    mutating func members(of key: SchemaKey) {
+        member("container", key.container)
+        member("environment", key.environment.rawValue)
+    }
+}
+
+extension [UInt8] {
+    /// A request's body as JSON.
+    func json() throws(RequestFailure) -> JSONValue {
+        do throws(JSONError) { return try JSONParser.parse(self) } catch {
+            throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
+        }
+    }
+}
+
 /// An answer on its way to the client.
 struct Reply: Sendable {
     var status: Int
@@ -34,6 +84,14 @@ struct Reply: Sendable {
         var writer = JSONWriter()
         writer.object(write)
         self.init(status: status, body: writer.bytes)
+    }
+
+    /// That something was done with what has a name.
+    static func done(_ what: String, _ key: String, _ name: String) -> Reply {
+        Reply { writer in
+            writer.member(key, name)
+            writer.member(what, true)
+        }
     }
 
     /// A request that failed as a whole.

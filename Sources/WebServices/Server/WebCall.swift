@@ -49,13 +49,10 @@ struct WebCall: Sendable {
     /// What a server-to-server key adds; nil where there is none of it.
     /// - Throws: `AUTHENTICATION_FAILED` where a part of it is missing or malformed.
     func signature() throws(RequestFailure) -> RequestSignature? {
-        do throws(ServiceError) {
-            return try RequestSignature(
+        return try relay(
+            RequestSignature(
                 keyID: request.headers[Self.keyID], date: request.headers[Self.signedDate],
-                signature: request.headers[Self.signature])
-        } catch {
-            throw RequestFailure(error)
-        }
+                signature: request.headers[Self.signature]))
     }
 
     /// What follows `Authorization: Bearer`.

@@ -1,6 +1,5 @@
 import Admission
 import Authorization
-import Cluster
 import Crypto
 import Directory
 import Hummingbird
@@ -22,7 +21,7 @@ struct DatabaseCall: Sendable {
 extension [UInt8] {
     /// A body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type = Form.self) throws(RequestFailure) -> Form {
-        do throws(ServiceError) { return try Form(body: self) } catch { throw RequestFailure(error) }
+        return try relay(Form(body: self))
     }
 }
 
@@ -238,7 +237,7 @@ extension WebResponder {
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
         held = body.count
-        let deadline = service.node.deadline()
+        let deadline = service.deadline()
         if credentials.administrator == nil {
             credentials.signed = signature.map {
                 SignedRequest(signature: $0, target: call.request.head.path ?? "/", body: body)

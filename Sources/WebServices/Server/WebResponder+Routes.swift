@@ -104,8 +104,11 @@ enum DatabaseAction: String, CaseIterable, Sendable {
 extension RequestFailure {
     /// - Throws: 405 for a method that an action is not called with.
     static func require(_ method: String, of methods: [String], for action: String) throws(RequestFailure) {
-        if methods.contains(method) { return }
-        throw RequestFailure(
+        guard methods.contains(method) else { throw wrongMethod(method, of: methods, for: action) }
+    }
+
+    static func wrongMethod(_ method: String, of methods: [String], for action: String) -> RequestFailure {
+        RequestFailure(
             .badRequest, "\(action) is called with \(methods.joined(separator: " or ")), not with \(method)",
             details: .methods(methods))
     }

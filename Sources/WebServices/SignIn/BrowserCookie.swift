@@ -1,4 +1,6 @@
-import Directory
+import Admission
+import RecordModel
+import Service
 
 /// The name a browser has while somebody signs in: a random value in a cookie, which the form repeats.
 ///
@@ -12,7 +14,7 @@ struct BrowserCookie: Hashable, Sendable {
     let value: String
 
     /// A new one.
-    init() { value = AdminRequest.randomHex(bytes: 16) }
+    init() { value = Page.randomHex() }
 
     /// The one of a request's `Cookie` header, if it is there and well-formed.
     init?(header: String?) {
@@ -45,5 +47,20 @@ struct BrowserCookie: Hashable, Sendable {
 
     private static func isHex(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+}
+
+extension KnownBrowser {
+    static let cookieName = "__Host-zonekeeper-known"
+
+    /// The one of a request's `Cookie` header, if this cluster gave it and it has not expired.
+    init?(header: String?, signer: SessionSigner, now: Int64) {
+        guard let text = BrowserCookie.value(of: Self.cookieName, in: header) else { return nil }
+        self.init(sealed: text, by: signer, now: now)
+    }
+
+    /// The answer's `Set-Cookie` header that has a browser keep it.
+    static func header(_ sealed: String) -> (name: String, value: String) {
+        ("set-cookie", "\(cookieName)=\(sealed); Path=/; Max-Age=\(lifetimeSeconds); Secure; HttpOnly; SameSite=Lax")
     }
 }

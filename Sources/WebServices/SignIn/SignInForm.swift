@@ -21,12 +21,7 @@ struct SignInForm: Sendable {
     /// Reads a JSON object; members that are neither text nor true or false are ignored.
     /// - Throws: `BAD_REQUEST` for what is no JSON object.
     init(json body: [UInt8]) throws(RequestFailure) {
-        let json: JSONValue
-        do throws(JSONError) {
-            json = try JSONParser.parse(body)
-        } catch {
-            throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
-        }
+        let json = try body.json()
         guard case .object(let members) = json else {
             throw RequestFailure(.badRequest, "the body: an object is expected, not \(json.kind)")
         }

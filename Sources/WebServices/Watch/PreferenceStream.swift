@@ -1,4 +1,3 @@
-import Cluster
 import Hummingbird
 import NIOCore
 import RecordModel
@@ -189,7 +188,7 @@ struct PreferenceStream: Sendable {
                 else { throw .failed(error) }
             }
             try await beat(&writer, &progress)
-            try? await service.node.platform.clock.sleep(milliseconds: PreferenceWatch.retryMilliseconds)
+            await watch.pause()
         }
     }
 
@@ -204,8 +203,8 @@ struct PreferenceStream: Sendable {
     private func report(_ failure: RequestFailure) {
         watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }
-        service.peerExchange.report(
-            RequestTrace(id: uuid),
+        service.report(
+            uuid,
             WebCall.logged(
                 "stream of \(watch.feed.name) ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
     }

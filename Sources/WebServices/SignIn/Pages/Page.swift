@@ -20,7 +20,7 @@ struct Page: Sendable {
 
     /// The answer. Pages are never stored, framed, or named to other sites.
     func reply(status: Int = 200, cookie: BrowserCookie? = nil) -> Reply {
-        let nonce = AdminRequest.randomHex(bytes: 16)
+        let nonce = Self.randomHex()
         var reply = Reply(
             status: status, body: Array(markup(nonce: nonce).text.utf8), contentType: "text/html; charset=UTF-8")
         reply.headers = Self.commonHeaders
@@ -28,6 +28,9 @@ struct Page: Sendable {
         if let cookie { reply.headers.append(cookie.header) }
         return reply
     }
+
+    /// 32 digits that nobody can guess.
+    static func randomHex() -> String { Hex.encode((0..<16).map { _ in .random(in: 0 ... .max) }) }
 
     /// Headers of every answer that a browser shows or follows.
     static let commonHeaders: [(name: String, value: String)] = [

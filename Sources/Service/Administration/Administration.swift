@@ -1,0 +1,154 @@
+import Admission
+import Cluster
+package import Directory
+import RecordModel
+
+/// What a request of the administration is done with: the node's service, and who asks.
+///
+/// Each noun's operations are a value that holds one of these, such as `TokenAdministration`. What is one command of
+/// the directory is `change`.
+package struct Administration: Sendable {
+    package let service: RecordService
+    /// Who asks, for the audit log.
+    package let origin: AuditOrigin
+    /// Nil where somebody signs in.
+    package let caller: AdministratorAccess?
+
+    package init(_ service: RecordService, origin: AuditOrigin, caller: AdministratorAccess?) {
+        self.service = service
+        self.origin = origin
+        self.caller = caller
+    }
+
+    /// Who asks.
+    /// - Throws: `AUTHENTICATION_FAILED` where nobody has signed in.
+    package var access: AdministratorAccess {
+        get throws(RequestFailure) {
+            if let caller { return caller }
+            throw RequestFailure(.authenticationFailed, "an administrator is expected to have signed in")
+        }
+    }
+
+    /// Has the directory changed, which the audit log tells of, and waits until this node knows it.
+    /// - Returns: the new version, where the command gives one.
+    @discardableResult
+    package func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
+        try await service.change(command, origin: origin)
+    }
+
+    /// The directory as it is now, with a container.
+    /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
+    package func directory(with container: String) async throws(RequestFailure) -> DirectorySnapshot {
+        let directory = try await service.newestDirectory()
+        try relay(directory.requireContainer(container))
+        return directory
+    }
+
+    /// The account of a name, with every change that was acknowledged before this call.
+    /// - Throws: `NOT_FOUND` if it does not exist.
+    package func account(named name: String) async throws(RequestFailure) -> Account {
+        try await service.refreshDirectory()
+        if let account = try await service.accounts.account(named: name) { return account }
+        throw RequestFailure(.notFound, "no user '\(name)': create it with `zonekeeper user create \(name)`")
+    }
+}
+
+/// What becomes of a password or another secret.
+package enum SecretChange: Hashable, Sendable {
+    case unchanged
+    case set(String)
+    case removed
+}
+
+/// Tokens: those of apps, of sessions that an administrator begins, and of administrators.
+package struct TokenAdministration: Sendable {
+    /// Some of the tokens, oldest first.
+    package struct Page: Sendable {
+        package var tokens: [Token]
+        /// The names of the accounts that sessions are of, by the accounts' ids.
+        package var names: [String: String]
+        /// Where the list goes on.
+        package var next: TokenPosition?
+    }
+
+    private let administration: Administration
+
+    package init(_ administration: Administration) { self.administration = administration }
+
+    package func list(
+        _ filter: TokenFilter, after: TokenPosition?, limit: Int
+    ) async throws(RequestFailure) -> Page {
+        try await administration.service.refreshDirectory()
+        return try await administration.service.accounts.read { reader in
+            let page = try reader.tokens(filter, after: after, limit: limit)
+            let names = try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID))
+            return Page(tokens: page.tokens, names: names, next: page.next)
+        }
+    }
+
+    /// Makes a token.
+    /// - Parameter secret: the one that the administrator gave; nil for a new random one.
+    /// - Returns: the token and its secret, which is kept nowhere.
+    package func create(
+        _ kind: TokenKind, secret: String?, label: String
+    ) async throws(RequestFailure) -> (token: Token, secret: String) {
+        let service = administration.service
+        let secret = secret ?? service.randomHex(bytes: 32)
+        let token = Token(
+            id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind, label: label,
+            created: service.now)
+        try await administration.change(.createToken(token))
+        return (token, secret)
+    }
+
+    /// The session of a user in a container, from now on.
+    package func session(
+        of user: String, in container: String, seconds: Int64
+    ) async throws(RequestFailure) -> TokenKind {
+        let account = try await administration.account(named: user)
+        return .session(
+            container: container, accountID: account.id, expires: administration.service.now + seconds * 1_000)
+    }
+}
+
+/// Keys with which servers sign their requests. The private halves never come here.
+package struct KeyAdministration: Sendable {
+    private let administration: Administration
+
+    package init(_ administration: Administration) { self.administration = administration }
+
+    /// The keys that the administrator may see, each with its user's name.
+    package func list() async throws(RequestFailure) -> [(key: ServerKey, user: String)] {
+        let access = try administration.access
+        let keys = try await administration.service.newestDirectory().serverKeys.filter { access.covers($0.container) }
+        let names = try await administration.service.accounts.read { try $0.names(ofAccounts: keys.map(\.accountID)) }
+        return keys.map { ($0, names[$0.accountID] ?? "") }
+    }
+
+    package func create(
+        _ publicKey: [UInt8], of user: String, in place: SchemaKey, label: String
+    ) async throws(RequestFailure) -> ServerKey {
+        let account = try await administration.account(named: user)
+        let service = administration.service
+        let key = ServerKey(
+            id: service.randomHex(bytes: 32), container: place.container, environment: place.environment,
+            publicKey: publicKey, accountID: account.id, label: label, created: service.now)
+        try await administration.change(.createServerKey(key))
+        return key
+    }
+}
+
+extension DatabaseKey {
+    /// The private database of an account in a container's environment.
+    init(privateDataOf account: Account, in key: SchemaKey) {
+        self.init(
+            container: key.container, environment: key.environment, scope: .private,
+            owner: Account.userRecordName(accountID: account.id, container: key.container))
+    }
+
+    /// The public database of a container's environment.
+    init(publicDataIn key: SchemaKey) {
+        self.init(
+            container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)
+    }
+}
