@@ -131,12 +131,9 @@ package final class RecordService: Sendable {
         if let secret = node.directory.snapshot.secret { return secret }
         try await refreshDirectory()
         if let secret = node.directory.snapshot.secret { return secret }
-        throw RequestFailure(
-            ServiceError(
-                .tryAgainLater,
-                "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
-                    + "force once every node runs this build; see `zonekeeper cluster status`",
-                retryAfterSeconds: 1))
+        throw .tryAgain(
+            "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
+                + "force once every node runs this build; see `zonekeeper cluster status`")
     }
 
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.

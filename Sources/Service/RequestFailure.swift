@@ -49,6 +49,35 @@ package struct RequestFailure: Error {
         self.init(ServiceError(code, reason), details: details)
     }
 
+    package static func badRequest(_ reason: String, details: Details? = nil) -> RequestFailure {
+        RequestFailure(.badRequest, reason, details: details)
+    }
+
+    package static func notFound(_ reason: String) -> RequestFailure { RequestFailure(.notFound, reason) }
+
+    package static func accessDenied(_ reason: String, details: Details? = nil) -> RequestFailure {
+        RequestFailure(.accessDenied, reason, details: details)
+    }
+
+    package static func authenticationFailed(_ reason: String) -> RequestFailure {
+        RequestFailure(.authenticationFailed, reason)
+    }
+
+    /// What a repeat after a second may find otherwise.
+    package static func tryAgain(_ reason: String) -> RequestFailure {
+        RequestFailure(ServiceError(.tryAgainLater, reason, retryAfterSeconds: 1))
+    }
+
+    /// What the node has no room for now.
+    package static func nothingDone(_ reason: String) -> RequestFailure {
+        RequestFailure(ServiceError.nothingDone(reason))
+    }
+
+    /// What comes too often.
+    package static func throttled(_ reason: String, retryAfterSeconds: Double) -> RequestFailure {
+        RequestFailure(ServiceError(.throttled, reason, retryAfterSeconds: retryAfterSeconds))
+    }
+
     /// Something CloudKit has and this server does not have yet.
     package static func notBuilt(_ what: String) -> RequestFailure {
         RequestFailure(.badRequest, "\(what) is not built yet in this version of Zonekeeper", details: .notBuilt)

@@ -38,13 +38,10 @@ package struct AccountAdministration: Sendable {
             try await service.refreshDirectory()
             changed = try await service.accounts.account(named: name)
         } catch {
-            throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater, "the change is made, but this node cannot show it: it is behind the directory",
-                    retryAfterSeconds: 1))
+            throw .tryAgain("the change is made, but this node cannot show it: it is behind the directory")
         }
         if let changed { return changed }
-        throw RequestFailure(.notFound, "the user '\(name)' was deleted meanwhile")
+        throw .notFound("the user '\(name)' was deleted meanwhile")
     }
 
     /// Sets a user's password, or takes it away (nil); ends a lock-out, and the user's sessions unless told not to.
@@ -99,7 +96,7 @@ package struct AccountAdministration: Sendable {
     /// - Throws: `BAD_REQUEST` for what is no name of an account.
     package static func name(_ text: String) throws(RequestFailure) -> String {
         if let line = line(text) { return line }
-        throw RequestFailure(.badRequest, "name: 1 to \(Limits.nameLengthMax) characters on one line are expected")
+        throw .badRequest("name: 1 to \(Limits.nameLengthMax) characters on one line are expected")
     }
 
     package static func isEmail(_ text: String) -> Bool {

@@ -25,7 +25,7 @@ package struct Administration: Sendable {
     package var access: AdministratorAccess {
         get throws(RequestFailure) {
             if let caller { return caller }
-            throw RequestFailure(.authenticationFailed, "an administrator is expected to have signed in")
+            throw .authenticationFailed("an administrator is expected to have signed in")
         }
     }
 
@@ -49,7 +49,7 @@ package struct Administration: Sendable {
     package func account(named name: String) async throws(RequestFailure) -> Account {
         try await service.refreshDirectory()
         if let account = try await service.accounts.account(named: name) { return account }
-        throw RequestFailure(.notFound, "no user '\(name)': create it with `zonekeeper user create \(name)`")
+        throw .notFound("no user '\(name)': create it with `zonekeeper user create \(name)`")
     }
 }
 

@@ -27,9 +27,7 @@ package struct AuditAdministration: Sendable {
         }
         let answer = try await read(.search(search))
         if let findings = try? AuditFindings(decoding: answer) { return .findings(findings) }
-        throw RequestFailure(
-            ServiceError(
-                .tryAgainLater, "the audit log can be searched once every node runs this build", retryAfterSeconds: 1))
+        throw .tryAgain("the audit log can be searched once every node runs this build")
     }
 
     private func read(_ read: DirectoryRead) async throws(RequestFailure) -> [UInt8] {

@@ -64,8 +64,7 @@ package struct ClusterAdministration: Sendable {
 
     package func overview() async throws(RequestFailure) -> Overview {
         guard let map = try await administration.service.newestDirectory().map else {
-            throw RequestFailure(
-                ServiceError(.tryAgainLater, "the cluster is being made; try again in a moment", retryAfterSeconds: 1))
+            throw .tryAgain("the cluster is being made; try again in a moment")
         }
         return Overview(of: map, await node.members(by: node.deadline()))
     }
@@ -155,7 +154,7 @@ package struct ClusterAdministration: Sendable {
 
     private func known(_ group: UInt64) throws(RequestFailure) -> GroupID {
         if node.map.groups.contains(GroupID(group)) { return GroupID(group) }
-        throw RequestFailure(.badRequest, "group: 0 to \(node.map.groups.count - 1) is expected")
+        throw .badRequest("group: 0 to \(node.map.groups.count - 1) is expected")
     }
 }
 

@@ -64,7 +64,7 @@ package struct ConsoleAdministration: Sendable {
     package func makeLink() async throws(RequestFailure) -> Link {
         let access = try administration.access
         guard access.session == nil else {
-            throw RequestFailure(.accessDenied, "a link to the console is made with an administrator's token")
+            throw .accessDenied("a link to the console is made with an administrator's token")
         }
         let now = try service.trustedNow()
         let link = Link(secret: service.randomHex(bytes: 32), expires: now + ConsoleSession.linkMilliseconds)
@@ -83,8 +83,7 @@ package struct ConsoleAdministration: Sendable {
         var link = service.directory.token(withSecret: secret)
         if link == nil { link = try await service.newestDirectory().token(withSecret: secret) }
         guard let link, case .consoleLink(let name, _) = link.kind else {
-            throw RequestFailure(
-                .authenticationFailed,
+            throw .authenticationFailed(
                 "the link was used already, or its minute is over: `zonekeeper console open` makes another one")
         }
         return try await begin(name, .link(secretHash: Token.hash(ofSecret: secret)))
@@ -99,7 +98,7 @@ package struct ConsoleAdministration: Sendable {
         guard try await service.accounts.isRight(password, for: hash), let hash else {
             if hash == nil { service.signIns.decoys.note(Administrator.lockoutKey(name), time: service.now) }
             try await noteFailure(hash == nil ? nil : name)
-            throw RequestFailure(.authenticationFailed, "The name or the password is not right.")
+            throw .authenticationFailed("The name or the password is not right.")
         }
         // Others may have been guessing meanwhile.
         _ = try await knownPassword(of: name)
@@ -156,7 +155,7 @@ package struct ConsoleAdministration: Sendable {
     /// Ends the caller's session; when it returns, no node takes it any more.
     package func signOut() async throws(RequestFailure) {
         guard let session = try administration.access.session else {
-            throw RequestFailure(.badRequest, "a session in the console is expected; tokens are revoked")
+            throw .badRequest("a session in the console is expected; tokens are revoked")
         }
         try await administration.change(.revokeToken(id: session.id))
     }
@@ -204,8 +203,7 @@ package struct ConsoleAdministration: Sendable {
         if changes.role != nil || changes.containers != nil {
             try await requireLevel()
             guard var administrator = try await team().first(where: { $0.name == name }) else {
-                throw RequestFailure(
-                    .notFound, "no administrator '\(name)': `zonekeeper administrator list` shows those that exist")
+                throw .notFound("no administrator '\(name)': `zonekeeper administrator list` shows those that exist")
             }
             if let role = changes.role { administrator.role = role }
             if let containers = changes.containers { administrator.containers = containers }
@@ -213,7 +211,7 @@ package struct ConsoleAdministration: Sendable {
         }
         if changes.password != .unchanged { try await setPassword(hash, of: name) }
         if let administrator = try await team().first(where: { $0.name == name }) { return administrator }
-        throw RequestFailure(.notFound, "the administrator '\(name)' was removed meanwhile")
+        throw .notFound("the administrator '\(name)' was removed meanwhile")
     }
 
     private func hash(of changes: AdministratorChanges) async throws(RequestFailure) -> PasswordHash? {
@@ -246,10 +244,9 @@ package struct ConsoleAdministration: Sendable {
     private func requireLevel() async throws(RequestFailure) {
         let level = await service.node.status().first { $0.group == .directory }?.level ?? .first
         guard level >= .console else {
-            throw RequestFailure(
-                ServiceError.nothingDone(
-                    "the console needs feature level \(FeatureLevel.console), which comes into force once "
-                        + "every node runs this build; see `zonekeeper cluster status`"))
+            throw .nothingDone(
+                "the console needs feature level \(FeatureLevel.console), which comes into force once "
+                    + "every node runs this build; see `zonekeeper cluster status`")
         }
     }
 }

@@ -57,8 +57,7 @@ package struct SchemaAdministration: Sendable {
         let plan = try plan(from: current, to: wanted, of: key)
         let losses = plan.changes.filter(\.losesData)
         guard losses.isEmpty || options.allowsDataLoss || options.isDryRun else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "nothing was changed: \(losses.map(\.description).joined(separator: "; ")). Say --allow-data-loss to do it, or "
                     + "--additive to keep what the file leaves out")
         }
@@ -89,8 +88,7 @@ package struct SchemaAdministration: Sendable {
         let current = try await schemaToChange(key)
         let production = try await self.current(SchemaKey(container: container, environment: .production))
         guard options.isDryRun || isConfirmed else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "nothing was changed: a reset deletes every record and zone of the development environment, of all users; say "
                     + "confirm=\(container) to do it")
         }
@@ -111,20 +109,18 @@ package struct SchemaAdministration: Sendable {
     ) async throws(RequestFailure) -> Change {
         let current = try await schemaToChange(key)
         guard var type = current.schema.type(named: typeName) else {
-            throw RequestFailure(
-                .notFound,
+            throw .notFound(
                 "the \(key.environment.rawValue) schema of '\(key.container)' has no record type '\(typeName)': `zonekeeper "
                     + "schema show` shows those that there are")
         }
         let system = SystemField(rawValue: fieldName).map { FieldDefinition(name: fieldName, type: $0.type) }
         guard var field = type.field(named: fieldName) ?? system else {
-            throw RequestFailure(
-                .notFound,
+            throw .notFound(
                 "the record type '\(typeName)' has no field '\(fieldName)': `zonekeeper schema show` shows those that there are; "
                     + "system fields are \(SystemField.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         body(&field.indexes)
-        if let problem = SchemaRules.problem(field: field) { throw RequestFailure(.badRequest, problem) }
+        if let problem = SchemaRules.problem(field: field) { throw .badRequest(problem) }
         type.fields = type.fields.filter { $0.name != fieldName } + [field]
         var types = current.schema.types.filter { $0.name != typeName }
         types.append(RecordType(name: type.name, fields: type.fields, grants: type.grants))
@@ -148,7 +144,7 @@ package struct SchemaAdministration: Sendable {
         from current: VersionedSchema, to wanted: Schema, of key: SchemaKey
     ) throws(RequestFailure) -> SchemaPlan {
         guard !options.isAdditive || !options.revokesGrants else {
-            throw RequestFailure(.badRequest, "additive and revokeGrants contradict each other: give one of them")
+            throw .badRequest("additive and revokeGrants contradict each other: give one of them")
         }
         let production = SchemaKey(container: key.container, environment: .production)
         return SchemaPlan(
@@ -160,8 +156,7 @@ package struct SchemaAdministration: Sendable {
 
     private func result(of plan: SchemaPlan, on current: VersionedSchema) throws(RequestFailure) -> Schema {
         guard plan.refusals.isEmpty, let result = plan.applied(to: current.schema) else {
-            throw RequestFailure(
-                .badRequest, "nothing was changed: " + plan.refusals.map(\.description).joined(separator: "; "))
+            throw .badRequest("nothing was changed: " + plan.refusals.map(\.description).joined(separator: "; "))
         }
         return result
     }
@@ -185,11 +180,9 @@ package struct SchemaAdministration: Sendable {
         do throws(RequestFailure) {
             _ = try await service.indexStates(change.key, by: service.deadline())
         } catch {
-            throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater,
-                    "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
-                        + "schema show` until it answers, before the same names are added again", retryAfterSeconds: 1))
+            throw .tryAgain(
+                "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
+                    + "schema show` until it answers, before the same names are added again")
         }
     }
 }

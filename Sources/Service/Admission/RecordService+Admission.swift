@@ -155,8 +155,7 @@ extension RecordService {
         } catch {
             throw RequestFailure(error)
         }
-        throw RequestFailure(
-            .authenticationFailed,
+        throw .authenticationFailed(
             "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the present time"
         )
     }
@@ -174,11 +173,9 @@ extension RecordService {
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
         case .refused(let milliseconds):
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
-            throw RequestFailure(
-                ServiceError(
-                    .throttled,
-                    "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
-                    retryAfterSeconds: Double(milliseconds) / 1_000))
+            throw .throttled(
+                "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
+                retryAfterSeconds: Double(milliseconds) / 1_000)
         case .needsShare: preconditionFailure("the exchange decides or throws")
         }
     }
@@ -209,8 +206,7 @@ extension RecordService {
             case .nodeQueueFull: "too many requests wait on this node"
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
-        throw RequestFailure(
-            ServiceError.nothingDone(reason))
+        throw .nothingDone(reason)
     }
 
     private static let amplePlaces = 256

@@ -66,10 +66,7 @@ package struct Notifications: WatchedFeed {
     ) async throws(RequestFailure) -> ShardAnswer {
         let token = try await SealedPosition.notifications.open(token, in: service)
         guard await service.node.has(.notifications, in: group) else {
-            throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater, "notifications need feature level \(FeatureLevel.notifications)",
-                    retryAfterSeconds: 1))
+            throw .tryAgain("notifications need feature level \(FeatureLevel.notifications)")
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
@@ -78,8 +75,7 @@ package struct Notifications: WatchedFeed {
         switch try await service.read(.notifications(read), from: group, by: deadline) {
         case .found(let answer):
             guard let expiry = answer.expiry else { return answer }
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "the syncToken has expired: "
                     + (expiry == .tooOld
                         ? "notifications since it was given are not kept any more"

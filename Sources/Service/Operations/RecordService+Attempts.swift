@@ -68,8 +68,7 @@ extension RecordService {
             }
             directory = node.directory.snapshot
         }
-        throw RequestFailure(
-            ServiceError.nothingDone("the schema or the quota kept changing meanwhile"))
+        throw .nothingDone("the schema or the quota kept changing meanwhile")
     }
 
     /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.

@@ -48,12 +48,10 @@ extension RecordService {
     private func countGrowth(of container: String, at rate: AttemptRate) throws(RequestFailure) {
         let (key, now) = (Bytewise(container), uptime)
         guard !growths.decide(key, at: rate, now: now) else { return }
-        throw RequestFailure(
-            ServiceError(
-                .throttled,
-                "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
-                    + "import the schema",
-                retryAfterSeconds: Double(growths.retryAfterMilliseconds(key, at: rate, now: now)) / 1_000))
+        throw .throttled(
+            "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
+                + "import the schema",
+            retryAfterSeconds: Double(growths.retryAfterMilliseconds(key, at: rate, now: now)) / 1_000)
     }
 
     /// Seals the encrypted values of a change. A container's first such value brings it its first key.

@@ -42,7 +42,7 @@ package struct Zones: Sendable {
     /// - Throws: `BAD_REQUEST` for the public database, whose one zone is always there.
     package func requireModifiable() throws(RequestFailure) {
         guard request.key.scope == .private else {
-            throw RequestFailure(.badRequest, "zones are made and deleted in the private database only")
+            throw .badRequest("zones are made and deleted in the private database only")
         }
     }
 

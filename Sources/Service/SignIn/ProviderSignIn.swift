@@ -36,7 +36,7 @@ extension SignIn {
 
     private func provider(named name: String) throws(RequestFailure) -> IdentityProvider {
         if let provider = service.directory.providers.first(where: { $0.$name == Bytewise(name) }) { return provider }
-        throw RequestFailure(.notFound, "There is no identity provider '\(name)' here any more.")
+        throw .notFound("There is no identity provider '\(name)' here any more.")
     }
 
     /// Where the browser goes to be recognised.
@@ -74,8 +74,7 @@ extension SignIn {
                 text, purpose: ProviderState.purpose, now: service.now),
             let state = try? ProviderState(decoding: payload)
         else {
-            throw RequestFailure(
-                .badRequest, "This sign-in has expired, or did not begin here. Go back to the app and sign in again.")
+            throw .badRequest("This sign-in has expired, or did not begin here. Go back to the app and sign in again.")
         }
         return state
     }
@@ -100,8 +99,7 @@ extension SignIn {
         let document = try await providers.document(ofIssuer: provider.issuer)
         // Another provider's answer, mixed in under this one's name (RFC 9207).
         if let issuer = issuer ?? (document.namesIssuerInAnswer ? "" : nil), issuer != provider.issuer {
-            throw RequestFailure(
-                .authenticationFailed, "The answer is not that of the identity provider '\(provider.name)'.")
+            throw .authenticationFailed("The answer is not that of the identity provider '\(provider.name)'.")
         }
         let exchange = CodeExchange(
             clientID: provider.clientID, clientSecret: try secret(of: provider), code: code,
@@ -135,8 +133,7 @@ extension SignIn {
         if let account = try await account(with: identity) { return account }
         guard provider.allowsSignUp else {
             try await note(subject: "provider \(provider.name)", outcome: "refused: no account has this identity")
-            throw RequestFailure(
-                .accessDenied,
+            throw .accessDenied(
                 "There is no account for you here, and '\(provider.name)' makes none: ask the administrator to connect yours."
             )
         }
@@ -151,7 +148,7 @@ extension SignIn {
                 if let account = try await self.account(with: identity) { return account }
             }
         }
-        throw RequestFailure(ServiceError(.tryAgainLater, "No account could be made. Try again.", retryAfterSeconds: 1))
+        throw .tryAgain("No account could be made. Try again.")
     }
 
     private func account(with identity: ExternalIdentity) async throws(RequestFailure) -> Account? {

@@ -35,15 +35,13 @@ package struct SignIn: Sendable {
     package func goal(ofTicket text: String?) async throws(RequestFailure) -> SignInGoal {
         let signer = try service.requireSigner()
         guard let text, !text.isEmpty else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "Signing in begins in an app: it is given a link to this page, and this is not the whole link.")
         }
         guard let payload = signer.openTicket(text, purpose: SignInTicket.purpose, now: service.now),
             let ticket = try? SignInTicket(decoding: payload)
         else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "This link has expired, or was changed. Go back to the app and sign in again: it is given a new one.")
         }
         return try await goal(of: ticket)
@@ -58,7 +56,7 @@ package struct SignIn: Sendable {
         }
         if let goal = known(in: service.directory) { return goal }
         if let goal = known(in: try await service.newestDirectory()) { return goal }
-        throw RequestFailure(.badRequest, "The app may not sign users in any more: its API token was revoked.")
+        throw .badRequest("The app may not sign users in any more: its API token was revoked.")
     }
 
     /// What a program signs in for.
@@ -67,12 +65,10 @@ package struct SignIn: Sendable {
         var token = service.directory.token(withSecret: secret)
         if token == nil { token = try await service.newestDirectory().token(withSecret: secret) }
         guard let goal = token.flatMap({ SignInGoal($0) }) else {
-            throw RequestFailure(
-                .authenticationFailed, "the API token is not known: it was never made, or was revoked")
+            throw .authenticationFailed("the API token is not known: it was never made, or was revoked")
         }
         guard OriginRule.allows(origin, goal.origins) else {
-            throw RequestFailure(
-                .authenticationFailed,
+            throw .authenticationFailed(
                 "the API token is not for pages of \(origin ?? ""); it is for \(goal.origins.joined(separator: ", "))")
         }
         return goal
@@ -128,10 +124,10 @@ package struct SignIn: Sendable {
     /// - Parameter credentials: an API token, and the session's token.
     package func signOut(_ credentials: Credentials, origin: String?) async throws(RequestFailure) {
         guard let secret = credentials.apiToken else {
-            throw RequestFailure(.authenticationFailed, "the request has no ckAPIToken")
+            throw .authenticationFailed("the request has no ckAPIToken")
         }
         guard credentials.webAuthToken != nil else {
-            throw RequestFailure(.badRequest, "the request has no ckWebAuthToken: it says which session is to end")
+            throw .badRequest("the request has no ckWebAuthToken: it says which session is to end")
         }
         let goal = try await goal(ofAPIToken: secret, origin: origin)
         try await service.refreshDirectory()
@@ -177,13 +173,13 @@ package struct SignIn: Sendable {
             let pause = SignInAttempts.secondsLeft(of: lockout, service.now).map {
                 " Try again in \(SignInAttempts.words($0))."
             }
-            throw RequestFailure(.authenticationFailed, Self.wrong + (pause ?? ""))
+            throw .authenticationFailed(Self.wrong + (pause ?? ""))
         }
         // Others may have been guessing meanwhile, and the password may have been changed.
         let current = try await self.attempt(on: name, browser)
         try SignInAttempts.require(current.lockout, isOverAt: service.now)
         guard let same = current.account, same.id == account.id, same.password == hash else {
-            throw RequestFailure(.authenticationFailed, Self.wrong)
+            throw .authenticationFailed(Self.wrong)
         }
         return try await beginSession(of: same, for: goal, keepsSignedIn: keepsSignedIn)
     }
@@ -237,8 +233,7 @@ package struct SignIn: Sendable {
     /// - Throws: `ACCESS_DENIED` where nobody may make an account for themselves.
     package func requireOpenSignUp() throws(RequestFailure) {
         guard service.directory.isSignUpOpen else {
-            throw RequestFailure(
-                .accessDenied, "New accounts are made by the administrator here: sign-up is not open.")
+            throw .accessDenied("New accounts are made by the administrator here: sign-up is not open.")
         }
     }
 
@@ -263,7 +258,7 @@ package struct SignIn: Sendable {
         let name = try AccountAdministration.name(
             given.trimmingCharacters(in: .whitespaces).precomposedStringWithCanonicalMapping)
         guard Account.isPlainLine(name) else {
-            throw RequestFailure(.badRequest, "The name has characters that cannot be seen: leave them out.")
+            throw .badRequest("The name has characters that cannot be seen: leave them out.")
         }
         let taken = RequestFailure(.exists, "There is an account of this name: choose another name.")
         guard try await service.accounts.account(named: name) == nil else { throw taken }

@@ -20,19 +20,17 @@ package struct SignInAttempts: Sendable {
     func count(of address: String, now: UInt64) throws(RequestFailure) {
         guard !limiter.decide(address, now: now) else { return }
         let seconds = max(1, (limiter.retryAfterMilliseconds(address, now: now) + 999) / 1_000)
-        throw RequestFailure(
-            ServiceError(
-                .throttled, "Too many attempts from this address: try again in \(Self.words(Int64(seconds))).",
-                retryAfterSeconds: Double(seconds)))
+        throw .throttled(
+            "Too many attempts from this address: try again in \(Self.words(Int64(seconds))).",
+            retryAfterSeconds: Double(seconds))
     }
 
     /// - Throws: `THROTTLED` where a name is locked.
     static func require(_ lockout: Lockout?, isOverAt now: Int64) throws(RequestFailure) {
         guard let seconds = secondsLeft(of: lockout, now) else { return }
-        throw RequestFailure(
-            ServiceError(
-                .throttled, "Too many wrong passwords for this name: try again in \(words(seconds)).",
-                retryAfterSeconds: Double(seconds)))
+        throw .throttled(
+            "Too many wrong passwords for this name: try again in \(words(seconds)).",
+            retryAfterSeconds: Double(seconds))
     }
 
     /// How long a name is still locked; nil where it is not.

@@ -91,8 +91,7 @@ package struct PreferenceWatch: Sendable {
         let line = "\(feed.group)"
         guard case .entered = await service.looks.enter(container: line, containerMax: WatchHub.looksMax / 4)
         else {
-            throw RequestFailure(
-                ServiceError.nothingDone("this node has too many changes to tell of"))
+            throw .nothingDone("this node has too many changes to tell of")
         }
         defer { service.looks.leave(container: line) }
         service.watches.looked()

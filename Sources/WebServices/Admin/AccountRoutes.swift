@@ -45,8 +45,7 @@ struct AccountRoutes {
         let name = try request.url.need("name")
         let changes = try Self.changes(try request.json())
         guard !changes.isEmpty else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "nothing to change: email, givenName, familyName, discoverable or identity is expected in the body")
         }
         let account = try await accounts.update(name, changes)
@@ -65,8 +64,7 @@ struct AccountRoutes {
             guard let value = json[key] else { return nil }
             if value.isNull { return "" }
             guard let text = value.string, text.count <= Limits.nameLengthMax, !text.contains(where: \.isNewline) else {
-                throw RequestFailure(
-                    .badRequest, "\(key): at most \(Limits.nameLengthMax) characters on one line are expected")
+                throw .badRequest("\(key): at most \(Limits.nameLengthMax) characters on one line are expected")
             }
             return text
         }
@@ -75,7 +73,7 @@ struct AccountRoutes {
             isDiscoverable: try json.flag("discoverable"),
             identity: try json["identity"].map { value throws(RequestFailure) in try identity(value) })
         if let email = changes.email, !email.isEmpty, !AccountAdministration.isEmail(email) {
-            throw RequestFailure(.badRequest, "email: an address such as ada@example.com is expected, not '\(email)'")
+            throw .badRequest("email: an address such as ada@example.com is expected, not '\(email)'")
         }
         return changes
     }
@@ -86,8 +84,7 @@ struct AccountRoutes {
         guard let issuer = json["issuer"]?.string, !issuer.isEmpty, let subject = json["subject"]?.string,
             ExternalIdentity.isSubject(subject)
         else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "identity: {\"issuer\": ..., \"subject\": ...} or null is expected; a subject is 1 to 255 ASCII characters"
             )
         }
@@ -98,7 +95,7 @@ struct AccountRoutes {
     func setPassword() async throws(RequestFailure) -> Reply {
         let (name, json) = (try request.url.need("name"), try request.json())
         guard json["password"] != nil else {
-            throw RequestFailure(.badRequest, "password: a text, or null to take it away, is expected")
+            throw .badRequest("password: a text, or null to take it away, is expected")
         }
         let password = try json.given("password").map(Self.password)
         try await accounts.setPassword(password, of: name, endsSessions: try json.flag("endSessions") ?? true)
@@ -110,7 +107,7 @@ struct AccountRoutes {
 
     static func password(_ json: JSONValue) throws(RequestFailure) -> String {
         if let text = json.string { return text }
-        throw RequestFailure(.badRequest, "password: a text is expected")
+        throw .badRequest("password: a text is expected")
     }
 }
 
@@ -177,7 +174,7 @@ struct ProviderRoutes {
         let json = try request.json()
         let name = try json.text("name")
         guard AccountAdministration.line(name) != nil, name.count <= 64 else {
-            throw RequestFailure(.badRequest, "name: 1 to 64 characters on one line are expected")
+            throw .badRequest("name: 1 to 64 characters on one line are expected")
         }
         let issuer = try json.text("issuer")
         do throws(ServiceError) {
@@ -195,7 +192,7 @@ struct ProviderRoutes {
         guard let given = json["clientSecret"] else { return .unchanged }
         if given.isNull { return .removed }
         guard let secret = given.string, !secret.isEmpty, secret.utf8.count <= 4_096 else {
-            throw RequestFailure(.badRequest, "clientSecret: a text of 1 to 4,096 bytes, or null, is expected")
+            throw .badRequest("clientSecret: a text of 1 to 4,096 bytes, or null, is expected")
         }
         return .set(secret)
     }
@@ -213,7 +210,7 @@ struct ProviderRoutes {
 
     func setSignUp() async throws(RequestFailure) -> Reply {
         guard let isOpen = try request.json().flag("open") else {
-            throw RequestFailure(.badRequest, "open: true or false is expected")
+            throw .badRequest("open: true or false is expected")
         }
         try await request.administration.change(.setSignUp(isOpen: isOpen))
         return Reply { $0.member("open", isOpen) }

@@ -26,7 +26,7 @@ struct AdminRequest: Sendable {
     static func environment(_ text: String?) throws(RequestFailure) -> Environment {
         guard let text else { return .development }
         guard let environment = Environment(rawValue: text) else {
-            throw RequestFailure(.badRequest, "environment: 'development' or 'production' is expected, not '\(text)'")
+            throw .badRequest("environment: 'development' or 'production' is expected, not '\(text)'")
         }
         return environment
     }
@@ -56,7 +56,7 @@ extension RequestURL {
     /// A parameter that must be there.
     func need(_ name: String) throws(RequestFailure) -> String {
         if let value = text(name) { return value }
-        throw RequestFailure(.badRequest, "the parameter '\(name)' is missing")
+        throw .badRequest("the parameter '\(name)' is missing")
     }
 
     /// The container and environment that the parameters name.
@@ -70,21 +70,21 @@ extension RequestURL {
         switch self[name] {
         case nil, "false": return false
         case "true": return true
-        case let other?: throw RequestFailure(.badRequest, "\(name): 'true' or 'false' is expected, not '\(other)'")
+        case let other?: throw .badRequest("\(name): 'true' or 'false' is expected, not '\(other)'")
         }
     }
 
     func number(_ name: String) throws(RequestFailure) -> UInt64? {
         guard let text = self[name] else { return nil }
         if let number = UInt64(text) { return number }
-        throw RequestFailure(.badRequest, "\(name): a whole number is expected, not '\(text)'")
+        throw .badRequest("\(name): a whole number is expected, not '\(text)'")
     }
 
     /// How many entries one page of a list has: `limit`, and at most 1,000.
     func pageLimit() throws(RequestFailure) -> Int {
         guard let text = self["limit"] else { return 1_000 }
         guard let limit = Int(text), limit > 0 else {
-            throw RequestFailure(.badRequest, "limit: a whole number from 1 is expected, not '\(text)'")
+            throw .badRequest("limit: a whole number from 1 is expected, not '\(text)'")
         }
         return min(limit, 1_000)
     }
@@ -102,7 +102,7 @@ extension JSONValue {
     /// A string that must be there.
     func text(_ key: String) throws(RequestFailure) -> String {
         if let text = self[key]?.string, !text.isEmpty { return text }
-        throw RequestFailure(.badRequest, "\(key): a string is expected")
+        throw .badRequest("\(key): a string is expected")
     }
 
     /// Nil where it is missing.
@@ -110,7 +110,7 @@ extension JSONValue {
         switch self[key] {
         case nil: return nil
         case .bool(let flag)?: return flag
-        default: throw RequestFailure(.badRequest, "\(key): true or false is expected")
+        default: throw .badRequest("\(key): true or false is expected")
         }
     }
 
@@ -127,14 +127,13 @@ extension JSONValue {
     func label() throws(RequestFailure) -> String {
         guard let text = self["label"]?.string, !text.isEmpty else { return "" }
         if let line = AccountAdministration.line(text) { return line }
-        throw RequestFailure(
-            .badRequest, "label: at most \(Limits.nameLengthMax) characters on one line are expected")
+        throw .badRequest("label: at most \(Limits.nameLengthMax) characters on one line are expected")
     }
 
     /// The name of an administrator to be.
     func administratorName() throws(RequestFailure) -> String {
         let name = try text("name")
         if Administrator.isName(name) { return name }
-        throw RequestFailure(.badRequest, "name: 1 to 64 letters, digits and any of - _ . @ are expected")
+        throw .badRequest("name: 1 to 64 letters, digits and any of - _ . @ are expected")
     }
 }

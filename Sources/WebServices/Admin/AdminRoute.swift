@@ -28,7 +28,7 @@ struct AdminRoute: Sendable {
         let path = url.segments.dropFirst(2).joined(separator: "/")
         let routes = all.filter { $0.path == path }
         if let route = routes.first(where: { $0.method == method }) { return route }
-        if routes.isEmpty { throw RequestFailure(.notFound, "no administration route '\(path)'") }
+        if routes.isEmpty { throw .notFound("no administration route '\(path)'") }
         throw RequestFailure.wrongMethod(method, of: routes.map(\.method), for: path)
     }
 
@@ -64,7 +64,7 @@ struct AdminRoute: Sendable {
         .init("DELETE", "roles/members", .init(.developer, .query)) { RoleRoutes(request: $0).remove },
         .init("GET", "limits", .init(.viewer, .query)) { LimitRoutes(request: $0).show },
         .init("PATCH", "limits", .dangerous(.cluster)) { LimitRoutes(request: $0).set },
-        .init("GET", "limits/explain", .init(.viewer, .query), AdminRequest.explainLimits),
+        .init("GET", "limits/explain", .init(.viewer, .query)) { LimitRoutes(request: $0).explain },
         .init("GET", "usage", .init(.viewer, .query)) { UsageRoutes(request: $0).show },
         .init("GET", "audit", .anyViewer) { AuditRoutes(request: $0).show },
         .init("GET", "providers", .init(.admin, .cluster)) { ProviderRoutes(request: $0).list },

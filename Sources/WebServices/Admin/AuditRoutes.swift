@@ -42,18 +42,18 @@ struct AuditRoutes {
     private func search() throws(RequestFailure) -> AuditSearch {
         let url = request.url
         let limit = try url.number("limit") ?? 500
-        guard limit > 0 else { throw RequestFailure(.badRequest, "limit: at least 1 is expected") }
+        guard limit > 0 else { throw .badRequest("limit: at least 1 is expected") }
         var search = AuditSearch(of: try log(), limit: min(limit, Self.recordsPerPageMax))
         search.after = try url.number("after") ?? 0
         search.before = try url.number("before")
         switch url["order"] {
         case nil, "oldest":
             guard search.before == nil else {
-                throw RequestFailure(.badRequest, "before: it is for 'order=newest' only")
+                throw .badRequest("before: it is for 'order=newest' only")
             }
         case "newest": search.before = search.before ?? UInt64(Int64.max)
         case let other?:
-            throw RequestFailure(.badRequest, "order: 'oldest' or 'newest' is expected, not '\(other)'")
+            throw .badRequest("order: 'oldest' or 'newest' is expected, not '\(other)'")
         }
         search.actor = url["actor"]
         search.action = url["action"]
@@ -66,7 +66,7 @@ struct AuditRoutes {
         guard let name = request.url["log"] else { return .changes }
         guard let log = AuditLog(rawValue: name) else {
             let names = AuditLog.allCases.map { "'\($0.rawValue)'" }.joined(separator: " or ")
-            throw RequestFailure(.badRequest, "log: \(names) is expected, not '\(name)'")
+            throw .badRequest("log: \(names) is expected, not '\(name)'")
         }
         return log
     }

@@ -35,7 +35,7 @@ struct ClusterRoutes {
 
     private static func node(_ json: JSONValue) throws(RequestFailure) -> ClusterMap.Node {
         guard case .integer(let port)? = json["peerPort"], let peerPort = Int(exactly: port) else {
-            throw RequestFailure(.badRequest, "peerPort: a number from 1 to 65535 is expected")
+            throw .badRequest("peerPort: a number from 1 to 65535 is expected")
         }
         return ClusterMap.Node(
             id: try id("id", json), peerHost: try json.text("peerHost"), peerPort: peerPort,
@@ -59,8 +59,7 @@ struct ClusterRoutes {
         let node = try Self.id("node", json)
         guard let shard = json["shard"] else { return .preferLeader(shard: nil, node: node) }
         guard case .integer(let number) = shard, let index = Int(exactly: number), index >= 0 else {
-            throw RequestFailure(
-                .badRequest, "shard: the number of a shard is expected; without one the directory is meant")
+            throw .badRequest("shard: the number of a shard is expected; without one the directory is meant")
         }
         return .preferLeader(shard: index, node: node)
     }

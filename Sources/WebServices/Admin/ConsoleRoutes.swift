@@ -43,8 +43,7 @@ struct ConsoleRoutes {
         let (json, access) = (try request.json(), try request.administration.access)
         let secret = try await request.service.requireSecret()
         guard access.session != nil else {
-            throw RequestFailure(
-                .badRequest, "a session in the console is expected; set others' passwords with PATCH administrators")
+            throw .badRequest("a session in the console is expected; set others' passwords with PATCH administrators")
         }
         let name = if let own = access.name { own } else { try json.administratorName() }
         return reply(of: try await console.setOwnPassword(try json.text("password"), name: name), secret)
@@ -98,7 +97,7 @@ struct AdministratorRoutes {
     func update() async throws(RequestFailure) -> Reply {
         let (name, json) = (try request.url.need("name"), try request.json())
         guard json["role"] != nil || json["containers"] != nil || json["password"] != nil else {
-            throw RequestFailure(.badRequest, "nothing to change: role, containers or password is expected in the body")
+            throw .badRequest("nothing to change: role, containers or password is expected in the body")
         }
         let administrator = try await console.update(name, try Self.changes(json))
         return Reply { Self.write(administrator, to: &$0) }
@@ -129,7 +128,7 @@ struct AdministratorRoutes {
         if json.isNull { return nil }
         let names = json.array?.compactMap(\.string)
         guard let names, names.count == json.array?.count, !names.isEmpty else {
-            throw RequestFailure(.badRequest, "containers: a list of containers' names, or null for all, is expected")
+            throw .badRequest("containers: a list of containers' names, or null for all, is expected")
         }
         var containers: Set<String> = []
         for name in names { containers.insert(try AdminRequest.containerName(name)) }

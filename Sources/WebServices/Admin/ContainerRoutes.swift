@@ -43,8 +43,7 @@ struct ContainerRoutes {
     func delete() async throws(RequestFailure) -> Reply {
         let name = try AdminRequest.containerName(try request.url.need("name"))
         guard try request.url.need("confirm") == name else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "confirm: the container's own name is expected, '\(name)': its clients are refused from then on")
         }
         let deletion = try await containers.delete(name)
@@ -98,8 +97,7 @@ struct LimitRoutes {
     func set() async throws(RequestFailure) -> Reply {
         let changes = try changes()
         guard !changes.isEmpty else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "nothing to change: a limit and its value, such as {\"requestsPerSecond\": 40}, is expected")
         }
         return reply(try await containers.setLimits(of: container, changes))
@@ -107,20 +105,19 @@ struct LimitRoutes {
 
     private func changes() throws(RequestFailure) -> [LimitChange] {
         guard case .object(let members) = try request.json() else {
-            throw RequestFailure(.badRequest, "the body: an object of limits and their values is expected")
+            throw .badRequest("the body: an object of limits and their values is expected")
         }
         var changes: [LimitChange] = []
         for member in members {
             guard let limit = ContainerLimit(rawValue: member.key) else {
                 let names = ContainerLimit.allCases.map(\.rawValue).joined(separator: ", ")
-                throw RequestFailure(.badRequest, "'\(member.key)' is no limit: there are \(names)")
+                throw .badRequest("'\(member.key)' is no limit: there are \(names)")
             }
             switch member.value {
             case .null: changes.append(LimitChange(limit, nil))
             case .integer(let value) where limit.range.contains(value): changes.append(LimitChange(limit, value))
             default:
-                throw RequestFailure(
-                    .badRequest,
+                throw .badRequest(
                     "\(limit.rawValue): a whole number (\(limit.unit.rawValue)) from \(limit.range.lowerBound) to "
                         + "\(limit.range.upperBound), or null to take it back, is expected, not "
                         + String(decoding: member.value.serialized(), as: UTF8.self).prefix(40))
@@ -162,5 +159,56 @@ struct LimitRoutes {
             (.transferBytesPerMonth, limits.transferBytesPerMonth(users: users)), (.userBytes, limits[.userBytes]),
             (.userRecords, limits[.userRecords]), (.userAssetBytes, limits[.userAssetBytes]),
         ] { writer.member(limit.rawValue, integer: value) }
+    }
+
+    // MARK: What a request would be held to
+
+    private static let preferenceActions = ["kv/get", "kv/list", "kv/set", "kv/changes"]
+
+    /// `GET limits/explain`.
+    func explain() async throws(RequestFailure) -> Reply {
+        let url = request.url
+        let key = try url.schemaKey()
+        let action = try explainedAction()
+        let text = action == .preferences ? Scope.private.rawValue : url["database"] ?? "public"
+        guard let scope = Scope(rawValue: text) else {
+            throw .badRequest("database: 'public' or 'private' is expected, not '\(text)'")
+        }
+        if scope == .shared { throw .notBuilt("the shared database") }
+        let rules = try await LimitExplanation(request.administration).rules(
+            for: action, of: url.text("user"), to: scope, in: key)
+        let firing = rules.first(where: \.fires)
+        return Reply { writer in
+            writer.list("rules", rules) { Self.write($0, to: &$1) }
+            writer.member("verdict", firing.map { "refused by \($0.name): \($0.reason)" } ?? "allowed")
+        }
+    }
+
+    /// What the request does: one of the database's actions, or of the preferences'.
+    private func explainedAction() throws(RequestFailure) -> LimitExplanation.Action {
+        let text = request.url["action"] ?? DatabaseAction.modifyRecords.rawValue
+        switch DatabaseAction(rawValue: text) {
+        case .modifyRecords?: return .saveRecords
+        case .modifyZones?: return .modifyZones
+        case .queryRecords?, .zoneChanges?, .lookUpRecords?: return .readRecords
+        case .uploadAssets?: return .uploadAssets
+        case nil where Self.preferenceActions.contains(text): return .preferences
+        case nil:
+            let known = DatabaseAction.allCases.map(\.rawValue) + Self.preferenceActions
+            throw .badRequest("action: one of \(known.joined(separator: ", ")) is expected, not '\(text)'")
+        default: return .other
+        }
+    }
+
+    private static func write(_ rule: LimitExplanation.Rule, to writer: inout JSONWriter) {
+        writer.member("name", rule.name)
+        writer.member("limit", integer: rule.limit)
+        writer.optional("used", integer: rule.used)
+        if rule.limit != ContainerLimit.unlimited {
+            writer.optional("remaining", integer: rule.remaining ?? rule.used.map { max(rule.limit - $0, 0) })
+        }
+        if let reset = rule.resetSeconds { writer.member("resetSeconds", number: reset) }
+        writer.member("fires", rule.fires)
+        writer.member("reason", rule.reason)
     }
 }

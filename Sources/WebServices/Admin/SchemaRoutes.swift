@@ -66,7 +66,7 @@ struct SchemaRoutes {
     private static func index(_ word: String) throws(RequestFailure) -> IndexOptions {
         guard let named = IndexOptions.named.first(where: { $0.word == word.uppercased() }) else {
             let words = IndexOptions.named.map(\.word).joined(separator: ", ")
-            throw RequestFailure(.badRequest, "index: one of \(words) is expected, not '\(word)'")
+            throw .badRequest("index: one of \(words) is expected, not '\(word)'")
         }
         return named.option
     }
@@ -81,11 +81,11 @@ struct SchemaRoutes {
     private func wanted() throws(RequestFailure) -> Schema {
         let isJSON = request.body.first == UInt8(ascii: "{")
         guard let text = isJSON ? try request.json().text("schema") : String(validating: request.body, as: UTF8.self)
-        else { throw RequestFailure(.badRequest, "the schema is not UTF-8 text") }
+        else { throw .badRequest("the schema is not UTF-8 text") }
         do throws(SchemaError) {
             return try SchemaParser.parse(text)
         } catch {
-            throw RequestFailure(.badRequest, "the schema, \(error)")
+            throw .badRequest("the schema, \(error)")
         }
     }
 

@@ -24,8 +24,7 @@ struct TokenRoutes {
         let names = text.split(separator: ",", omittingEmptySubsequences: false)
         let kinds = names.compactMap { TokenFilter.Kind(rawValue: String($0)) }
         guard kinds.count == names.count else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "kind: one of \(TokenFilter.Kind.allCases.map(\.rawValue).joined(separator: ", ")), or several with "
                     + "commas, is expected, not '\(text)'")
         }
@@ -75,7 +74,7 @@ struct TokenRoutes {
             tokenKind = try await tokens.session(
                 of: try json.text("user"), in: container, seconds: try Self.lifetime(json))
         case "administrator": tokenKind = .administrator(name: try json.administratorName())
-        default: throw RequestFailure(.badRequest, "kind: 'api', 'session' or 'administrator' is expected")
+        default: throw .badRequest("kind: 'api', 'session' or 'administrator' is expected")
         }
         let made = try await tokens.create(tokenKind, secret: secret, label: try json.label())
         return Reply { writer in
@@ -93,7 +92,7 @@ struct TokenRoutes {
         guard let given = json.given("secret") else { return nil }
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let text = given.string, (32...256).contains(text.count), text.allSatisfy(allowed.contains) else {
-            throw RequestFailure(.badRequest, "secret: 32 to 256 letters, digits, hyphens and underscores are expected")
+            throw .badRequest("secret: 32 to 256 letters, digits, hyphens and underscores are expected")
         }
         return text
     }
@@ -104,18 +103,18 @@ struct TokenRoutes {
     private static func origins(_ json: JSONValue) throws(RequestFailure) -> [String] {
         guard let given = json.given("origins") else { return [] }
         guard let members = given.array, members.count <= originsMax else {
-            throw RequestFailure(.badRequest, "origins: an array of at most \(originsMax) texts is expected")
+            throw .badRequest("origins: an array of at most \(originsMax) texts is expected")
         }
         var origins: [String] = []
         for member in members {
             guard let text = member.string else {
-                throw RequestFailure(.badRequest, "origins: texts are expected, not \(member.kind)")
+                throw .badRequest("origins: texts are expected, not \(member.kind)")
             }
             do throws(ServiceError) {
                 let origin = try OriginRule.normalized(text)
                 if !origins.contains(origin) { origins.append(origin) }
             } catch {
-                throw RequestFailure(.badRequest, "origins: \(error.reason)")
+                throw .badRequest("origins: \(error.reason)")
             }
         }
         return origins
@@ -125,8 +124,7 @@ struct TokenRoutes {
     private static func callbackURL(_ json: JSONValue) throws(RequestFailure) -> String? {
         guard let given = json.given("callbackURL") else { return nil }
         guard let text = given.string, CallbackRule.allows(text) else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "callbackURL: an https URL is expected, or http for this machine, or one with an app's own scheme, such as "
                     + "myapp://signed-in; at most 2,048 characters, escaped where they are not ASCII")
         }
@@ -137,7 +135,7 @@ struct TokenRoutes {
     private static func lifetime(_ json: JSONValue) throws(RequestFailure) -> Int64 {
         guard let given = json.given("lifetimeSeconds") else { return 14 * 86_400 }
         guard case .integer(let number) = given, number > 0, number <= 366 * 86_400 else {
-            throw RequestFailure(.badRequest, "lifetimeSeconds: 1 to \(366 * 86_400) is expected")
+            throw .badRequest("lifetimeSeconds: 1 to \(366 * 86_400) is expected")
         }
         return number
     }

@@ -36,8 +36,7 @@ extension WebResponder {
 
     private func unknownAdministrator(_ call: WebCall) throws(RequestFailure) -> RequestFailure {
         try context.service.countFailure(of: call.address)
-        return RequestFailure(
-            .authenticationFailed,
+        return .authenticationFailed(
             "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
     }
 
@@ -61,13 +60,12 @@ extension WebResponder {
                 withSessionSecret: cookie.secret, lastUsed: cookie.lastUsed),
             var session = access.session
         else {
-            throw RequestFailure(.authenticationFailed, "the session in the console is over: sign in again")
+            throw .authenticationFailed("the session in the console is over: sign in again")
         }
         if !call.isSafe {
             let expected = ConsoleCookie.csrfToken(of: session, secret)
             guard let given = call.request.headers[Self.csrf], Self.isEqual(given, expected) else {
-                throw RequestFailure(
-                    .accessDenied, "the header X-Zonekeeper-CSRF with the session's csrfToken is expected")
+                throw .accessDenied("the header X-Zonekeeper-CSRF with the session's csrfToken is expected")
             }
         }
         let now = context.service.now
@@ -101,8 +99,7 @@ extension WebResponder {
         // An address that somebody types has no page before it.
         let isOwnSite = site.map { $0 == "same-origin" || call.isSafe && $0 == "none" } ?? true
         guard isOwnOrigin, isOwnSite else {
-            throw RequestFailure(
-                .accessDenied, "the request was sent by a page of another place than \(call.origin)")
+            throw .accessDenied("the request was sent by a page of another place than \(call.origin)")
         }
     }
 

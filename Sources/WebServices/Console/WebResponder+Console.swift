@@ -8,14 +8,14 @@ import Service
 extension WebResponder {
     func console(_ call: WebCall) throws(RequestFailure) -> Reply {
         guard call.request.method == .get || call.request.method == .head else {
-            throw RequestFailure(
-                .badRequest, "the console is called with GET, not with \(call.request.method.rawValue)",
+            throw .badRequest(
+                "the console is called with GET, not with \(call.request.method.rawValue)",
                 details: .methods(["GET", "HEAD"]))
         }
         let isFile = call.url.segments.dropFirst().first == "files"
         let path = isFile ? Array(call.url.segments.dropFirst(2)) : ["index.html"]
         guard let file = context.console.file(path) else {
-            throw RequestFailure(.notFound, "the console has no file '\(path.joined(separator: "/"))'")
+            throw .notFound("the console has no file '\(path.joined(separator: "/"))'")
         }
         return Self.reply(with: file, to: call)
     }

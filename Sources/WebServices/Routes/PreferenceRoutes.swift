@@ -43,8 +43,7 @@ struct PreferenceRoutes {
         case nil, .null?: return Self.watchSecondsMax
         case .integer(let number)? where number >= 0: return min(UInt64(number), Self.watchSecondsMax)
         default:
-            throw RequestFailure(
-                .badRequest, "timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
+            throw .badRequest("timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
         }
     }
 
@@ -52,7 +51,7 @@ struct PreferenceRoutes {
         switch json {
         case nil, .null?: return KeyValueTables.pageMax
         case .integer(let number)? where number > 0: return Int(min(number, Int64(KeyValueTables.pageMax)))
-        default: throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        default: throw .badRequest("resultsLimit: a whole number above 0 is expected")
         }
     }
 
@@ -66,7 +65,7 @@ struct PreferenceRoutes {
         switch json[key] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw RequestFailure(.badRequest, "\(key): a text is expected")
+        default: throw .badRequest("\(key): a text is expected")
         }
     }
 
@@ -77,17 +76,17 @@ struct PreferenceRoutes {
             guard case .object = json else { throw JSONError(position: 0, expected: "an object", found: json.kind) }
             return json
         } catch {
-            throw RequestFailure(.badRequest, "the body is not a JSON object: \(error)")
+            throw .badRequest("the body is not a JSON object: \(error)")
         }
     }
 
     private func keys(_ json: JSONValue) throws(RequestFailure) -> [String] {
         guard let members = json["keys"]?.array else {
-            throw RequestFailure(.badRequest, "keys: an array of strings is expected")
+            throw .badRequest("keys: an array of strings is expected")
         }
         let keys = members.compactMap(\.string)
         guard keys.count == members.count, keys.count <= Limits.keysMax else {
-            throw RequestFailure(.badRequest, "keys: at most \(Limits.keysMax) strings are expected")
+            throw .badRequest("keys: at most \(Limits.keysMax) strings are expected")
         }
         return keys
     }
@@ -138,16 +137,16 @@ extension PreferenceRoutes {
 
     private func writes(_ json: JSONValue) throws(RequestFailure) -> [KeyValueCommand.Write] {
         guard let members = json["writes"]?.array else {
-            throw RequestFailure(
-                .badRequest, #"writes: an array such as [{"key": "theme", "value": "dark"}] is expected; null deletes"#)
+            throw .badRequest(
+                #"writes: an array such as [{"key": "theme", "value": "dark"}] is expected; null deletes"#)
         }
         var writes: [KeyValueCommand.Write] = []
         for (index, member) in members.enumerated() {
             guard let key = member["key"]?.string else {
-                throw RequestFailure(.badRequest, "writes[\(index)].key: a string is expected")
+                throw .badRequest("writes[\(index)].key: a string is expected")
             }
             guard let value = member["value"] else {
-                throw RequestFailure(.badRequest, "writes[\(index)].value: is missing; null deletes the key")
+                throw .badRequest("writes[\(index)].value: is missing; null deletes the key")
             }
             var write = KeyValueCommand.Write(key: key, value: nil)
             if !value.isNull {
@@ -159,7 +158,7 @@ extension PreferenceRoutes {
             }
             if let version = member["version"], !version.isNull {
                 guard let tag = version.string.flatMap(ChangeTag.init) else {
-                    throw RequestFailure(.badRequest, "writes[\(index)].version: it is not one that this server gave")
+                    throw .badRequest("writes[\(index)].version: it is not one that this server gave")
                 }
                 write.expectedVersion = tag
             }
@@ -196,7 +195,7 @@ enum KeyValueAction: String, CaseIterable, Sendable {
     init(_ name: String, method: String) throws(RequestFailure) {
         guard let action = KeyValueAction(rawValue: name) else {
             let names = Self.allCases.map(\.rawValue).joined(separator: ", ")
-            throw RequestFailure(.notFound, "no action '\(name)': there are \(names)")
+            throw .notFound("no action '\(name)': there are \(names)")
         }
         try RequestFailure.require(method, of: action.methods, for: name)
         self = action

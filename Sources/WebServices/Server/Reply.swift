@@ -50,7 +50,7 @@ extension [UInt8] {
     /// A request's body as JSON.
     func json() throws(RequestFailure) -> JSONValue {
         do throws(JSONError) { return try JSONParser.parse(self) } catch {
-            throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
+            throw .badRequest("the body is not JSON: \(error)")
         }
     }
 }

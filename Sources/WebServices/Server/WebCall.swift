@@ -69,7 +69,7 @@ struct WebCall: Sendable {
     func clientID() throws(RequestFailure) -> String? {
         guard let name = url["clientId"], !name.isEmpty else { return nil }
         guard name.utf8.count <= Limits.nameLengthMax else {
-            throw RequestFailure(.badRequest, "clientId: at most \(Limits.nameLengthMax) bytes are expected")
+            throw .badRequest("clientId: at most \(Limits.nameLengthMax) bytes are expected")
         }
         return name
     }

@@ -40,7 +40,7 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
     init(_ path: String, method: String) throws(RequestFailure) {
         guard let action = DatabaseAction(rawValue: path) else {
-            throw RequestFailure(.notFound, "no action '\(path)'")
+            throw .notFound("no action '\(path)'")
         }
         try RequestFailure.require(method, of: action.methods, for: path)
         self = action

@@ -81,8 +81,7 @@ package struct WebResponder: HTTPResponder {
 
     private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
         if context.service.isRestoring, call.url.segments.first != "health" {
-            throw RequestFailure(
-                ServiceError(.tryAgainLater, "the cluster was restored and is not ready yet", retryAfterSeconds: 1))
+            throw .tryAgain("the cluster was restored and is not ready yet")
         }
         if call.request.method == .options {
             headers.allowPreflight(in: context.service.directory)
@@ -101,7 +100,7 @@ package struct WebResponder: HTTPResponder {
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
-            throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
+            throw .notFound("there is nothing at this path; requests begin with /database/1/")
         }
         headers.leaveOutAccessControl()
         return try await signIn(call)
@@ -112,11 +111,10 @@ package struct WebResponder: HTTPResponder {
         case "live": return Reply { $0.member("live", true) }
         case "ready":
             if let obstacle = await context.service.obstacle() {
-                throw RequestFailure(
-                    ServiceError(.tryAgainLater, "not ready: \(obstacle)", retryAfterSeconds: 1))
+                throw .tryAgain("not ready: \(obstacle)")
             }
             return Reply { $0.member("ready", true) }
-        default: throw RequestFailure(.notFound, "there are /health/live and /health/ready")
+        default: throw .notFound("there are /health/live and /health/ready")
         }
     }
 
@@ -145,7 +143,7 @@ package struct WebResponder: HTTPResponder {
             caller = try await requireAdministrator(call, &headers)
         }
         guard call.url.segments.count >= 3, call.url.segments[1] == "1" else {
-            throw RequestFailure(.notFound, "administration is under /admin/1/")
+            throw .notFound("administration is under /admin/1/")
         }
         let bytesMax = caller == nil ? SignInRequest.bodyBytesMax : Limits.requestBodyBytesMax
         let body = try await context.bodies.read(call.request, bytesMax: bytesMax)

@@ -90,8 +90,7 @@ final class ProviderClient: IdentityProviderClient {
     private static func refusal(_ issuer: String, status: Int, _ json: JSONValue?) -> RequestFailure {
         let code = json?["error"]?.string?.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(40)
         let problem = code.map { "it said '\($0)'" } ?? (status == 200 ? "it gave no identity token" : "HTTP \(status)")
-        return RequestFailure(
-            .authenticationFailed,
+        return .authenticationFailed(
             "The identity provider '\(issuer)' did not confirm who you are (\(problem)). Sign in again.")
     }
 

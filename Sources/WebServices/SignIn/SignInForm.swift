@@ -23,7 +23,7 @@ struct SignInForm: Sendable {
     init(json body: [UInt8]) throws(RequestFailure) {
         let json = try body.json()
         guard case .object(let members) = json else {
-            throw RequestFailure(.badRequest, "the body: an object is expected, not \(json.kind)")
+            throw .badRequest("the body: an object is expected, not \(json.kind)")
         }
         fields = members.prefix(Self.fieldsMax).compactMap { member in
             switch member.value {
@@ -41,7 +41,7 @@ struct SignInForm: Sendable {
 
     /// A field that must be there.
     func need(_ name: String) throws(RequestFailure) -> String {
-        guard let value = self[name] else { throw RequestFailure(.badRequest, "\(name): a text is expected") }
+        guard let value = self[name] else { throw .badRequest("\(name): a text is expected") }
         return value
     }
 

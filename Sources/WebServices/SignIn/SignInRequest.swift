@@ -47,8 +47,8 @@ struct SignInRequest: Sendable {
         let isPage = path != "sign-out" && (method == "GET" || method == "POST" && isForm)
         do throws(RequestFailure) {
             guard body.count <= Self.bodyBytesMax else {
-                throw RequestFailure(
-                    .badRequest, "the body has \(body.count) bytes; at most \(Self.bodyBytesMax) are allowed here",
+                throw .badRequest(
+                    "the body has \(body.count) bytes; at most \(Self.bodyBytesMax) are allowed here",
                     details: .bodyTooLarge)
             }
             try await signIn.prepare()
@@ -174,7 +174,7 @@ extension SignInRequest {
         let cookie = try checkedCookie(form, goal)
         do throws(RequestFailure) {
             guard form["password"] == form["repeated"] else {
-                throw RequestFailure(.badRequest, "The two passwords differ.")
+                throw .badRequest("The two passwords differ.")
             }
             let session = try await signIn.signUp(
                 name: form["name"] ?? "", password: form["password"] ?? "", for: goal,
@@ -217,13 +217,12 @@ extension SignInRequest {
     /// - Throws: `BAD_REQUEST` where it was posted by another page or another browser.
     private func checkedCookie(_ form: SignInForm, _ goal: SignInGoal) throws(RequestFailure) -> BrowserCookie {
         if let origin = headers.origin, let own = goal.pageOrigin, !OriginRule.allows(origin, [own]) {
-            throw RequestFailure(
-                .badRequest, "The form was sent by a page of another place (\(origin)), and this one belongs to \(own)."
+            throw .badRequest(
+                "The form was sent by a page of another place (\(origin)), and this one belongs to \(own)."
             )
         }
         guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(form["check"]) else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "The form has no cookie of this page with it. Allow cookies for this site, go back to the app and sign in again."
             )
         }
@@ -266,7 +265,7 @@ extension SignInRequest {
     /// send the browser back signed in, and any page may link here.
     private func confirmProvider() async throws(RequestFailure) -> Reply {
         guard let name = url.text("name") else {
-            throw RequestFailure(.badRequest, "The parameter 'name' is missing: it says which identity provider.")
+            throw .badRequest("The parameter 'name' is missing: it says which identity provider.")
         }
         return try await show(.provider(name))
     }
@@ -275,8 +274,7 @@ extension SignInRequest {
     private func comeFromProvider() async throws(RequestFailure) -> Reply {
         let state = try signIn.providerState(url["state"])
         guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(state.browser) else {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "This sign-in began in another browser, or cookies are switched off. Go back to the app and sign in again."
             )
         }
@@ -289,8 +287,7 @@ extension SignInRequest {
     private func declined(_ goal: SignInGoal, _ state: ProviderState) throws(RequestFailure) -> Reply {
         let code = (url["error"] ?? "").filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(40)
         if code == "access_denied" { return cancel(goal) }
-        throw RequestFailure(
-            .authenticationFailed,
+        throw .authenticationFailed(
             "The identity provider '\(state.provider)' did not sign you in\(code.isEmpty ? "" : ": it said '\(code)'")."
         )
     }

@@ -45,8 +45,7 @@ struct PreferenceStream: Sendable {
         let (page, isClosing) = try await watch.page(since: token, within: seconds, followed.ticket)
         withExtendedLifetime(followed) {}
         guard let held = HeldBytes(page.json.count, in: bodies) else {
-            throw RequestFailure(
-                ServiceError.nothingDone("this node holds as many bytes for clients as it may; watch on another one"))
+            throw .nothingDone("this node holds as many bytes for clients as it may; watch on another one")
         }
         var reply = Reply(body: [])
         reply.stream = { writer in

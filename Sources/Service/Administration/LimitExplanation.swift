@@ -1,68 +1,65 @@
 import Admission
 import Cluster
-import Directory
-import RaftCore
-import RecordModel
+package import Directory
+package import RecordModel
 import RecordStore
-import Service
 
-extension AdminRequest {
+/// What a request would be held to, which rule would fire, and when that passes. Rates are as this node sees them.
+package struct LimitExplanation: Sendable {
     /// One rule that a request is held to, and how far it is from it now.
-    private struct Rule {
-        var name: String
-        var limit: Int64
-        var used: Int64?
+    package struct Rule: Sendable {
+        package var name: String
+        package var limit: Int64
+        package var used: Int64?
         /// Where it is known; else what `used` leaves.
-        var remaining: Int64?
-        var resetSeconds: Double?
-        var fires = false
-        var reason: String
+        package var remaining: Int64?
+        package var resetSeconds: Double?
+        package var fires = false
+        package var reason: String
     }
 
-    /// `GET limits/explain`: what a request would be held to, which rule would fire, and when that passes. Rates are as
-    /// this node sees them.
-    func explainLimits() async throws(RequestFailure) -> Reply {
-        let key = try url.schemaKey()
+    /// What a request does, as far as limits tell requests apart.
+    package enum Action: Sendable {
+        case saveRecords, modifyZones, readRecords, uploadAssets, preferences, other
+    }
+
+    private let administration: Administration
+    private var service: RecordService { administration.service }
+
+    package init(_ administration: Administration) { self.administration = administration }
+
+    /// - Parameters:
+    ///   - scope: of the database that is asked for; preferences are in none.
+    ///   - name: the user who asks; nil where none is named.
+    package func rules(
+        for action: Action, of name: String?, to scope: Scope, in key: SchemaKey
+    ) async throws(RequestFailure) -> [Rule] {
         let directory = try await administration.directory(with: key.container)
-        let action = try explainedAction()
-        let isKeyValue = action.hasPrefix("kv/")
-        var rules = [rate(RateKey(container: key.container, kind: isKeyValue ? .keyValues : .requests), directory)]
         let limits = directory.limits(of: key.container)
-        rules.append(
+        let kind: RateKind = action == .preferences ? .keyValues : .requests
+        var rules = [
+            rate(RateKey(container: key.container, kind: kind), directory),
             Rule(
                 name: ContainerLimit.concurrentRequests.rawValue, limit: limits[.concurrentRequests],
-                reason: "requests of the container that one node works on at once; more wait their turn"))
-        if isKeyValue {
+                reason: "requests of the container that one node works on at once; more wait their turn"),
+        ]
+        guard action != .preferences else {
             rules.append(
                 Rule(
                     name: "storeBytes", limit: Int64(Limits.storeBytesMax),
                     reason: "bytes of one user's preferences; `zonekeeper kv list` shows them"))
-        } else {
-            let user = try await explainedUser(key)
-            rules += try await quotas(of: try explainedDatabase(key, user), action: action, directory)
-            rules += Self.sizes(of: action, limits)
-            if action == DatabaseAction.uploadAssets.rawValue { rules.append(unsaved(user, limits, key)) }
+            return rules
         }
-        return Reply { writer in
-            writer.key("rules")
-            writer.array { writer in for rule in rules { writer.object { Self.write(rule, to: &$0) } } }
-            let firing = rules.first(where: \.fires)
-            writer.member(
-                "verdict", firing.map { "refused by \($0.name): \($0.reason)" } ?? "allowed")
+        var account: Account?
+        if let name { account = try await administration.account(named: name) }
+        let own = account.map { DatabaseKey(privateDataOf: $0, in: key) }
+        guard let database = scope == .public ? DatabaseKey(publicDataIn: key) : own else {
+            throw .badRequest("user: the name of the user whose private data it is is missing")
         }
-    }
-
-    private static let keyValueActions = ["kv/get", "kv/list", "kv/set", "kv/changes"]
-
-    /// What the request does: one of the database's actions, or of the preferences'.
-    private func explainedAction() throws(RequestFailure) -> String {
-        guard let action = url["action"] else { return DatabaseAction.modifyRecords.rawValue }
-        guard DatabaseAction(rawValue: action) != nil || Self.keyValueActions.contains(action) else {
-            let known = DatabaseAction.allCases.map(\.rawValue) + Self.keyValueActions
-            throw RequestFailure(
-                .badRequest, "action: one of \(known.joined(separator: ", ")) is expected, not '\(action)'")
-        }
-        return action
+        rules += try await quotas(of: database, action: action, directory)
+        rules += Self.sizes(of: action, limits)
+        if action == .uploadAssets { rules.append(unsaved(own?.owner, limits, key)) }
+        return rules
     }
 
     private func rate(_ key: RateKey, _ directory: DirectorySnapshot) -> Rule {
@@ -85,30 +82,10 @@ extension AdminRequest {
 
     private static func text(_ number: Double) -> String { String((number * 10).rounded() / 10) }
 
-    /// The record name of the user who asks; nil where none is named.
-    private func explainedUser(_ key: SchemaKey) async throws(RequestFailure) -> String? {
-        guard let name = url["user"], !name.isEmpty else { return nil }
-        return Account.userRecordName(
-            accountID: try await administration.account(named: name).id, container: key.container)
-    }
-
-    /// The database that the parameters name.
-    private func explainedDatabase(_ key: SchemaKey, _ user: String?) throws(RequestFailure) -> DatabaseKey {
-        let text = url["database"] ?? "public"
-        guard let scope = Scope(rawValue: text) else {
-            throw RequestFailure(.badRequest, "database: 'public' or 'private' is expected, not '\(text)'")
-        }
-        if scope == .shared { throw .notBuilt("the shared database") }
-        guard let owner = scope == .public ? DatabaseKey.publicOwner : user else {
-            throw RequestFailure(.badRequest, "user: the name of the user whose private data it is is missing")
-        }
-        return DatabaseKey(container: key.container, environment: key.environment, scope: scope, owner: owner)
-    }
-
     private func quotas(
-        of database: DatabaseKey, action: String, _ directory: DirectorySnapshot
+        of database: DatabaseKey, action: Action, _ directory: DirectorySnapshot
     ) async throws(RequestFailure) -> [Rule] {
-        let isGrowing = action == DatabaseAction.modifyRecords.rawValue
+        let isGrowing = action == .saveRecords
         let cap = service.quota(of: database, in: directory).cap
         let used = try await ContainerUsage.used(database, in: service, by: service.deadline())
         let isPublic = database.scope == .public
@@ -136,7 +113,7 @@ extension AdminRequest {
             rules.append(
                 Rule(
                     name: ContainerLimit.transferBytesPerMonth.rawValue, limit: limit, used: carried,
-                    fires: (isGrowing || action == DatabaseAction.uploadAssets.rawValue) && carried >= limit,
+                    fires: (isGrowing || action == .uploadAssets) && carried >= limit,
                     reason: "bytes that this month's requests for public data carried, as far as this node knows"))
         }
         return rules
@@ -152,44 +129,30 @@ extension AdminRequest {
             reason: "bytes that a user uploads in a day and saves in no record, as far as this node knows")
     }
 
-    private static func sizes(of action: String, _ limits: ContainerLimits) -> [Rule] {
+    private static func sizes(of action: Action, _ limits: ContainerLimits) -> [Rule] {
         var rules = [
             Rule(
                 name: "requestBodyBytes", limit: Int64(Limits.requestBodyBytesMax),
                 reason: "bytes of one request's body")
         ]
         switch action {
-        case "records/modify", "zones/modify":
+        case .saveRecords, .modifyZones:
             rules.append(
                 Rule(name: "operations", limit: Int64(Limits.operationsMax), reason: "operations of one request"))
             rules.append(
                 Rule(
                     name: "recordBytes", limit: Int64(Limits.recordSizeBytesMax), reason: "bytes of one record's fields"
                 ))
-        case "records/query", "changes/zone", "records/lookup":
+        case .readRecords:
             rules.append(
                 Rule(name: "recordsPerPage", limit: Int64(Limits.recordsPerPageMax), reason: "records of one answer"))
-        case "assets/upload":
+        case .uploadAssets:
             for (limit, reason) in [
                 (ContainerLimit.assetUploadBytes, "bytes of one uploaded file"),
                 (.assetUploadBytesMax, "bytes of one uploaded file whose size was announced"),
             ] { rules.append(Rule(name: limit.rawValue, limit: limits[limit], reason: reason)) }
-        default: break
+        case .preferences, .other: break
         }
         return rules
-    }
-
-    private static func write(_ rule: Rule, to writer: inout JSONWriter) {
-        writer.member("name", rule.name)
-        writer.member("limit", integer: rule.limit)
-        if let used = rule.used { writer.member("used", integer: used) }
-        if rule.limit != ContainerLimit.unlimited,
-            let remaining = rule.remaining ?? rule.used.map({ max(rule.limit - $0, 0) })
-        {
-            writer.member("remaining", integer: remaining)
-        }
-        if let reset = rule.resetSeconds { writer.member("resetSeconds", number: reset) }
-        writer.member("fires", rule.fires)
-        writer.member("reason", rule.reason)
     }
 }
