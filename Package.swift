@@ -131,7 +131,8 @@ let package = Package(
             "WebServices",
             [
                 "Admission", "Authorization", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
-                "PeerTransport", "RecordModel", "RecordStore", "Service", "Telemetry", "Wire", .asyncHTTPClient, .crypto, .httpTypes,
+                "PeerTransport", "RecordModel", "RecordStore", "Service", "Telemetry", "Wire", .asyncHTTPClient,
+                .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
                 .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),

@@ -4,10 +4,8 @@ import RecordModel
 
 /// Accounts: making, changing and ending them, and who has which of a schema's custom roles.
 package struct AccountAdministration: Sendable {
-    private let administration: Administration
+    let administration: Administration
     private var service: RecordService { administration.service }
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     /// A page of accounts by name, and whether more follow.
     package func list(
@@ -58,7 +56,9 @@ package struct AccountAdministration: Sendable {
 
     /// A custom role and the names of those who have it, sorted.
     package struct Role: Sendable {
+        /// As the schema names it.
         package var name: String
+        /// Names of users.
         package var members: [String]
     }
 
@@ -99,6 +99,7 @@ package struct AccountAdministration: Sendable {
         throw .badRequest("name: 1 to \(Limits.nameLengthMax) characters on one line are expected")
     }
 
+    /// Whether a text has the form of an address.
     package static func isEmail(_ text: String) -> Bool {
         let sides = text.split(separator: "@", omittingEmptySubsequences: false)
         return sides.count == 2 && sides.allSatisfy { !$0.isEmpty } && text.utf8.count <= 254
@@ -108,9 +109,7 @@ package struct AccountAdministration: Sendable {
 
 /// Identity providers whose users may sign in.
 package struct ProviderAdministration: Sendable {
-    private let administration: Administration
-
-    package init(_ administration: Administration) { self.administration = administration }
+    let administration: Administration
 
     /// Adds a provider, or gives the one of that name new values.
     /// - Parameters:

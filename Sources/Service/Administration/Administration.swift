@@ -2,18 +2,21 @@ import Admission
 import Cluster
 package import Directory
 import RecordModel
+import Wire
 
 /// What a request of the administration is done with: the node's service, and who asks.
 ///
 /// Each noun's operations are a value that holds one of these, such as `TokenAdministration`. What is one command of
 /// the directory is `change`.
 package struct Administration: Sendable {
+    /// The node's.
     package let service: RecordService
     /// Who asks, for the audit log.
     package let origin: AuditOrigin
     /// Nil where somebody signs in.
     package let caller: AdministratorAccess?
 
+    /// One request's.
     package init(_ service: RecordService, origin: AuditOrigin, caller: AdministratorAccess?) {
         self.service = service
         self.origin = origin
@@ -53,6 +56,37 @@ package struct Administration: Sendable {
     }
 }
 
+// The nouns.
+extension Administration {
+    /// Of apps, sessions and administrators.
+    package var tokens: TokenAdministration { TokenAdministration(administration: self) }
+    /// Those of servers.
+    package var keys: KeyAdministration { KeyAdministration(administration: self) }
+    /// Users, and their roles.
+    package var accounts: AccountAdministration { AccountAdministration(administration: self) }
+    /// Of identity.
+    package var providers: ProviderAdministration { ProviderAdministration(administration: self) }
+    /// With their limits.
+    package var containers: ContainerAdministration { ContainerAdministration(administration: self) }
+    /// The audit logs.
+    package var audit: AuditAdministration { AuditAdministration(administration: self) }
+    /// Nodes and groups.
+    package var cluster: ClusterAdministration { ClusterAdministration(administration: self) }
+    /// What containers hold and carry.
+    package var usage: UsageAdministration { UsageAdministration(administration: self) }
+    /// The console, and the team of administrators.
+    package var console: ConsoleAdministration { ConsoleAdministration(administration: self) }
+    /// What a request would be held to.
+    package var limits: LimitExplanation { LimitExplanation(administration: self) }
+
+    /// The life of a schema.
+    package func schemas(_ options: SchemaAdministration.Options = SchemaAdministration.Options())
+        -> SchemaAdministration
+    {
+        SchemaAdministration(administration: self, options: options)
+    }
+}
+
 /// What becomes of a password or another secret.
 package enum SecretChange: Hashable, Sendable {
     case unchanged
@@ -64,6 +98,7 @@ package enum SecretChange: Hashable, Sendable {
 package struct TokenAdministration: Sendable {
     /// Some of the tokens, oldest first.
     package struct Page: Sendable {
+        /// In the order in which they were made.
         package var tokens: [Token]
         /// The names of the accounts that sessions are of, by the accounts' ids.
         package var names: [String: String]
@@ -71,10 +106,9 @@ package struct TokenAdministration: Sendable {
         package var next: TokenPosition?
     }
 
-    private let administration: Administration
+    let administration: Administration
 
-    package init(_ administration: Administration) { self.administration = administration }
-
+    /// A page of those that a filter lets through.
     package func list(
         _ filter: TokenFilter, after: TokenPosition?, limit: Int
     ) async throws(RequestFailure) -> Page {
@@ -113,9 +147,7 @@ package struct TokenAdministration: Sendable {
 
 /// Keys with which servers sign their requests. The private halves never come here.
 package struct KeyAdministration: Sendable {
-    private let administration: Administration
-
-    package init(_ administration: Administration) { self.administration = administration }
+    let administration: Administration
 
     /// The keys that the administrator may see, each with its user's name.
     package func list() async throws(RequestFailure) -> [(key: ServerKey, user: String)] {
@@ -125,6 +157,7 @@ package struct KeyAdministration: Sendable {
         return keys.map { ($0, names[$0.accountID] ?? "") }
     }
 
+    /// Registers a public key, by which a server acts as a user.
     package func create(
         _ publicKey: [UInt8], of user: String, in place: SchemaKey, label: String
     ) async throws(RequestFailure) -> ServerKey {
@@ -150,5 +183,44 @@ extension DatabaseKey {
     init(publicDataIn key: SchemaKey) {
         self.init(
             container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)
+    }
+}
+
+/// Reading the audit logs.
+package struct AuditAdministration: Sendable {
+    let administration: Administration
+
+    /// What a page of an audit log has.
+    package enum Page: Sendable {
+        /// Every record of the page, the oldest first, with what is needed to verify their chain.
+        case chain(AuditPage)
+        /// What a search found.
+        case findings(AuditFindings)
+    }
+
+    /// Records of an audit log: those that are looked for, and that the administrator may see.
+    package func page(_ search: AuditSearch) async throws(RequestFailure) -> Page {
+        var search = search
+        search.visibleActors = try visibleActors()
+        if search.isOfAll, search.before == nil {
+            let read = DirectoryRead.audit(search.log, after: search.after, limit: search.limit)
+            return .chain(try unpacked(try await self.read(read)))
+        }
+        let answer = try await read(.search(search))
+        if let findings = try? AuditFindings(decoding: answer) { return .findings(findings) }
+        throw .tryAgain("the audit log can be searched once every node runs this build")
+    }
+
+    private func read(_ read: DirectoryRead) async throws(RequestFailure) -> [UInt8] {
+        let node = administration.service.node
+        return try await ask(await node.router.read(read.encoded(), from: .directory, by: node.deadline()))
+    }
+
+    /// Whose records the administrator may see: an admin of the cluster all, anybody else what they did themselves.
+    private func visibleActors() throws(RequestFailure) -> [String]? {
+        var access = try administration.access
+        if access.role == .admin, access.containers == nil { return nil }
+        access.session = nil
+        return [access.actor, "\(access.actor) (console)"]
     }
 }

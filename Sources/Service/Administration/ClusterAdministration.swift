@@ -6,19 +6,20 @@ import RecordModel
 
 /// Who is in the cluster, where replicas are and shall be, and what this node is at.
 package struct ClusterAdministration: Sendable {
-    private let administration: Administration
+    let administration: Administration
     private var node: ClusterNode { administration.service.node }
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     // MARK: The map
 
     /// The cluster's map, and how far the nodes are with it.
     package struct Overview: Sendable {
+        /// What is wanted.
         package var map: ClusterMap
+        /// In the order of their ids.
         package var groups: [Group]
         /// Groups that do not have the replicas, or the leader, that the map wants.
         package var groupsToSettle: Int
+        /// Groups that another node leads than the map prefers.
         package var leadersToMove: Int
 
         /// Whether nothing is on its way. A node that leaves is there until the directory's leader has dropped it.
@@ -27,33 +28,38 @@ package struct ClusterAdministration: Sendable {
 
     /// One group, as the map wants it and as its leader has it.
     package struct Group: Sendable {
+        /// 0 is the directory.
         package var id: UInt64
         /// Nil for the directory.
         package var shard: Int?
+        /// A node.
         package var preferredLeader: UInt64
+        /// As the map wants them.
         package var desired: Members
         /// Nil where the leader did not say; then the group does not count as settled.
         package var present: Present?
 
-        package struct Members: Sendable {
-            package var voters: [ClusterMap.Replica]
-            /// The voters before a change that is under way.
-            package var outgoing: [ClusterMap.Replica]
-            package var learners: [ClusterMap.Replica]
+        /// Replicas that vote, those that did before a change that is under way, and those that only learn.
+        package typealias Members = (
+            voters: [ClusterMap.Replica], outgoing: [ClusterMap.Replica], learners: [ClusterMap.Replica]
+        )
 
-            init(_ configuration: Configuration) {
-                func replicas(_ ids: [ReplicaID]) -> [ClusterMap.Replica] {
-                    ids.map { ClusterMap.Replica(node: $0.node.rawValue, generation: $0.generation) }
-                }
-                voters = replicas(configuration.voters)
-                outgoing = replicas(configuration.outgoing)
-                learners = replicas(configuration.learners)
+        fileprivate static func members(_ configuration: Configuration) -> Members {
+            func replicas(_ ids: [ReplicaID]) -> [ClusterMap.Replica] {
+                ids.map { ClusterMap.Replica(node: $0.node.rawValue, generation: $0.generation) }
             }
+            return (
+                replicas(configuration.voters), replicas(configuration.outgoing), replicas(configuration.learners)
+            )
         }
 
+        /// What the group's leader says.
         package struct Present: Sendable {
+            /// A node.
             package var leader: UInt64
+            /// Those in force.
             package var members: Members
+            /// Whether they are those that the map wants.
             package var isSettled: Bool
             /// Empty where nothing is to be done, or is not known to be held up.
             package var waitsFor: String
@@ -62,6 +68,7 @@ package struct ClusterAdministration: Sendable {
         }
     }
 
+    /// Asks the groups' leaders.
     package func overview() async throws(RequestFailure) -> Overview {
         guard let map = try await administration.service.newestDirectory().map else {
             throw .tryAgain("the cluster is being made; try again in a moment")
@@ -81,35 +88,34 @@ package struct ClusterAdministration: Sendable {
 
     /// What this node is at.
     package struct Status: Sendable {
+        /// Its id.
         package var node: UInt64
+        /// Nodes of another cluster are refused.
         package var clusterID: String
+        /// Of the program.
         package var version: String
+        /// What this build understands.
         package var featureLevelMax: UInt64
         /// Why the node takes no clients; nil: it is ready.
         package var obstacle: String?
         /// Nil where it is not known.
         package var clockErrorMilliseconds: Int64?
-        /// Files that are on their way here, and that no node has.
+        /// Files that are on their way here.
         package var fetchingFiles: UInt64
+        /// Files that no node has.
         package var missingFiles: UInt64
         /// SHA-256 of the first of those that no node has.
         package var missingHashes: [[UInt8]]
+        /// Those that this node holds.
         package var replicas: [Replica]
-
-        package struct Replica: Sendable {
-            package var group: UInt64
-            package var role: String
-            package var term: UInt64
-            package var leader: UInt64?
-            package var commitIndex: UInt64
-            package var appliedIndex: UInt64
-            package var featureLevel: UInt64
-            package var waitingEffects: Int
-            /// Why it applies no more commands; nil: it does.
-            package var failure: String?
-        }
+        /// One replica. `failure` is why it applies no more commands; nil: it does.
+        package typealias Replica = (
+            group: UInt64, role: String, term: UInt64, leader: UInt64?, commitIndex: UInt64, appliedIndex: UInt64,
+            featureLevel: UInt64, waitingEffects: Int, failure: String?
+        )
     }
 
+    /// Asks the node's lane.
     package func status() async -> Status {
         let replicas = await node.status()
         let assets = node.assetCounts
@@ -118,12 +124,12 @@ package struct ClusterAdministration: Sendable {
             featureLevelMax: node.settings.featureLevels.upperBound.rawValue, obstacle: node.obstacle(replicas),
             clockErrorMilliseconds: node.clockErrorMilliseconds, fetchingFiles: assets.fetching,
             missingFiles: assets.missing, missingHashes: assets.missingFiles.map(\.sha256),
-            replicas: replicas.map { replica in
-                Status.Replica(
-                    group: replica.group.rawValue, role: "\(replica.role)", term: replica.term.rawValue,
-                    leader: replica.leader?.node.rawValue, commitIndex: replica.commitIndex.rawValue,
-                    appliedIndex: replica.appliedIndex.rawValue, featureLevel: replica.level.rawValue,
-                    waitingEffects: replica.waitingEffects, failure: replica.applyFailure)
+            replicas: replicas.map {
+                (
+                    $0.group.rawValue, "\($0.role)", $0.term.rawValue, $0.leader?.node.rawValue,
+                    $0.commitIndex.rawValue, $0.appliedIndex.rawValue, $0.level.rawValue, $0.waitingEffects,
+                    $0.applyFailure
+                )
             })
     }
 
@@ -166,10 +172,11 @@ extension ClusterAdministration.Overview {
             let desired = map.configuration(of: group)
             return ClusterAdministration.Group(
                 id: group.rawValue, shard: group.shard, preferredLeader: map.preferredLeader(of: group).rawValue,
-                desired: .init(desired),
+                desired: ClusterAdministration.Group.members(desired),
                 present: members[group].map { members in
                     .init(
-                        leader: members.leader.node.rawValue, members: .init(members.configuration),
+                        leader: members.leader.node.rawValue,
+                        members: ClusterAdministration.Group.members(members.configuration),
                         isSettled: members.isSettled(by: desired, epoch: map.epoch), waitsFor: members.waitsFor,
                         lag: members.lag.filter { $0.missingEntries > 0 }.map {
                             ($0.replica.node.rawValue, $0.missingEntries)

@@ -7,6 +7,7 @@ import Wire
 package struct ConsoleAccess: Sendable {
     private let service: RecordService
 
+    /// By what a node knows.
     package init(_ service: RecordService) { self.service = service }
 
     /// The administrator of a token of their own, or of the nodes' (nil).
@@ -47,16 +48,11 @@ package struct ConsoleAccess: Sendable {
 /// directory's log has one of them first.
 package struct ConsoleAdministration: Sendable {
     /// A secret and until when it is good, in milliseconds since 1970.
-    package struct Link: Sendable {
-        package var secret: String
-        package var expires: Int64
-    }
+    package typealias Link = (secret: String, expires: Int64)
 
-    private let administration: Administration
+    let administration: Administration
     private var service: RecordService { administration.service }
     private var console: ConsoleAccess { ConsoleAccess(service) }
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     // MARK: Signing in
 
@@ -67,7 +63,7 @@ package struct ConsoleAdministration: Sendable {
             throw .accessDenied("a link to the console is made with an administrator's token")
         }
         let now = try service.trustedNow()
-        let link = Link(secret: service.randomHex(bytes: 32), expires: now + ConsoleSession.linkMilliseconds)
+        let link = (secret: service.randomHex(bytes: 32), expires: now + ConsoleSession.linkMilliseconds)
         let token = Token(
             id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: link.secret),
             kind: .consoleLink(name: access.name ?? "", expires: link.expires), label: "", created: now)
@@ -183,6 +179,7 @@ package struct ConsoleAdministration: Sendable {
     /// The team, sorted by name, with those who have a token only.
     package func team() async throws(RequestFailure) -> [Administrator] { try await service.newestDirectory().team }
 
+    /// Makes somebody an administrator.
     package func create(
         _ name: String, _ role: AdministratorRole, _ changes: AdministratorChanges
     ) async throws(RequestFailure) -> Administrator {
@@ -253,9 +250,11 @@ package struct ConsoleAdministration: Sendable {
 
 /// What is changed of an administrator; what is nil stays as it is.
 package struct AdministratorChanges: Sendable {
+    /// What they may do.
     package var role: AdministratorRole?
     /// Where the role holds; a value that is nil is the whole cluster.
     package var containers: [String]??
+    /// All of their sessions end where it changes.
     package var password = SecretChange.unchanged
 
     /// Nothing.

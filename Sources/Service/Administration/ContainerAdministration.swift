@@ -6,20 +6,20 @@ package import RecordModel
 package struct ContainerAdministration: Sendable {
     /// What is known of a container.
     package struct Summary: Sendable {
+        /// Unique in the cluster.
         package var name: String
         /// Milliseconds since 1970.
         package var created: Int64
         /// How many keys for encrypted fields it has.
         package var keys: Int
+        /// Accounts that have used it.
         package var users: Int
         /// Nil where it was not deleted.
         package var deletion: ContainerDeletion?
     }
 
-    private let administration: Administration
+    let administration: Administration
     private var service: RecordService { administration.service }
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     /// Those that the administrator may see, sorted by name, with those that were deleted and can be restored.
     package func list() async throws(RequestFailure) -> [Summary] {
@@ -34,6 +34,7 @@ package struct ContainerAdministration: Sendable {
         }
     }
 
+    /// Makes a container.
     package func create(_ name: String) async throws(RequestFailure) {
         try await administration.change(.createContainer(name: name, time: service.now))
     }
@@ -44,6 +45,7 @@ package struct ContainerAdministration: Sendable {
         return try await service.newestDirectory().deletions[name]
     }
 
+    /// Gives a deleted container back to its clients.
     package func restore(_ name: String) async throws(RequestFailure) {
         try await end(name, .restore(time: try service.trustedNow()))
     }

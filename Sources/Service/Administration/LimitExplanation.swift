@@ -8,13 +8,19 @@ import RecordStore
 package struct LimitExplanation: Sendable {
     /// One rule that a request is held to, and how far it is from it now.
     package struct Rule: Sendable {
+        /// The limit's, where it is one that can be set.
         package var name: String
+        /// How much there may be.
         package var limit: Int64
+        /// How much there is; nil where that is not known.
         package var used: Int64?
         /// Where it is known; else what `used` leaves.
         package var remaining: Int64?
+        /// When there is more.
         package var resetSeconds: Double?
+        /// Whether the request would be refused.
         package var fires = false
+        /// What it counts, in words.
         package var reason: String
     }
 
@@ -23,10 +29,8 @@ package struct LimitExplanation: Sendable {
         case saveRecords, modifyZones, readRecords, uploadAssets, preferences, other
     }
 
-    private let administration: Administration
+    let administration: Administration
     private var service: RecordService { administration.service }
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     /// - Parameters:
     ///   - scope: of the database that is asked for; preferences are in none.

@@ -1,6 +1,7 @@
 import Cluster
 package import Directory
 package import RecordModel
+import RecordStore
 
 /// The life of a schema: every change is a plan, which a dry run shows and otherwise happens wholly or not at all.
 package struct SchemaAdministration: Sendable {
@@ -12,16 +13,20 @@ package struct SchemaAdministration: Sendable {
         package var isAdditive = false
         /// In production, makes the grants of the types in the schema equal.
         package var revokesGrants = false
+        /// Makes a change that deletes values.
         package var allowsDataLoss = false
         /// The version that the schema must have; nil: any.
         package var expectedVersion: UInt64?
 
+        /// None of them.
         package init() {}
     }
 
     /// A change of a schema, made or shown.
     package struct Change: Sendable {
+        /// Whose schema it is.
         package var key: SchemaKey
+        /// What is changed and what is kept.
         package var plan: SchemaPlan
         /// Of the schema, as it is then.
         package var version: UInt64
@@ -29,14 +34,9 @@ package struct SchemaAdministration: Sendable {
         package var generation: UInt64
     }
 
-    private let administration: Administration
-    private let options: Options
+    let administration: Administration
+    let options: Options
     private var service: RecordService { administration.service }
-
-    package init(_ administration: Administration, _ options: Options = Options()) {
-        self.administration = administration
-        self.options = options
-    }
 
     /// The schema as it is now.
     /// - Throws: `NOT_FOUND` where there is no such container.
@@ -48,7 +48,7 @@ package struct SchemaAdministration: Sendable {
     package func state(
         of key: SchemaKey
     ) async throws(RequestFailure) -> (schema: VersionedSchema, indexes: [IndexProgress]) {
-        (try await current(key), try await service.indexStates(key, by: service.deadline()))
+        (try await current(key), try await indexStates(key))
     }
 
     /// Makes a schema what another one says.
@@ -178,11 +178,56 @@ package struct SchemaAdministration: Sendable {
     /// never heard of a removal would show the old values once the same name is added again.
     private func spread(_ change: Change) async throws(RequestFailure) {
         do throws(RequestFailure) {
-            _ = try await service.indexStates(change.key, by: service.deadline())
+            _ = try await indexStates(change.key)
         } catch {
             throw .tryAgain(
                 "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
                     + "schema show` until it answers, before the same names are added again")
+        }
+    }
+
+    /// How far each index of a schema is built, over all shards.
+    private func indexStates(_ key: SchemaKey) async throws(RequestFailure) -> [IndexProgress] {
+        // Every shard may hold a part of the container's data.
+        let database = DatabaseKey(
+            container: key.container, environment: key.environment, scope: .private, owner: "")
+        let answers = try await service.readAll(of: database, by: service.deadline()) { _, schema in
+            .indexes(key, schemaVersion: schema.version)
+        }
+        var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]
+        for (_, answer) in answers {
+            for state in try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements {
+                let name = IndexProgress.Name(type: state.type, field: state.field, index: state.purpose)
+                let sum = sums[name, default: (0, 0)]
+                sums[name] = (sum.done + Int(clamping: state.done), sum.total + Int(clamping: state.total))
+            }
+        }
+        return sums.keys.sorted().map { name in
+            let sum = sums[name, default: (0, 0)]
+            return IndexProgress(
+                type: name.type, field: name.field, index: name.index, done: sum.done, total: sum.total)
+        }
+    }
+}
+
+/// How far one index is built: records done of those there were. Both are 0 where it was complete from the beginning.
+package struct IndexProgress: Hashable, Sendable {
+    package var type: String
+    package var field: String
+    /// Such as `QUERYABLE SORTABLE`.
+    package var index: String
+    package var done: Int
+    package var total: Int
+
+    package var isReady: Bool { done >= total }
+
+    struct Name: Hashable, Comparable {
+        var type: String
+        var field: String
+        var index: String
+
+        static func < (left: Name, right: Name) -> Bool {
+            (left.type, left.field, left.index) < (right.type, right.field, right.index)
         }
     }
 }

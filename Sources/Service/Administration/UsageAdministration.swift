@@ -9,31 +9,26 @@ package struct UsageAdministration: Sendable {
     package struct Page: Sendable {
         /// One database, and what it may hold.
         package struct Database: Sendable {
+            /// What it holds.
             package var usage: ContainerUsage.Database
+            /// What it may hold.
             package var cap: QuotaAmounts
             /// The name of the user whose private data it is, where there still is one.
             package var user: String?
         }
 
+        /// By scope and owner.
         package var databases: [Database]
         /// Where the list goes on.
         package var next: UsagePosition?
-        package var transfer: Transfer
+        /// What the month's requests for public data carried and may carry, in bytes.
+        package var transfer: (month: UInt64, bytes: Int64, limit: Int64)
     }
 
-    /// What a month's requests for public data carried.
-    package struct Transfer: Sendable {
-        package var month: UInt64
-        package var bytes: Int64
-        package var limit: Int64
-    }
-
-    private let administration: Administration
+    let administration: Administration
     private var service: RecordService { administration.service }
     /// A page of a recount reads many records.
     private static let recountDeadlineMilliseconds: UInt64 = 60_000
-
-    package init(_ administration: Administration) { self.administration = administration }
 
     /// - Parameter user: whose private data is meant; nil: all databases of the container's environment.
     package func page(
@@ -63,12 +58,13 @@ package struct UsageAdministration: Sendable {
 
     private func transfer(
         of key: SchemaKey, in directory: DirectorySnapshot
-    ) async throws(RequestFailure) -> Transfer {
+    ) async throws(RequestFailure) -> (month: UInt64, bytes: Int64, limit: Int64) {
         let ledger = try await service.ledger(of: DatabaseKey(publicDataIn: key), by: service.deadline())
         let month = QuotaTransfer.month(of: service.now)
-        return Transfer(
-            month: month, bytes: ledger.transferMonth == month ? Int64(clamping: ledger.transferBytes) : 0,
-            limit: directory.limits(of: key.container).transferBytesPerMonth(
-                users: directory.userCount(of: key.container)))
+        return (
+            month, ledger.transferMonth == month ? Int64(clamping: ledger.transferBytes) : 0,
+            directory.limits(of: key.container).transferBytesPerMonth(
+                users: directory.userCount(of: key.container))
+        )
     }
 }

@@ -72,17 +72,13 @@ package struct Notifications: WatchedFeed {
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
         try await ask(await service.node.requireDirectory())
         read.hidden = hidden
-        switch try await service.read(.notifications(read), from: group, by: deadline) {
-        case .found(let answer):
-            guard let expiry = answer.expiry else { return answer }
-            throw .badRequest(
-                "the syncToken has expired: "
-                    + (expiry == .tooOld
-                        ? "notifications since it was given are not kept any more"
-                        : "notifications were lost since it was given, in a restore or because too many waited")
-                    + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
-        }
+        let answer = try await service.answer(to: .notifications(read), from: group, by: deadline)
+        guard let expiry = answer.expiry else { return answer }
+        throw .badRequest(
+            "the syncToken has expired: "
+                + (expiry == .tooOld
+                    ? "notifications since it was given are not kept any more"
+                    : "notifications were lost since it was given, in a restore or because too many waited")
+                + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
     }
 }

@@ -59,11 +59,7 @@ package struct Preferences: WatchedFeed {
     private func answer(
         to read: ShardRead.KeyValueRead, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        switch try await service.read(.keyValue(store, read), from: group, by: deadline) {
-        case .found(let answer): return answer
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "preferences need no schema")
-        }
+        try await service.answer(to: .keyValue(store, read), from: group, by: deadline)
     }
 
     /// What became of a batch.

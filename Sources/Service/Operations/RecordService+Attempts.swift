@@ -124,7 +124,7 @@ extension Tried<RecordOutcome> {
         case .needsSchema(let installed): self = .needsSchema(installed: installed, group)
         case .needsAllotment(let need):
             guard let terms else {
-                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+                throw .otherAnswer
             }
             self = .needsAllotment(need, terms, request.key, group)
         case let outcome: self = .done(outcome)

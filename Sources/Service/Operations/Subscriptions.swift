@@ -49,11 +49,9 @@ package struct Subscriptions: Sendable {
         of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
         by deadline: Deadline
     ) async throws(RequestFailure) -> [Subscription] {
-        let answer = try await service.read(
-            .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline)
-        guard case .found(let found) = answer else {
-            throw RequestFailure(.internalError, "a shard gave an answer to another question")
-        }
+        let found = try await service.answer(
+            to: .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline
+        )
         return try unpacked(found.bytes, as: ShardList<Subscription>.self).elements
     }
 

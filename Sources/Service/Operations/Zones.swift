@@ -70,7 +70,7 @@ package struct Zones: Sendable {
         case .zone(.exists(let state)): return state
         case .zone(.deleted): return nil
         case .refused(let error): throw RequestFailure(error)
-        default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        default: throw .otherAnswer
         }
     }
 }

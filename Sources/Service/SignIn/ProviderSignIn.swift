@@ -20,10 +20,13 @@ package protocol IdentityProviderClient: Sendable {
 
 /// What a node must show a token endpoint.
 package struct CodeExchange: Sendable {
+    /// What this cluster is called at the provider.
     package var clientID: String
     /// Nil for a public client.
     package var clientSecret: String?
+    /// From the provider, by the browser.
     package var code: String
+    /// The secret of PKCE.
     package var verifier: String
     /// As in the authorization request, letter by letter.
     package var redirectAddress: String

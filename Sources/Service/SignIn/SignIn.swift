@@ -78,10 +78,13 @@ package struct SignIn: Sendable {
 
     /// A session that was begun, as its user gets it.
     package struct Session: Sendable {
+        /// Signed; each answer brings the next.
         package var webAuthToken: String
+        /// In the goal's container.
         package var userRecordName: String
         /// Milliseconds since 1970.
         package var expires: Int64
+        /// As pages call the user.
         package var accountName: String
         /// What the browser keeps, so that it is known from then on.
         package var knownBrowser: String

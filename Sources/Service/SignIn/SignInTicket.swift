@@ -6,6 +6,7 @@ package import Wire
 /// What the link to the sign-in page carries, sealed: for which API token it was made, under which origin, and for
 /// which page.
 package struct SignInTicket: Hashable, Sendable {
+    /// For which it is sealed.
     package static let purpose = "sign-in"
     /// Clients ask for a new link at most every 14 minutes, so one must be good for longer.
     static let lifetimeMilliseconds: Int64 = 20 * 60_000
@@ -18,10 +19,22 @@ package struct SignInTicket: Hashable, Sendable {
     /// The origin of the page that asked for the link, and that is told of the session; nil where no page asked.
     var asker: String?
 
+    /// One for an API token.
     package init(tokenID: String, origin: String, asker: String? = nil) {
         self.tokenID = tokenID
         self.origin = origin
         self.asker = asker
+    }
+
+    /// What a link to the sign-in page carries; nil on a node without an encryption key.
+    /// - Parameter asker: the origin of the page that asks for it, as its browser says.
+    package static func sealed(
+        for token: Token, origin: String, asker: String?, in service: RecordService
+    ) -> String? {
+        let ticket = SignInTicket(
+            tokenID: token.id, origin: origin, asker: asker.flatMap { try? OriginRule.normalized($0) })
+        return service.signer?.ticket(
+            ticket.encoded(), purpose: purpose, expires: service.now + lifetimeMilliseconds)
     }
 }
 
@@ -37,10 +50,13 @@ extension SignInTicket: WireMessage {
 
 /// What travels to an identity provider and back as `state`, sealed.
 package struct ProviderState: Hashable, Sendable {
+    /// For which it is sealed.
     package static let purpose = "provider"
     static let lifetimeMilliseconds: Int64 = 15 * 60_000
 
+    /// What the sign-in began with.
     package var ticket: SignInTicket
+    /// Its name.
     package var provider: String
     /// What the identity token must repeat.
     var nonce: String
@@ -71,10 +87,13 @@ extension ProviderState: WireMessage {
 /// Whom a user signs in for: an API token, by which the request came here.
 package struct SignInGoal: Sendable {
     var tokenID: String
+    /// The token's.
     package var container: String
+    /// The token's.
     package var environment: Environment
     /// Origins that may use the token; empty where all may.
     var origins: [String]
+    /// Where the browser is sent; nil: the page that opened the window is told.
     package var callbackURL: String?
     /// The origin of this server's own pages, where a link began it.
     package var pageOrigin: String?
@@ -98,16 +117,5 @@ package struct SignInGoal: Sendable {
         self.callbackURL = callbackURL
         self.pageOrigin = pageOrigin
         self.asker = asker
-    }
-}
-
-extension RecordService {
-    /// What a link to the sign-in page carries; nil on a node without an encryption key.
-    /// - Parameter asker: the origin of the page that asks for it, as its browser says.
-    package func signInTicket(for token: Token, origin: String, asker: String?) -> String? {
-        let ticket = SignInTicket(
-            tokenID: token.id, origin: origin, asker: asker.flatMap { try? OriginRule.normalized($0) })
-        return signer?.ticket(
-            ticket.encoded(), purpose: SignInTicket.purpose, expires: now + SignInTicket.lifetimeMilliseconds)
     }
 }

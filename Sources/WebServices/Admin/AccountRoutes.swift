@@ -6,7 +6,7 @@ import Service
 /// `/admin/1/users`.
 struct AccountRoutes {
     let request: AdminRequest
-    private var accounts: AccountAdministration { AccountAdministration(request.administration) }
+    private var accounts: AccountAdministration { request.administration.accounts }
 
     /// A page of them, by name.
     func list() async throws(RequestFailure) -> Reply {
@@ -114,7 +114,7 @@ struct AccountRoutes {
 /// `/admin/1/roles`: who has which of a schema's custom roles.
 struct RoleRoutes {
     let request: AdminRequest
-    private var accounts: AccountAdministration { AccountAdministration(request.administration) }
+    private var accounts: AccountAdministration { request.administration.accounts }
 
     func list() async throws(RequestFailure) -> Reply {
         let key = try request.url.schemaKey()
@@ -182,7 +182,7 @@ struct ProviderRoutes {
         } catch {
             throw RequestFailure(error.code, "issuer: \(error.reason)")
         }
-        let provider = try await ProviderAdministration(request.administration).set(
+        let provider = try await request.administration.providers.set(
             name, issuer: issuer, clientID: try json.text("clientID"), try Self.secret(json),
             allowsSignUp: json["allowsSignUp"] == .null ? nil : try json.flag("allowsSignUp"))
         return Reply { Self.write(provider, to: &$0) }

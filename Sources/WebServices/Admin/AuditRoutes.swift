@@ -10,7 +10,7 @@ struct AuditRoutes {
 
     func show() async throws(RequestFailure) -> Reply {
         let search = try search()
-        switch try await AuditAdministration(request.administration).page(search) {
+        switch try await request.administration.audit.page(search) {
         case .chain(let page):
             return Reply { writer in
                 writer.list("records", page.records, Self.write)

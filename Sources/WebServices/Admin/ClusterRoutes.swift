@@ -6,7 +6,7 @@ import Service
 /// `/admin/1/cluster`: who is in the cluster, and where replicas are and shall be.
 struct ClusterRoutes {
     let request: AdminRequest
-    private var cluster: ClusterAdministration { ClusterAdministration(request.administration) }
+    private var cluster: ClusterAdministration { request.administration.cluster }
 
     func show() async throws(RequestFailure) -> Reply { Self.reply(try await cluster.overview()) }
 
@@ -85,8 +85,7 @@ struct ClusterRoutes {
                 writer.member(
                     "leads", count: overview.groups.count { $0.shard != nil && $0.present?.leader == node.id })
             }
-            writer.key("removed")
-            writer.array { writer in for id in map.removed { writer.integer(Int64(id)) } }
+            writer.array("removed") { writer in for id in map.removed { writer.integer(Int64(id)) } }
             writer.list("groups", overview.groups) { write($0, to: &$1) }
         }
     }
@@ -126,7 +125,7 @@ struct ClusterRoutes {
 /// What the node that is asked is at.
 struct NodeRoutes {
     let request: AdminRequest
-    private var cluster: ClusterAdministration { ClusterAdministration(request.administration) }
+    private var cluster: ClusterAdministration { request.administration.cluster }
 
     func status() async throws(RequestFailure) -> Reply {
         let status = await cluster.status()

@@ -5,7 +5,7 @@ import Service
 /// `/admin/1/console`: signing in to the console, and out of it.
 struct ConsoleRoutes {
     let request: AdminRequest
-    private var console: ConsoleAdministration { ConsoleAdministration(request.administration) }
+    private var console: ConsoleAdministration { request.administration.console }
 
     /// A link that opens the console once, for the holder of the token.
     func makeLink() async throws(RequestFailure) -> Reply {
@@ -77,7 +77,7 @@ struct ConsoleRoutes {
 /// `/admin/1/administrators`: who administers the cluster, or single containers of it.
 struct AdministratorRoutes {
     let request: AdminRequest
-    private var console: ConsoleAdministration { ConsoleAdministration(request.administration) }
+    private var console: ConsoleAdministration { request.administration.console }
 
     func list() async throws(RequestFailure) -> Reply {
         let team = try await console.team()

@@ -5,7 +5,7 @@ import Service
 /// `/admin/1/containers`.
 struct ContainerRoutes {
     let request: AdminRequest
-    private var containers: ContainerAdministration { ContainerAdministration(request.administration) }
+    private var containers: ContainerAdministration { request.administration.containers }
 
     func list() async throws(RequestFailure) -> Reply {
         let containers = try await containers.list()
@@ -87,7 +87,7 @@ struct ContainerRoutes {
 /// `/admin/1/limits`: what containers are held to.
 struct LimitRoutes {
     let request: AdminRequest
-    private var containers: ContainerAdministration { ContainerAdministration(request.administration) }
+    private var containers: ContainerAdministration { request.administration.containers }
     /// Nil for the cluster's own values.
     private var container: String? { request.url.text("container") }
 
@@ -104,11 +104,8 @@ struct LimitRoutes {
     }
 
     private func changes() throws(RequestFailure) -> [LimitChange] {
-        guard case .object(let members) = try request.json() else {
-            throw .badRequest("the body: an object of limits and their values is expected")
-        }
         var changes: [LimitChange] = []
-        for member in members {
+        for member in try request.body.jsonMembers() {
             guard let limit = ContainerLimit(rawValue: member.key) else {
                 let names = ContainerLimit.allCases.map(\.rawValue).joined(separator: ", ")
                 throw .badRequest("'\(member.key)' is no limit: there are \(names)")
@@ -175,7 +172,7 @@ struct LimitRoutes {
             throw .badRequest("database: 'public' or 'private' is expected, not '\(text)'")
         }
         if scope == .shared { throw .notBuilt("the shared database") }
-        let rules = try await LimitExplanation(request.administration).rules(
+        let rules = try await request.administration.limits.rules(
             for: action, of: url.text("user"), to: scope, in: key)
         let firing = rules.first(where: \.fires)
         return Reply { writer in

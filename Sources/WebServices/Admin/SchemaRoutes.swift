@@ -14,11 +14,11 @@ struct SchemaRoutes {
         options.revokesGrants = try url.flag("revokeGrants")
         options.allowsDataLoss = try url.flag("allowDataLoss")
         options.expectedVersion = try url.number("expectedVersion")
-        return SchemaAdministration(request.administration, options)
+        return request.administration.schemas(options)
     }
 
     func export() async throws(RequestFailure) -> Reply {
-        let schema = try await schemas().current(try url.schemaKey()).schema
+        let schema = try await request.administration.schemas().current(try url.schemaKey()).schema
         return Reply(body: Array(SchemaPrinter.print(schema).utf8), contentType: "text/plain; charset=UTF-8")
     }
 
@@ -120,7 +120,7 @@ struct SchemaRoutes {
 
     func state() async throws(RequestFailure) -> Reply {
         let key = try url.schemaKey()
-        let (current, progress) = try await schemas().state(of: key)
+        let (current, progress) = try await request.administration.schemas().state(of: key)
         let schema = current.schema.normalized
         return Reply { writer in
             writer.members(of: key)

@@ -6,7 +6,7 @@ import Service
 /// `/admin/1/tokens`.
 struct TokenRoutes {
     let request: AdminRequest
-    private var tokens: TokenAdministration { TokenAdministration(request.administration) }
+    private var tokens: TokenAdministration { request.administration.tokens }
 
     /// A page of them, oldest first.
     func list() async throws(RequestFailure) -> Reply {
@@ -150,7 +150,7 @@ struct TokenRoutes {
 /// `/admin/1/keys`: keys with which servers sign their requests.
 struct KeyRoutes {
     let request: AdminRequest
-    private var keys: KeyAdministration { KeyAdministration(request.administration) }
+    private var keys: KeyAdministration { request.administration.keys }
 
     func list() async throws(RequestFailure) -> Reply {
         let keys = try await keys.list()

@@ -13,7 +13,7 @@ struct UsageRoutes {
         let key = try url.schemaKey()
         let detail: UsageRequest.Detail =
             if try url.flag("verify") { .recount } else if try url.flag("zones") { .zones } else { .totals }
-        let page = try await UsageAdministration(request.administration).page(
+        let page = try await request.administration.usage.page(
             of: key, user: url.text("user"), after: try position(in: key), detail)
         return Reply { writer in
             writer.members(of: key)

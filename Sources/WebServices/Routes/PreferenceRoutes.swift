@@ -15,7 +15,7 @@ struct PreferenceRoutes {
     func respond(
         to action: KeyValueAction, watch: (_ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
-        let json = try parsed()
+        let json = JSONValue.object(try body.jsonMembers())
         switch action {
         case .get: return Reply(body: try await preferences.get(try keys(json), by: deadline))
         case .list: return Reply(body: try await preferences.list(after: try text(json, "after"), by: deadline))
@@ -69,17 +69,6 @@ struct PreferenceRoutes {
         }
     }
 
-    private func parsed() throws(RequestFailure) -> JSONValue {
-        if body.isEmpty { return .object([]) }
-        do throws(JSONError) {
-            let json = try JSONParser.parse(body)
-            guard case .object = json else { throw JSONError(position: 0, expected: "an object", found: json.kind) }
-            return json
-        } catch {
-            throw .badRequest("the body is not a JSON object: \(error)")
-        }
-    }
-
     private func keys(_ json: JSONValue) throws(RequestFailure) -> [String] {
         guard let members = json["keys"]?.array else {
             throw .badRequest("keys: an array of strings is expected")
@@ -102,8 +91,7 @@ extension PreferenceRoutes {
         switch written {
         case .applied(let versions, let usage):
             return Reply { writer in
-                writer.key("values")
-                writer.array { writer in
+                writer.array("values") { writer in
                     for (write, version) in zip(writes, versions) {
                         writer.object { writer in
                             writer.member("key", write.key)
@@ -112,14 +100,12 @@ extension PreferenceRoutes {
                         }
                     }
                 }
-                writer.key("usage")
-                writer.object { usage.write(to: &$0) }
+                writer.object("usage") { usage.write(to: &$0) }
             }
         case .conflict(let conflicts):
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
             return Reply(error, uuid: call.uuid) { writer in
-                writer.key("conflicts")
-                writer.array { writer in for conflict in conflicts { write(conflict, to: &writer) } }
+                writer.array("conflicts") { writer in for conflict in conflicts { write(conflict, to: &writer) } }
             }
         }
     }

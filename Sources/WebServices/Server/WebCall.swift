@@ -88,3 +88,50 @@ struct WebCall: Sendable {
         AuditOrigin(actor: actor, requestID: uuid, address: address ?? "", time: now)
     }
 }
+
+/// The parts of a request's URL: decoded path segments and query parameters.
+struct RequestURL: Sendable {
+    var segments: [String]
+    private var parameters: [(name: String, value: String)]
+
+    /// - Parameter target: the request target as it came, such as `/database/1/x?y=z`.
+    init(target: String) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        segments = (parts.first ?? "").split(separator: "/").map { Self.decode($0.utf8) }
+        parameters =
+            parts.count < 2
+            ? []
+            : parts[1].split(separator: "&").map { pair in
+                let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (Self.decode(sides[0].utf8), sides.count < 2 ? "" : Self.decode(sides[1].utf8))
+            }
+    }
+
+    /// The first parameter of that name.
+    subscript(parameter: String) -> String? { parameters.first { $0.name == parameter }?.value }
+
+    /// Decodes `%XX`, and `+` where it means a space; what is not well-formed stays as it is.
+    static func decode(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> String {
+        guard plusIsSpace || text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
+        let source = Array(text)
+        var bytes: [UInt8] = []
+        var position = 0
+        while position < source.count {
+            let byte = source[position]
+            if byte == UInt8(ascii: "%"), position + 2 < source.count, let high = hexDigit(source[position + 1]),
+                let low = hexDigit(source[position + 2])
+            {
+                bytes.append(high << 4 | low)
+                position += 3
+            } else {
+                bytes.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+                position += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+}

@@ -44,6 +44,7 @@ package final class WebContext: Sendable {
     ///   - asker: the `Origin` header of the request; the token of the session goes to pages of that origin only.
     /// - Returns: nil on a node without an encryption key.
     func redirectURL(for token: Token, origin base: String, asker: String?) -> String? {
-        service.signInTicket(for: token, origin: base, asker: asker).map { "\(base)/sign-in?ticket=\($0)" }
+        let ticket = SignInTicket.sealed(for: token, origin: base, asker: asker, in: service)
+        return ticket.map { "\(base)/sign-in?ticket=\($0)" }
     }
 }

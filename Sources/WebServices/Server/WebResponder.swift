@@ -54,7 +54,7 @@ package struct WebResponder: HTTPResponder {
         }
         var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
             if let redirectURL { writer.member("redirectURL", redirectURL) }
-            failure.details?.write(to: &writer)
+            failure.write(to: &writer)
         }
         reply.isBodyUnread = failure.details == .bodyTooLarge
         if case .methods(let methods)? = failure.details {

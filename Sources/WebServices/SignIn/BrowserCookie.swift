@@ -39,11 +39,7 @@ struct BrowserCookie: Hashable, Sendable {
         ("set-cookie", "\(Self.name)=\(value); Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Lax")
     }
 
-    /// Compares without stopping at the first difference.
-    func matches(_ other: String?) -> Bool {
-        guard let other, other.utf8.count == value.utf8.count else { return false }
-        return zip(value.utf8, other.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
+    func matches(_ other: String?) -> Bool { other.map { isSameSecret($0, value) } ?? false }
 
     private static func isHex(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
@@ -63,4 +59,10 @@ extension KnownBrowser {
     static func header(_ sealed: String) -> (name: String, value: String) {
         ("set-cookie", "\(cookieName)=\(sealed); Path=/; Max-Age=\(lifetimeSeconds); Secure; HttpOnly; SameSite=Lax")
     }
+}
+
+/// Compares without stopping at the first difference.
+func isSameSecret(_ left: String, _ right: String) -> Bool {
+    guard left.utf8.count == right.utf8.count else { return false }
+    return zip(left.utf8, right.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
 }

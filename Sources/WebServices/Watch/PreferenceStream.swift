@@ -220,7 +220,7 @@ struct PreferenceStream: Sendable {
             writer.member("reason", failure.error.reason)
             writer.retryAfter(failure.error)
             if let detail = failure.error.detail { writer.member("detail", detail.rawValue) }
-            failure.details?.write(to: &writer)
+            failure.write(to: &writer)
         }
         let isExpired = if case .expiredToken? = failure.details { true } else { false }
         return
