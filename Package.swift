@@ -124,14 +124,15 @@ let package = Package(
             "Service",
             [
                 "Admission", "Authorization", "Cluster", "Directory", "KeyValueStore", "PeerTransport", "RaftCore",
-                "RecordModel", "RecordStore", "Wire", .crypto, .logging,
+                "RecordModel", "RecordStore", "Telemetry", "Wire", .crypto, .logging,
+                .nioCore,
             ], testing: [.nioPosix]),
         module(
             "WebServices",
             [
-                "Admission", "Authorization", "Cluster", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
-                "PeerTransport", "RaftCore", "RecordModel", "RecordStore", "Service", "Storage", "Telemetry", "Wire",
-                .asyncHTTPClient, .crypto, .httpTypes,
+                "Admission", "Authorization", "ConsoleFiles", "Directory", "KeyValueStore", "OpenAPIFile",
+                "PeerTransport", "RecordModel", "RecordStore", "Service", "Telemetry", "Wire", .asyncHTTPClient,
+                .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .hummingbirdHTTP2, .lifecycle,
                 .logging, .metrics, .nioCore, .nioHTTP1, .nioHTTPTypes, .nioPosix, .nioSSL, .nioTLS,
             ], testing: ["TestSupport"]),

@@ -91,7 +91,8 @@ package struct AccountChanges: Hashable, Sendable {
     /// Whether nothing is to be changed.
     package var isEmpty: Bool { self == AccountChanges() }
 
-    func apply(to account: inout Account) {
+    /// Changes an account so.
+    package func apply(to account: inout Account) {
         if let email { account.email = email.isEmpty ? nil : email }
         if let givenName { account.givenName = givenName.isEmpty ? nil : givenName }
         if let familyName { account.familyName = familyName.isEmpty ? nil : familyName }

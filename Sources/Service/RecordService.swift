@@ -5,6 +5,7 @@ package import Logging
 package import RaftCore
 import RecordModel
 import RecordStore
+package import Telemetry
 package import Wire
 
 /// Every operation of the product on one node: who asks, how fast, how much, under which schema, on which shards, and
@@ -27,6 +28,8 @@ package final class RecordService: Sendable {
     package let unsavedUploads: UnsavedUploads
     /// Requests whose credentials were wrong, by address.
     package let failedAuthentications: AddressLimiter
+    /// Attempts to sign in or up.
+    let signIns = SignInAttempts()
     /// How many requests this node works on at once, shared fairly between containers.
     let gate: FairGate
     /// How many watches look at their stores at once: a change of leaders makes all of them look.
@@ -102,6 +105,20 @@ package final class RecordService: Sendable {
     /// Nanoseconds of the node's monotonic clock.
     package var uptime: UInt64 { node.platform.clock.now.nanoseconds }
 
+    /// Bytes that nobody can guess.
+    package func randomBytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8(truncatingIfNeeded: node.platform.random()) }
+    }
+
+    /// The hexadecimal digits of so many bytes that nobody can guess.
+    package func randomHex(bytes: Int) -> String { Hex.encode(randomBytes(bytes)) }
+
+    /// Hashes a new password, away from event loops.
+    /// - Throws: `BAD_REQUEST` for one that is too short or too long, `TRY_AGAIN_LATER` where too many wait.
+    func hash(ofPassword password: String) async throws(RequestFailure) -> PasswordHash {
+        try await accounts.hash(of: password, salt: randomBytes(PasswordHasher.saltBytes))
+    }
+
     /// A name that nothing else has, ordered by time.
     package func newName() -> String {
         UUIDv7(milliseconds: now, random: (node.platform.random(), node.platform.random())).text
@@ -114,12 +131,9 @@ package final class RecordService: Sendable {
         if let secret = node.directory.snapshot.secret { return secret }
         try await refreshDirectory()
         if let secret = node.directory.snapshot.secret { return secret }
-        throw RequestFailure(
-            ServiceError(
-                .tryAgainLater,
-                "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
-                    + "force once every node runs this build; see `zonekeeper cluster status`",
-                retryAfterSeconds: 1))
+        throw .tryAgain(
+            "the cluster's secret is not made yet: that needs feature level \(FeatureLevel.containerDeletion), which comes into "
+                + "force once every node runs this build; see `zonekeeper cluster status`")
     }
 
     /// - Throws: `INTERNAL_ERROR` where the node has no encryption key.
@@ -131,6 +145,37 @@ package final class RecordService: Sendable {
             )
         }
         return signer
+    }
+}
+
+/// The time by which a client is answered, whatever becomes of its request.
+package typealias Deadline = Cluster.Deadline
+
+// The node.
+extension RecordService {
+    /// What the node counts and times.
+    package var metrics: MetricsRegistry { node.settings.metrics }
+
+    /// What the node counted, as lines of Prometheus's text form.
+    package func metricLines() async -> [String] { await NodeMetrics.lines(of: node) }
+
+    /// Whether a restore is under way.
+    package var isRestoring: Bool { node.isRestoring }
+
+    /// Why the node cannot serve, in words; nil if it can.
+    package func obstacle() async -> String? { node.obstacle(await node.status()) }
+
+    /// For one question to the cluster, from now on.
+    package func deadline() -> Deadline { node.deadline() }
+
+    /// Does a request's work under its name, by which the logs of all nodes that have a part in it have it.
+    package func tracing<Value>(_ id: String, _ work: () async -> Value) async -> Value {
+        await RequestTrace.$current.withValue(RequestTrace(id: id)) { await work() }
+    }
+
+    /// Logs a request that failed, here and on every node that had a part in it.
+    package func report(_ id: String, _ text: String) {
+        peerExchange.report(RequestTrace.current ?? RequestTrace(id: id), text)
     }
 }
 
@@ -147,12 +192,7 @@ extension RecordService {
     package func submit(
         _ entry: DirectoryEntry, by deadline: Deadline
     ) async throws(RequestFailure) -> DirectoryOutcome {
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let bytes = try await ask(await node.router.submit(.machine(entry.encoded()), to: .directory, by: deadline))
         return try unpacked(bytes)
     }
 
@@ -161,13 +201,20 @@ extension RecordService {
     package func settle(
         _ command: DirectoryCommand, origin: AuditOrigin, by deadline: Deadline
     ) async throws(RequestFailure) -> DirectoryOutcome {
-        let bytes: [UInt8]
-        do throws(ClusterError) {
-            bytes = try await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let bytes = try await ask(await node.changeDirectory(DirectoryEntry(command, origin: origin), by: deadline))
         return try unpacked(bytes)
+    }
+
+    /// Has somebody's command applied as `settle` does, and waits until this node knows, where it can.
+    /// - Returns: the new version, where the command gives one.
+    @discardableResult
+    package func change(_ command: DirectoryCommand, origin: AuditOrigin) async throws(RequestFailure) -> UInt64 {
+        switch try await settle(command, origin: origin, by: node.deadline()) {
+        case .refused(let error): throw RequestFailure(error)
+        case .done(let version):
+            await catchUp()
+            return version
+        }
     }
 
     /// Has the directory take an entry, and waits until this node knows, where it can. Other nodes may learn of it a
@@ -177,12 +224,17 @@ extension RecordService {
         await catchUp()
     }
 
+    /// The directory as this node has it.
+    package var directory: DirectorySnapshot { node.directory.snapshot }
+
+    /// The directory with every change that was acknowledged before this call.
+    package func newestDirectory() async throws(RequestFailure) -> DirectorySnapshot {
+        try await refreshDirectory()
+        return directory
+    }
+
     package func refreshDirectory() async throws(RequestFailure) {
-        do throws(ClusterError) {
-            try await node.refreshDirectory()
-        } catch {
-            throw RequestFailure(error)
-        }
+        try await ask(await node.refreshDirectory())
     }
 
     /// Has this node learn what was changed, where it can: a change that is made must not be hidden behind a node that
@@ -210,12 +262,7 @@ extension RecordService {
     package func submit<Outcome: WireDecodable>(
         _ command: ShardCommand, to group: GroupID, by deadline: Deadline, as _: Outcome.Type = RecordOutcome.self
     ) async throws(RequestFailure) -> Outcome {
-        let outcome: [UInt8]
-        do throws(ClusterError) {
-            outcome = try await node.router.submit(GroupCommand(command), to: group, by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let outcome = try await ask(await node.router.submit(GroupCommand(command), to: group, by: deadline))
         return try unpacked(outcome)
     }
 
@@ -223,12 +270,8 @@ extension RecordService {
     package func read(
         _ request: ShardRead, from group: GroupID, by deadline: Deadline
     ) async throws(RequestFailure) -> ReadAnswer {
-        let answer: [UInt8]
-        do throws(ClusterError) {
-            answer = try await node.router.read(request.encoded(), from: group, of: request.container, by: deadline)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let answer = try await ask(
+            await node.router.read(request.encoded(), from: group, of: request.container, by: deadline))
         return try unpacked(answer)
     }
 }

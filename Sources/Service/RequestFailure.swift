@@ -36,18 +36,52 @@ package struct RequestFailure: Error {
         case leastRole(AdministratorRole)
         /// The administrator has to sign in to the console once more.
         case freshSignIn
-        /// The query needs this index.
-        case missingIndex(MissingIndex)
     }
 
     package init(_ error: ServiceError, details: Details? = nil) {
         self.error = error
-        self.details = details ?? error.missingIndex.map { .missingIndex($0) }
+        self.details = details
     }
 
     package init(_ code: ErrorCode, _ reason: String, details: Details? = nil) {
         self.init(ServiceError(code, reason), details: details)
     }
+
+    /// What the client has to change.
+    package static func badRequest(_ reason: String, details: Details? = nil) -> RequestFailure {
+        RequestFailure(.badRequest, reason, details: details)
+    }
+
+    /// What is not there.
+    package static func notFound(_ reason: String) -> RequestFailure { RequestFailure(.notFound, reason) }
+
+    /// What the caller may not do.
+    package static func accessDenied(_ reason: String, details: Details? = nil) -> RequestFailure {
+        RequestFailure(.accessDenied, reason, details: details)
+    }
+
+    /// What proves nobody's identity.
+    package static func authenticationFailed(_ reason: String) -> RequestFailure {
+        RequestFailure(.authenticationFailed, reason)
+    }
+
+    /// What a repeat after a second may find otherwise.
+    package static func tryAgain(_ reason: String) -> RequestFailure {
+        RequestFailure(ServiceError(.tryAgainLater, reason, retryAfterSeconds: 1))
+    }
+
+    /// What the node has no room for now.
+    package static func nothingDone(_ reason: String) -> RequestFailure {
+        RequestFailure(ServiceError.nothingDone(reason))
+    }
+
+    /// What comes too often.
+    package static func throttled(_ reason: String, retryAfterSeconds: Double) -> RequestFailure {
+        RequestFailure(ServiceError(.throttled, reason, retryAfterSeconds: retryAfterSeconds))
+    }
+
+    /// What no build of ours answers.
+    static let otherAnswer = RequestFailure(.internalError, "the shard gave an answer to another question")
 
     /// Something CloudKit has and this server does not have yet.
     package static func notBuilt(_ what: String) -> RequestFailure {
@@ -107,4 +141,16 @@ package struct RequestFailure: Error {
         error.detail = .expiredSyncToken
         details = .expiredToken(expiry)
     }
+}
+
+/// Does something; what it throws becomes the request's failure.
+package func relay<Value>(_ work: @autoclosure () throws(ServiceError) -> Value) throws(RequestFailure) -> Value {
+    do throws(ServiceError) { return try work() } catch { throw RequestFailure(error) }
+}
+
+/// Asks the cluster; what it throws becomes the request's failure.
+func ask<Value>(
+    _ question: @autoclosure () async throws(ClusterError) -> Value
+) async throws(RequestFailure) -> Value {
+    do throws(ClusterError) { return try await question() } catch { throw RequestFailure(error) }
 }

@@ -60,6 +60,18 @@ struct LintTests {
         #expect(Set(folders) == known, "every target has its place in the layers")
     }
 
+    @Test("what is above the service knows nothing of Raft, and nothing below it knows HTTP")
+    func service() throws {
+        for file in try Self.swiftFiles(in: "Sources/WebServices") {
+            let raft = try Self.imports(of: file).intersection(["Cluster", "RaftCore", "Storage"])
+            #expect(raft.isEmpty, "\(file) imports \(raft.sorted())")
+        }
+        for file in try Self.swiftFiles(in: "Sources/Service") {
+            let http = try Self.imports(of: file).filter { $0.contains("HTTP") || $0.contains("Hummingbird") }
+            #expect(http.isEmpty, "\(file) imports \(http.sorted())")
+        }
+    }
+
     @Test("shipped code leaves no work for later unsaid")
     func nothingLeft() throws {
         for file in try Self.swiftFiles(in: "Sources") {

@@ -1,11 +1,11 @@
 import Admission
 import Directory
 import RecordModel
-import Service
 import Synchronization
 import Testing
 import Wire
 
+@testable import Service
 @testable import WebServices
 
 @Suite("The parts of the sign-in pages")
@@ -155,8 +155,8 @@ struct SignInPagesTests {
 
     @Test("a wait is told in seconds, or in minutes where it is long")
     func waits() {
-        #expect(SignInRequest.words(1) == "1 second" && SignInRequest.words(64) == "64 seconds")
-        #expect(SignInRequest.words(128) == "3 minutes" && SignInRequest.words(900) == "15 minutes")
+        #expect(SignInAttempts.words(1) == "1 second" && SignInAttempts.words(64) == "64 seconds")
+        #expect(SignInAttempts.words(128) == "3 minutes" && SignInAttempts.words(900) == "15 minutes")
     }
 
     @Test("names that nobody has are locked like others")
@@ -187,15 +187,15 @@ struct SignInPagesTests {
     @Test("a browser is known by a cookie of this cluster, for its account, until it expires")
     func knownBrowsers() throws {
         let signer = SessionSigner(clusterKey: [UInt8](repeating: 1, count: 32))
-        let known = KnownBrowser(accountID: "a1")
-        let cookie = known.header(signer: signer, now: 1_000).value
+        let known = KnownBrowser(accountID: "a1", id: String(repeating: "7", count: 32))
+        let cookie = KnownBrowser.header(known.sealed(by: signer, now: 1_000)).value
         #expect(cookie.hasSuffix("; Path=/; Max-Age=15552000; Secure; HttpOnly; SameSite=Lax"))
         let header = "a=b; " + cookie.prefix { $0 != ";" }
         #expect(KnownBrowser(header: header, signer: signer, now: 2_000) == known)
         #expect(KnownBrowser(header: header, signer: signer, now: 1_000 + 15_552_000_000) == nil)
         let other = SessionSigner(clusterKey: [UInt8](repeating: 2, count: 32))
         #expect(KnownBrowser(header: header, signer: other, now: 2_000) == nil)
-        for bad in [nil, "", "\(KnownBrowser.name)=", "\(KnownBrowser.name)=zkt1_x"] {
+        for bad in [nil, "", "\(KnownBrowser.cookieName)=", "\(KnownBrowser.cookieName)=zkt1_x"] {
             #expect(KnownBrowser(header: bad, signer: signer, now: 2_000) == nil)
         }
         let places = KnownPlaces()

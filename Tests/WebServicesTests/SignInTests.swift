@@ -1,5 +1,6 @@
 import Admission
 import RecordModel
+import Service
 import TestSupport
 import Testing
 
@@ -18,7 +19,7 @@ struct SignInTests {
         let session = try #require(signer.open(token))
         #expect(done.json["userRecordName"]?.string?.hasPrefix("_") == true)
         guard case .integer(let expires)? = done.json["expires"] else { throw TestFailure("no expires") }
-        #expect(expires - session.issued == SignInRequest.lifetimeMilliseconds.short)
+        #expect(expires - session.issued == SignIn.lifetimeMilliseconds.short)
         let listed = try await world.admin("GET", "tokens?kind=sign-in")["tokens"]?.array
         #expect(listed?.map { $0["id"]?.string } == [session.sessionID] && listed?.first?["user"]?.string == "ada")
         let query = "ckAPIToken=\(world.apiToken.secret)&ckWebAuthToken=\(token)"
@@ -107,7 +108,7 @@ struct SignInTests {
         let fields = [("ticket", world.ticket()), ("name", "ada"), ("password", SignInWorld.password)]
         let first = try await world.post("/sign-in", fields)
         let known = try #require(
-            first.headers.first { $0.value.hasPrefix(KnownBrowser.name) }?.value.prefix { $0 != ";" })
+            first.headers.first { $0.value.hasPrefix(KnownBrowser.cookieName) }?.value.prefix { $0 != ";" })
         for attempt in 0..<5 {
             #expect(try await world.signIn("ada", "wrong \(attempt) of others").status == 401)
         }
@@ -164,7 +165,7 @@ struct SignInTests {
         else {
             throw TestFailure("no session")
         }
-        #expect(expires - created == SignInRequest.lifetimeMilliseconds.kept)
+        #expect(expires - created == SignIn.lifetimeMilliseconds.kept)
         let asked = world.ticket(asker: "https://evil.example")
         let stolen = try await world.post(
             "/sign-in", [("ticket", asked), ("name", "ada"), ("password", SignInWorld.password)])

@@ -1,5 +1,6 @@
 import Admission
 import RecordModel
+import Service
 import TestSupport
 import Wire
 

@@ -14,6 +14,9 @@ package struct NodeAccounts: Sendable {
     /// Those of a node that is open.
     package init(of node: ClusterNode) { self.node = node }
 
+    /// For what makes and checks hashes of passwords.
+    package var passwords: BlockingPool { node.pools.passwords }
+
     /// Answers questions from one snapshot of the copy.
     /// - Throws: `ClusterError.unavailable` where too many wait, this node has no copy now, or its disk fails.
     package func read<Value: Sendable>(

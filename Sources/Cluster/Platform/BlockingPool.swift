@@ -149,6 +149,8 @@ struct WorkPools: Sendable {
     let directory: BlockingPool
     /// Reads of accounts and sessions from this node's copy of the directory.
     let accounts: BlockingPool
+    /// Hashes of passwords, each of which takes 32 MiB of memory and about a tenth of a second on purpose.
+    let passwords: BlockingPool
     /// Log entries for followers that lag, scrubbing, and looking for space and due work.
     let upkeep: BlockingPool
     /// Copies of whole databases, one at a time.
@@ -163,6 +165,7 @@ struct WorkPools: Sendable {
         reads = pool(.reads)
         directory = pool(BlockingPool.Bounds(threads: 2, waitingMax: 256))
         accounts = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
+        passwords = pool(BlockingPool.Bounds(threads: 2, waitingMax: 64))
         upkeep = pool(BlockingPool.Bounds(threads: 2, waitingMax: 4_096))
         snapshots = pool(BlockingPool.Bounds(threads: 1, waitingMax: 1_024))
         assets = pool(BlockingPool.Bounds(threads: 2, waitingMax: 1_024))
@@ -172,6 +175,7 @@ struct WorkPools: Sendable {
         await reads.stop()
         await directory.stop()
         await accounts.stop()
+        await passwords.stop()
         await upkeep.stop()
         await snapshots.stop()
         await assets.stop()

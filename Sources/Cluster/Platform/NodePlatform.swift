@@ -14,7 +14,8 @@ package protocol NodePlatform: Sendable {
     var clock: any NodeClock { get }
     /// Who does the work of the raft log.
     var logScheduling: LogScheduling { get }
-    /// For what must differ between nodes and starts: incarnations, election timeouts, names of snapshots.
+    /// For what must differ between nodes and starts, such as incarnations and election timeouts, and for secrets: what
+    /// the system gives nobody can guess.
     func random() -> UInt64
     /// Threads for work that blocks.
     func makeWorkPool(threads: Int) -> any WorkPool

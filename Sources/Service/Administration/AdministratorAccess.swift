@@ -64,8 +64,8 @@ package struct AdministratorAccess: Hashable, Sendable {
     ) throws(RequestFailure) {
         let least = need.role == .developer && environment == .production ? .admin : need.role
         guard role >= least else {
-            throw RequestFailure(
-                .accessDenied, "this needs the role '\(least.rawValue)', and the administrator is a \(role.rawValue)",
+            throw .accessDenied(
+                "this needs the role '\(least.rawValue)', and the administrator is a \(role.rawValue)",
                 details: .leastRole(least))
         }
         let isCovered =
@@ -76,14 +76,13 @@ package struct AdministratorAccess: Hashable, Sendable {
             }
         guard isCovered else {
             let place = need.place == .container ? container.map { "container '\($0)'" } : nil
-            throw RequestFailure(
-                .accessDenied,
+            throw .accessDenied(
                 "the administrator's role does not hold in \(place ?? "the whole cluster"): it is for "
                     + (containers ?? []).joined(separator: ", "), details: .leastRole(least))
         }
         if need.isDangerous, let session, now >= session.freshUntil {
-            throw RequestFailure(
-                .accessDenied, "this needs a sign-in of the last \(ConsoleSession.freshMilliseconds / 60_000) minutes",
+            throw .accessDenied(
+                "this needs a sign-in of the last \(ConsoleSession.freshMilliseconds / 60_000) minutes",
                 details: .freshSignIn)
         }
     }

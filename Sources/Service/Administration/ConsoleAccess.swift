@@ -3,30 +3,17 @@ package import Directory
 import RecordModel
 import Wire
 
-/// Who may use the console, and their sessions there, as typed calls.
-///
-/// A session is a row of the directory, so its end holds on every node at once (decision 0008); its use is in the
-/// browser's cookie, so it costs no write. Links are rows as well: whichever nodes get one at the same time, the
-/// directory's log has one of them first.
+/// Which administrator a credential of theirs belongs to.
 package struct ConsoleAccess: Sendable {
     private let service: RecordService
-    /// For one question to the cluster, from when it is asked.
-    private var deadline: Deadline { service.node.deadline() }
 
+    /// By what a node knows.
     package init(_ service: RecordService) { self.service = service }
-
-    /// A secret and until when it is good, in milliseconds since 1970.
-    package struct Link: Sendable {
-        package var secret: String
-        package var expires: Int64
-    }
-
-    // MARK: Who asks
 
     /// The administrator of a token of their own, or of the nodes' (nil).
     package func access(named name: String?, session: ConsoleSession? = nil) -> AdministratorAccess {
         guard let name else { return AdministratorAccess(name: nil, role: .admin, session: session) }
-        let known = service.node.directory.snapshot.administrator(named: name)
+        let known = service.directory.administrator(named: name)
         return AdministratorAccess(
             name: name, role: known?.role ?? .admin, containers: known?.containers, session: session)
     }
@@ -37,14 +24,14 @@ package struct ConsoleAccess: Sendable {
     package func access(
         withSessionSecret secret: String, lastUsed: Int64
     ) async throws(RequestFailure) -> AdministratorAccess? {
-        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await service.node.requireDirectory())
         if let access = try knownAccess(secret, lastUsed) { return access }
         try await service.refreshDirectory()
         return try knownAccess(secret, lastUsed)
     }
 
     private func knownAccess(_ secret: String, _ lastUsed: Int64) throws(RequestFailure) -> AdministratorAccess? {
-        guard let token = service.node.directory.snapshot.token(withSecret: secret),
+        guard let token = service.directory.token(withSecret: secret),
             case .console(let name, let expires) = token.kind
         else { return nil }
         let session = ConsoleSession(
@@ -52,198 +39,224 @@ package struct ConsoleAccess: Sendable {
         guard try service.trustedNow() < session.idleExpires else { return nil }
         return access(named: name.isEmpty ? nil : name, session: session)
     }
+}
+
+/// Signing in to the console and out of it, and the team of administrators, as typed calls.
+///
+/// A session is a row of the directory, so its end holds on every node at once (decision 0008); its use is in the
+/// browser's cookie, so it costs no write. Links are rows as well: whichever nodes get one at the same time, the
+/// directory's log has one of them first.
+package struct ConsoleAdministration: Sendable {
+    /// A secret and until when it is good, in milliseconds since 1970.
+    package typealias Link = (secret: String, expires: Int64)
+
+    let administration: Administration
+    private var service: RecordService { administration.service }
+    private var console: ConsoleAccess { ConsoleAccess(service) }
 
     // MARK: Signing in
 
-    /// A link that opens the console once, as the administrator `name`; nil is the nodes' own token.
-    package func makeLink(
-        for name: String?, id: String, secret: String, origin: AuditOrigin
-    ) async throws(RequestFailure) -> Link {
+    /// A link that opens the console once, for the holder of an administrator's token.
+    package func makeLink() async throws(RequestFailure) -> Link {
+        let access = try administration.access
+        guard access.session == nil else {
+            throw .accessDenied("a link to the console is made with an administrator's token")
+        }
         let now = try service.trustedNow()
-        let expires = now + ConsoleSession.linkMilliseconds
+        let link = (secret: service.randomHex(bytes: 32), expires: now + ConsoleSession.linkMilliseconds)
         let token = Token(
-            id: id, secretHash: Token.hash(ofSecret: secret), kind: .consoleLink(name: name ?? "", expires: expires),
-            label: "", created: now)
-        try await enter(.makeLink(token), origin)
-        return Link(secret: secret, expires: expires)
+            id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: link.secret),
+            kind: .consoleLink(name: access.name ?? "", expires: link.expires), label: "", created: now)
+        try await enter(.makeLink(token), administration.origin)
+        return link
     }
 
     /// Begins a session by a link, which is worth nothing afterwards.
-    /// - Parameters:
-    ///   - secret: the link's.
-    ///   - begin: what the session begins with.
-    /// - Throws: `AUTHENTICATION_FAILED` where the link was used, is over, or never was.
-    package func signIn(link secret: String, _ begin: SignIn) async throws(RequestFailure) -> AdministratorAccess {
-        let hash = Token.hash(ofSecret: secret)
-        var link = service.node.directory.snapshot.token(withSecret: secret)
-        if link == nil {
-            try await service.refreshDirectory()
-            link = service.node.directory.snapshot.token(withSecret: secret)
-        }
+    /// - Throws: `AUTHENTICATION_FAILED` where the link was used, is over, or never was; `THROTTLED` where the address
+    ///   tried too often.
+    package func signIn(link secret: String) async throws(RequestFailure) -> AdministratorAccess {
+        try await beginAttempt()
+        var link = service.directory.token(withSecret: secret)
+        if link == nil { link = try await service.newestDirectory().token(withSecret: secret) }
         guard let link, case .consoleLink(let name, _) = link.kind else {
-            throw RequestFailure(
-                .authenticationFailed,
+            throw .authenticationFailed(
                 "the link was used already, or its minute is over: `zonekeeper console open` makes another one")
         }
-        return try await self.begin(begin, name: name, .link(secretHash: hash))
+        return try await begin(name, .link(secretHash: Token.hash(ofSecret: secret)))
     }
 
-    /// What is known of a name that somebody wants to sign in with.
-    package struct Attempt: Sendable {
-        /// Nil where no administrator has the name, or that one has no password.
-        package var password: PasswordHash?
-        package var lockout: Lockout?
-    }
-
-    /// Looks a name up, with every change that was acknowledged before this call.
-    package func attempt(on name: String) async throws(RequestFailure) -> Attempt {
-        try await service.refreshDirectory()
-        guard let password = service.node.directory.snapshot.administrator(named: name)?.password else {
-            return Attempt()
+    /// Begins a session by a password. Unknown names, and administrators without a password, are refused like wrong
+    /// passwords, after as much work.
+    /// - Throws: `AUTHENTICATION_FAILED`; `THROTTLED` where the name is locked, or the address tried too often.
+    package func signIn(name: String, password: String) async throws(RequestFailure) -> AdministratorAccess {
+        try await beginAttempt()
+        let hash = try await knownPassword(of: name)
+        guard try await service.accounts.isRight(password, for: hash), let hash else {
+            if hash == nil { service.signIns.decoys.note(Administrator.lockoutKey(name), time: service.now) }
+            try await noteFailure(hash == nil ? nil : name)
+            throw .authenticationFailed("The name or the password is not right.")
         }
-        let lockout = try await service.accounts.read { try $0.lockout(of: Administrator.lockoutKey(name)) }
-        return Attempt(password: password, lockout: lockout)
+        // Others may have been guessing meanwhile.
+        _ = try await knownPassword(of: name)
+        return try await begin(name, .password(fingerprint: hash.fingerprint))
     }
 
-    /// Begins a session of the administrator whose password was right.
-    package func signIn(
-        name: String, _ password: PasswordHash, _ begin: SignIn
-    ) async throws(RequestFailure) -> AdministratorAccess {
-        try await self.begin(begin, name: name, .password(fingerprint: password.fingerprint))
+    private func beginAttempt() async throws(RequestFailure) {
+        try service.signIns.count(of: administration.origin.address, now: service.uptime)
+        _ = try await service.requireSecret()
+    }
+
+    /// The password of a name, with every change that was acknowledged before this call; nil where no administrator has
+    /// the name, or that one has no password.
+    /// - Throws: `THROTTLED` where the name is locked.
+    private func knownPassword(of name: String) async throws(RequestFailure) -> PasswordHash? {
+        let password = try await service.newestDirectory().administrator(named: name)?.password
+        let key = Administrator.lockoutKey(name)
+        let lockout =
+            password == nil
+            ? service.signIns.decoys.lockout(of: key) : try await service.accounts.read { try $0.lockout(of: key) }
+        try SignInAttempts.require(lockout, isOverAt: service.now)
+        return password
     }
 
     /// Counts a wrong password.
     /// - Parameter name: nil where no administrator with a password has it; the audit log does not have what was typed
     ///   then, as it may be a password.
-    package func noteFailure(_ name: String?, origin: AuditOrigin) async throws(RequestFailure) {
+    private func noteFailure(_ name: String?) async throws(RequestFailure) {
+        var origin = administration.origin
+        origin.actor = "somebody"
         if let name { return try await enter(.noteFailure(name: name, time: origin.time), origin) }
         let event = AuditEvent(
             origin: origin, action: "sign-in", subject: "a name that no administrator has",
             outcome: "refused: unknown name, or no password")
-        try await service.enter(DirectoryEntry(nil, events: [event]), by: deadline)
+        try await service.enter(DirectoryEntry(nil, events: [event]), by: service.deadline())
     }
 
-    /// What a session begins with.
-    package struct SignIn: Sendable {
-        /// Of the session to be: no secret.
-        package var id: String
-        package var secret: String
-        /// The session that the browser had before.
-        package var replacedID: String?
-        package var requestID: String
-        package var address: String?
-
-        package init(id: String, secret: String, replacedID: String?, requestID: String, address: String?) {
-            self.id = id
-            self.secret = secret
-            self.replacedID = replacedID
-            self.requestID = requestID
-            self.address = address
-        }
-
-        fileprivate func origin(_ service: RecordService, actor: String) -> AuditOrigin {
-            AuditOrigin(actor: actor, requestID: requestID, address: address ?? "", time: service.now)
-        }
-    }
-
-    private func begin(
-        _ begin: SignIn, name: String, _ proof: ConsoleProof
-    ) async throws(RequestFailure) -> AdministratorAccess {
+    private func begin(_ name: String, _ proof: ConsoleProof) async throws(RequestFailure) -> AdministratorAccess {
         let now = try service.trustedNow()
         let session = ConsoleSession(
-            id: begin.id, secret: begin.secret, began: now, expires: now + ConsoleSession.lifetimeMilliseconds,
-            lastUsed: now)
+            id: service.randomHex(bytes: 8), secret: service.randomHex(bytes: 32), began: now,
+            expires: now + ConsoleSession.lifetimeMilliseconds, lastUsed: now)
         let token = Token(
             id: session.id, secretHash: Token.hash(ofSecret: session.secret),
             kind: .console(name: name, expires: session.expires), label: "", created: now)
-        let access = access(named: name.isEmpty ? nil : name, session: session)
-        try await enter(
-            .beginSession(token, proof, replacing: begin.replacedID ?? ""), begin.origin(service, actor: access.actor))
-        return self.access(named: access.name, session: session)
+        let access = console.access(named: name.isEmpty ? nil : name, session: session)
+        var origin = administration.origin
+        origin.actor = access.actor
+        let replaced = administration.caller?.session?.id ?? ""
+        try await enter(.beginSession(token, proof, replacing: replaced), origin)
+        return console.access(named: access.name, session: session)
     }
 
-    // MARK: Sessions
+    /// Ends the caller's session; when it returns, no node takes it any more.
+    package func signOut() async throws(RequestFailure) {
+        guard let session = try administration.access.session else {
+            throw .badRequest("a session in the console is expected; tokens are revoked")
+        }
+        try await administration.change(.revokeToken(id: session.id))
+    }
 
-    /// Ends a session; when it returns, no node takes it any more.
-    package func end(_ session: ConsoleSession, origin: AuditOrigin) async throws(RequestFailure) {
-        try await settle(.revokeToken(id: session.id), origin)
+    /// Sets the password of the session's administrator; the others of their sessions end. The holder of a session that
+    /// the nodes' token began becomes an administrator of the name, with the role `admin`.
+    package func setOwnPassword(
+        _ password: String, name: String
+    ) async throws(RequestFailure) -> AdministratorAccess {
+        let access = try administration.access
+        let hash = try await administration.service.hash(ofPassword: password)
+        if access.name == nil, let session = access.session {
+            let administrator = Administrator(
+                name: name, role: .admin, password: hash, created: administration.origin.time,
+                lastSignIn: session.began)
+            try await administration.change(.console(.found(administrator, session: session.id)))
+        } else {
+            try await setPassword(hash, of: name, keeping: access.session?.id)
+        }
+        return console.access(named: name, session: access.session)
     }
 
     // MARK: The team
 
     /// The team, sorted by name, with those who have a token only.
-    package func administrators() async throws(RequestFailure) -> [Administrator] {
-        try await service.refreshDirectory()
-        return service.node.directory.snapshot.team
-    }
+    package func team() async throws(RequestFailure) -> [Administrator] { try await service.newestDirectory().team }
 
-    package func create(_ administrator: Administrator, origin: AuditOrigin) async throws(RequestFailure) {
+    /// Makes somebody an administrator.
+    package func create(
+        _ name: String, _ role: AdministratorRole, _ changes: AdministratorChanges
+    ) async throws(RequestFailure) -> Administrator {
+        var administrator = Administrator(name: name, role: role, created: service.now)
+        if let containers = changes.containers { administrator.containers = containers }
+        administrator.password = try await hash(of: changes)
         try await requireLevel()
-        try await settle(.console(.save(administrator, isNew: true)), origin)
+        try await administration.change(.console(.save(administrator, isNew: true)))
+        return administrator
     }
 
-    /// Changes the role, or where it holds.
-    /// - Parameter change: is given the administrator as they are.
+    /// - Returns: the administrator as they are then.
     /// - Throws: `NOT_FOUND` where there is none of that name.
     package func update(
-        _ name: String, origin: AuditOrigin, _ change: (inout Administrator) throws(RequestFailure) -> Void
-    ) async throws(RequestFailure) {
-        try await requireLevel()
-        guard var administrator = try await administrators().first(where: { $0.name == name }) else {
-            throw RequestFailure(
-                .notFound, "no administrator '\(name)': `zonekeeper administrator list` shows those that exist")
+        _ name: String, _ changes: AdministratorChanges
+    ) async throws(RequestFailure) -> Administrator {
+        let hash = try await hash(of: changes)
+        if changes.role != nil || changes.containers != nil {
+            try await requireLevel()
+            guard var administrator = try await team().first(where: { $0.name == name }) else {
+                throw .notFound("no administrator '\(name)': `zonekeeper administrator list` shows those that exist")
+            }
+            if let role = changes.role { administrator.role = role }
+            if let containers = changes.containers { administrator.containers = containers }
+            try await administration.change(.console(.save(administrator, isNew: false)))
         }
-        try change(&administrator)
-        try await settle(.console(.save(administrator, isNew: false)), origin)
+        if changes.password != .unchanged { try await setPassword(hash, of: name) }
+        if let administrator = try await team().first(where: { $0.name == name }) { return administrator }
+        throw .notFound("the administrator '\(name)' was removed meanwhile")
+    }
+
+    private func hash(of changes: AdministratorChanges) async throws(RequestFailure) -> PasswordHash? {
+        guard case .set(let password) = changes.password else { return nil }
+        return try await administration.service.hash(ofPassword: password)
     }
 
     /// Removes an administrator; their token, links and sessions end on every node.
-    package func remove(_ name: String, origin: AuditOrigin) async throws(RequestFailure) {
+    package func remove(_ name: String) async throws(RequestFailure) {
         try await requireLevel()
-        try await settle(.console(.remove(name: name)), origin)
+        try await administration.change(.console(.remove(name: name)))
     }
 
     /// Sets a password, or takes it away; all sessions end but one.
-    package func setPassword(
-        _ password: PasswordHash?, of name: String, keeping session: ConsoleSession? = nil, origin: AuditOrigin
+    private func setPassword(
+        _ password: PasswordHash?, of name: String, keeping session: String? = nil
     ) async throws(RequestFailure) {
         try await requireLevel()
         let command = ConsoleCommand.setPassword(
-            name: name, password, keepingSession: session?.id ?? "", time: origin.time)
-        try await settle(.console(command), origin)
+            name: name, password, keepingSession: session ?? "", time: administration.origin.time)
+        try await administration.change(.console(command))
     }
-
-    /// Makes the holder of a session that the nodes' token began an administrator with the role `admin`.
-    package func found(
-        _ name: String, _ password: PasswordHash, _ session: ConsoleSession, origin: AuditOrigin
-    ) async throws(RequestFailure) {
-        let administrator = Administrator(
-            name: name, role: .admin, password: password, created: origin.time, lastSignIn: session.began)
-        try await settle(.console(.found(administrator, session: session.id)), origin)
-    }
-
-    // MARK: The directory
 
     private func enter(_ command: ConsoleCommand, _ origin: AuditOrigin) async throws(RequestFailure) {
         try await requireLevel()
-        try await service.enter(DirectoryEntry(.console(command), origin: origin), by: deadline)
-    }
-
-    private func settle(_ command: DirectoryCommand, _ origin: AuditOrigin) async throws(RequestFailure) {
-        switch try await service.settle(command, origin: origin, by: deadline) {
-        case .refused(let error): throw RequestFailure(error)
-        case .done: await service.catchUp()
-        }
+        try await service.enter(DirectoryEntry(.console(command), origin: origin), by: service.deadline())
     }
 
     /// - Throws: `TRY_AGAIN_LATER` while a node of the cluster runs a build that does not know the console's commands.
     private func requireLevel() async throws(RequestFailure) {
         let level = await service.node.status().first { $0.group == .directory }?.level ?? .first
         guard level >= .console else {
-            throw RequestFailure(
-                ServiceError.nothingDone(
-                    "the console needs feature level \(FeatureLevel.console), which comes into force once "
-                        + "every node runs this build; see `zonekeeper cluster status`"))
+            throw .nothingDone(
+                "the console needs feature level \(FeatureLevel.console), which comes into force once "
+                    + "every node runs this build; see `zonekeeper cluster status`")
         }
     }
+}
+
+/// What is changed of an administrator; what is nil stays as it is.
+package struct AdministratorChanges: Sendable {
+    /// What they may do.
+    package var role: AdministratorRole?
+    /// Where the role holds; a value that is nil is the whole cluster.
+    package var containers: [String]??
+    /// All of their sessions end where it changes.
+    package var password = SecretChange.unchanged
+
+    /// Nothing.
+    package init() {}
 }

@@ -20,7 +20,32 @@ package struct Accounts: Sendable {
     package func read<Value: Sendable>(
         _ questions: @escaping @Sendable (AccountReader) throws -> Value
     ) async throws(RequestFailure) -> Value {
-        do throws(ClusterError) { return try await node.read(questions) } catch { throw RequestFailure(error) }
+        return try await ask(await node.read(questions))
+    }
+
+    /// Hashes a new password, away from event loops.
+    /// - Throws: `BAD_REQUEST` for one that is too short or too long, `TRY_AGAIN_LATER` where too many wait.
+    func hash(of password: String, salt: [UInt8]) async throws(RequestFailure) -> PasswordHash {
+        try await hashing { () throws(ServiceError) in try PasswordHasher.hash(password, salt: salt) }
+    }
+
+    /// Whether a password is the one of a hash; as much work where there is none.
+    func isRight(_ password: String, for hash: PasswordHash?) async throws(RequestFailure) -> Bool {
+        try await hashing { () throws(ServiceError) in PasswordHasher.matches(password, hash) }
+    }
+
+    private func hashing<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(ServiceError) -> Value
+    ) async throws(RequestFailure) -> Value {
+        do {
+            return try await node.passwords.run { try work() }
+        } catch let error as ServiceError {
+            throw RequestFailure(error)
+        } catch {
+            let reason =
+                error is QueueFull ? "too many sign-ins are being checked at this moment" : "this node is stopping"
+            throw RequestFailure(ServiceError(.tryAgainLater, reason, retryAfterSeconds: 2))
+        }
     }
 
     /// The account of a name, however its letters are composed.
@@ -65,9 +90,7 @@ package struct Accounts: Sendable {
     ) async throws(RequestFailure) -> PresentedSession? {
         guard credentials.signed == nil, let webAuthToken = credentials.webAuthToken else { return nil }
         var session = PresentedSession(webAuthToken: webAuthToken, signer: signer)
-        do throws(ClusterError) { session.known = try await node.session(session.key) } catch {
-            throw RequestFailure(error)
-        }
+        session.known = try await ask(await node.session(session.key))
         return session
     }
 }

@@ -12,7 +12,7 @@ extension RecordService {
     /// - Throws: `THROTTLED` where the address has failed too often, `TRY_AGAIN_LATER` where the directory cannot be
     ///   relied on.
     package func administrator(withSecret secret: Substring, address: String?) async throws(RequestFailure) -> String? {
-        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await node.requireDirectory())
         if let name = node.directory.snapshot.administrator(withSecret: secret) { return name }
         try requireFewFailures(of: address)
         try await refreshDirectory()
@@ -59,7 +59,7 @@ extension RecordService {
     func identify(
         _ credentials: Credentials, _ precheck: Precheck, to target: Target, address: String?
     ) async throws(RequestFailure) -> AdmittedRequest {
-        do throws(ClusterError) { try await node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await node.requireDirectory())
         var failure: ServiceError
         let session = try await accounts.session(of: credentials, signer)
         do throws(ServiceError) { return try admitted(credentials, precheck, session, to: target) } catch {
@@ -155,8 +155,7 @@ extension RecordService {
         } catch {
             throw RequestFailure(error)
         }
-        throw RequestFailure(
-            .authenticationFailed,
+        throw .authenticationFailed(
             "X-Apple-CloudKit-Request-SignatureV1: this signature was used before; sign each request anew, with the present time"
         )
     }
@@ -167,23 +166,16 @@ extension RecordService {
     func spend(
         _ key: RateKey, in directory: DirectorySnapshot, _ notes: inout RequestNotes
     ) async throws(RequestFailure) {
-        let decision: RateDecision
-        do throws(ClusterError) {
-            decision = try await peerExchange.rates.decide(key)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let decision = try await ask(await peerExchange.rates.decide(key))
         let name = key.kind.rawValue
         switch decision {
         case .accepted(let remaining, let reset):
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: remaining, resetMilliseconds: reset)
         case .refused(let milliseconds):
             notes.rate = RequestNotes.Rate(kind: key.kind, remaining: 0, resetMilliseconds: milliseconds)
-            throw RequestFailure(
-                ServiceError(
-                    .throttled,
-                    "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
-                    retryAfterSeconds: Double(milliseconds) / 1_000))
+            throw .throttled(
+                "container '\(key.container)' takes \(RateExchange.limit(of: key, in: directory)) \(name) a second over all nodes; come back after retryAfter seconds",
+                retryAfterSeconds: Double(milliseconds) / 1_000)
         case .needsShare: preconditionFailure("the exchange decides or throws")
         }
     }
@@ -214,8 +206,7 @@ extension RecordService {
             case .nodeQueueFull: "too many requests wait on this node"
             case .cancelled: "this node has too much to do, and the request's turn did not come in time"
             }
-        throw RequestFailure(
-            ServiceError.nothingDone(reason))
+        throw .nothingDone(reason)
     }
 
     private static let amplePlaces = 256
@@ -241,10 +232,6 @@ extension RecordService {
     func requireContainer(_ container: String) async throws(RequestFailure) {
         if node.directory.snapshot.containers[container] != nil { return }
         try await refreshDirectory()
-        do throws(ServiceError) {
-            try node.directory.snapshot.requireContainer(container)
-        } catch {
-            throw RequestFailure(error)
-        }
+        try relay(node.directory.snapshot.requireContainer(container))
     }
 }

@@ -1,6 +1,6 @@
 package import Admission
 import Authorization
-package import Cluster
+import Cluster
 package import Directory
 import RaftCore
 import RecordModel

@@ -1,6 +1,7 @@
 import Admission
 package import Cluster
 package import Directory
+package import NIOCore
 import PeerTransport
 import RaftCore
 package import RecordModel
@@ -111,6 +112,13 @@ package final class IncomingAsset: Sendable {
         try service.unsavedUploads.grow(owner, by: bytes, to: size, limit: unsavedBytesMax)
         state.withLock { $0.size = size }
         service.usage.carried(bytes, for: ticket.zone.database)
+    }
+
+    /// Counts and writes the next bytes.
+    /// - Throws: as `count`; `TRY_AGAIN_LATER` where they cannot be written.
+    package func write(_ bytes: ByteBuffer) async throws(RequestFailure) {
+        try count(bytes.readableBytes)
+        do throws(AssetError) { try await file.write(bytes) } catch { throw RequestFailure(error) }
     }
 
     /// What is answered to a file that is larger than its URL takes.

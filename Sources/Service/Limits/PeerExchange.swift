@@ -1,4 +1,4 @@
-import Admission
+package import Admission
 package import Cluster
 import Directory
 import Logging
@@ -6,7 +6,7 @@ package import PeerTransport
 import RaftCore
 import RecordModel
 import Synchronization
-import Wire
+package import Wire
 
 /// What the edges of a cluster's nodes ask and tell each other: shares of rates, signatures that were used, web auth
 /// tokens that were replaced, key-value stores that changed, requests that failed.
@@ -143,7 +143,7 @@ package final class PeerExchange: NodeServices {
     func warn(_ text: String) { logger.warning("\(text)") }
 
     /// Logs a request that failed, here and on every node that had a part in it.
-    package func report(_ trace: RequestTrace, _ text: String) {
+    func report(_ trace: RequestTrace, _ text: String) {
         let second = now / 1_000
         let isWithinBounds = traces.withLock { traces in
             if traces.second != second { traces = (second, 0) }
@@ -156,5 +156,208 @@ package final class PeerExchange: NodeServices {
         guard !nodes.isEmpty else { return }
         let message = NodeMessage.trace(id: trace.id, text: text).encoded()
         node.platform.startTask { [node] in for other in nodes { await node.router.tell(message, to: other) } }
+    }
+}
+
+extension PeerExchange {
+    /// What the leader of a container's group is asked.
+    enum Question: WireCodable, Hashable {
+        case rates([RateReport])
+        /// What a signature is, which was verified; where it is new it counts as used from then on. Who lost the answer
+        /// asks again with the same nonce.
+        case signature(RequestSignature, nonce: UInt64)
+        /// Which key-value stores of the group changed since a mark that an earlier answer had.
+        case stores(since: StoreJournal.Mark?)
+    }
+
+    /// The leader's answer about a signature.
+    struct SignatureAnswer: WireCodable, Hashable {
+        var verdict: ReplayGuard.Verdict
+    }
+}
+
+extension PeerExchange.Question {
+    /// 1 a report of a rate, several times; 2 to 4 key, date and Base64 of a signature, 5 the question's nonce; 6 that
+    /// stores are asked for, 7 and 8 the mark.
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .rates(let reports): for report in reports { writer.field(1) { report.encode(to: &$0) } }
+        case .signature(let signature, let nonce):
+            writer.field(2, signature.keyID)
+            writer.field(3, signature.date)
+            writer.field(4, Base64.encode(signature.signature))
+            writer.field(5, nonce)
+        case .stores(let mark):
+            writer.field(6, true)
+            guard let mark else { return }
+            writer.field(7, mark.journal)
+            writer.field(8, mark.count)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var reports: [RateReport] = []
+        var parts: [Int: String] = [:]
+        var nonce: UInt64 = 0
+        var isOfStores = false
+        var mark: StoreJournal.Mark?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: reports.append(try reader.message())
+            case 2...4: parts[field] = try reader.string()
+            case 5: nonce = try reader.unsigned()
+            case 6: isOfStores = try reader.bool()
+            case 7: mark = StoreJournal.Mark(journal: try reader.unsigned(), count: 0)
+            case 8: mark?.count = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+        if isOfStores {
+            self = .stores(since: mark)
+            return
+        }
+        guard !parts.isEmpty else {
+            self = .rates(reports)
+            return
+        }
+        guard
+            let signature = try? RequestSignature(keyID: parts[2], date: parts[3], signature: parts[4])
+        else { throw .invalidValue(field: 4) }
+        self = .signature(signature, nonce: nonce)
+    }
+}
+
+extension PeerExchange.SignatureAnswer {
+    /// 1: 1 new, 2 used, 3 too old, 4 ahead; 2 by how many milliseconds.
+    func encode(to writer: inout WireWriter) {
+        switch verdict {
+        case .new: writer.field(1, UInt64(1))
+        case .used: writer.field(1, UInt64(2))
+        case .tooOld: writer.field(1, UInt64(3))
+        case .ahead(let milliseconds):
+            writer.field(1, UInt64(4))
+            writer.field(2, signed: milliseconds)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var number: UInt64 = 0
+        var milliseconds: Int64 = 0
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: number = try reader.unsigned()
+            case 2: milliseconds = try reader.signed()
+            default: try reader.skip()
+            }
+        }
+        switch number {
+        case 1: verdict = .new
+        case 2: verdict = .used
+        case 3: verdict = .tooOld
+        case 4: verdict = .ahead(milliseconds: milliseconds)
+        default: throw .invalidValue(field: 1)
+        }
+    }
+}
+
+/// What nodes tell each other at once, without a log: losing one costs accuracy, never correctness.
+enum NodeMessage: Hashable, Sendable {
+    /// Web auth tokens that clients have begun to use, so that the ones before them end here too.
+    case sessions(SessionNews)
+    /// Asks for the tokens that were first used, or learned of, at most so many milliseconds ago.
+    case wantsSessions(within: Int64)
+    /// Records have files now that a user uploaded to the node that is told.
+    case savedAssets(SavedAssets)
+    /// A request that this node had a part in ended in an error.
+    case trace(id: String, text: String)
+}
+
+/// The newest tokens of some sessions, as one node tells another.
+struct SessionNews: Hashable, Sendable {
+    var uses: [SessionRotation.Use]
+    /// Names one start of the node that tells; random.
+    var boot: UInt64
+    /// 1 for the first message to this node since then, so that a missing one is noticed; 0 in an answer to
+    /// `wantsSessions`.
+    var number: UInt64
+    /// Whether an answer ends with this one.
+    var isLast = false
+}
+
+/// Files that records have now, or that were uploaded for one; and who uploaded them.
+struct SavedAssets: Hashable, Sendable {
+    var container: String
+    var user: String
+    var assets: [AssetReference]
+    /// Where no record has them: until when they count as unsaved, in milliseconds since 1970.
+    var unsavedUntil: Int64?
+}
+
+extension SavedAssets: WireMessage {
+    static var blank: Self { SavedAssets(container: "", user: "", assets: []) }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &container)
+        try wire.field(2, &user)
+        try wire.field(3, &assets)
+        try wire.field(4, &unsavedUntil)
+    }
+}
+
+extension NodeMessage: WireCodable {
+    /// 1 the uses of sessions (1 id, 2 issued, 3 age), 4 boot, 5 number, 6 whether it is the last; or 2 id of a request
+    /// and 3 what became of it; or 7 from how long ago sessions are wanted; or 8 files
+    /// that records have.
+    func encode(to writer: inout WireWriter) {
+        switch self {
+        case .sessions(let news):
+            for use in news.uses { use.write(1, to: &writer) }
+            writer.field(4, news.boot)
+            writer.field(5, news.number)
+            writer.field(6, news.isLast)
+        case .wantsSessions(let milliseconds): writer.field(7, signed: milliseconds)
+        case .savedAssets(let saved): writer.field(8) { saved.encode(to: &$0) }
+        case .trace(let id, let text):
+            writer.field(2, id)
+            writer.field(3, text)
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var news = SessionNews(uses: [], boot: 0, number: 0)
+        var id: String?
+        var wanted: Int64?
+        var saved: SavedAssets?
+        var text = ""
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: news.uses.append(try reader.message())
+            case 2: id = try reader.string()
+            case 3: text = try reader.string()
+            case 4: news.boot = try reader.unsigned()
+            case 5: news.number = try reader.unsigned()
+            case 6: news.isLast = try reader.bool()
+            case 7: wanted = try reader.signed()
+            case 8: saved = try reader.message()
+            default: try reader.skip()
+            }
+        }
+        if let id {
+            self = .trace(id: id, text: text)
+        } else if let saved {
+            self = .savedAssets(saved)
+        } else {
+            self = wanted.map { .wantsSessions(within: $0) } ?? .sessions(news)
+        }
+    }
+}
+
+extension SessionRotation.Use: WireMessage {
+    package static var blank: Self { SessionRotation.Use(sessionID: "", issued: 0, age: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &sessionID)
+        try wire.field(2, &issued)
+        try wire.field(3, &age)
     }
 }

@@ -1,4 +1,4 @@
-package import Cluster
+import Cluster
 package import Directory
 import RaftCore
 package import RecordModel
@@ -40,7 +40,7 @@ extension RecordService {
         switch try await submit(.record(.quota(command)), to: group, by: deadline) {
         case .quota(let outcome): return outcome
         case .refused(let error): throw RequestFailure(error)
-        default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        default: throw .otherAnswer
         }
     }
 
@@ -69,11 +69,8 @@ extension RecordService {
 
     /// What a database's ledger knows.
     package func ledger(of database: DatabaseKey, by deadline: Deadline) async throws(RequestFailure) -> LedgerState {
-        switch try await read(.ledger(database), from: ledgerGroup(of: database), by: deadline) {
-        case .found(let answer): return try unpacked(answer.bytes)
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "a ledger has no schema")
-        }
+        try unpacked(
+            try await answer(to: .ledger(database), from: ledgerGroup(of: database), by: deadline).bytes)
     }
 
     /// Logs, once in a while, that a database comes near its quota.

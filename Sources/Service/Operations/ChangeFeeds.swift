@@ -54,8 +54,7 @@ package struct ChangeFeeds: Sendable {
     /// they fit: what does not fit comes again with the next page.
     package func database(after text: String?, limit: Int) async throws(RequestFailure) -> DatabasePage {
         guard request.key.scope == .private else {
-            throw RequestFailure(
-                .badRequest, "the public database has one zone, which has no change feed; query its records instead")
+            throw .badRequest("the public database has one zone, which has no change feed; query its records instead")
         }
         var token = try DatabaseToken(
             await SealedPosition.database.open(text, in: service), of: request.key)

@@ -1,6 +1,6 @@
 import Admission
 package import Authorization
-package import Cluster
+import Cluster
 import Crypto
 package import Directory
 import RaftCore
@@ -43,13 +43,11 @@ package struct DatabaseRequest: Sendable {
     /// - Throws: `ACCESS_DENIED` for another user's zone, `BAD_REQUEST` for a custom zone in the public database.
     package func zone(_ id: ZoneID) throws(RequestFailure) -> ZoneKey {
         if let owner = id.owner, owner != key.owner, owner != "__defaultOwner__", key.scope == .private {
-            throw RequestFailure(
-                .accessDenied,
+            throw .accessDenied(
                 "zone '\(id.name)' belongs to '\(owner)': the private database has the caller's own zones only")
         }
         if key.scope == .public, id.name != ZoneKey.defaultZoneName {
-            throw RequestFailure(
-                .badRequest,
+            throw .badRequest(
                 "zoneID.zoneName: the public database has the zone '\(ZoneKey.defaultZoneName)' only, not '\(id.name)'")
         }
         return ZoneKey(database: key, name: id.name)

@@ -15,8 +15,7 @@ struct DatabaseWideQuery {
 
     func page() async throws(RequestFailure) -> RecordQueries.Page {
         if form.explains {
-            throw RequestFailure(
-                .badRequest, "explain: a query over one zone can be explained; name one in zoneID")
+            throw .badRequest("explain: a query over one zone can be explained; name one in zoneID")
         }
         let query = try await request.judge(in: service) { attempt throws(ServiceError) in
             try request.resolved(form, schema: attempt.schema.schema)
@@ -62,8 +61,7 @@ struct DatabaseWideQuery {
             return nil
         }
         guard let marker = try? Marker(decoding: bytes), marker.query == Marker.hash(query, of: request.key) else {
-            throw RequestFailure(
-                .badRequest, "continuationMarker is not one of this query: start again without it")
+            throw .badRequest("continuationMarker is not one of this query: start again without it")
         }
         return marker
     }

@@ -41,7 +41,7 @@ package struct Notifications: WatchedFeed {
         let database = DatabaseKey(
             container: store.container, environment: store.environment, scope: .public, owner: DatabaseKey.publicOwner)
         let target = Target(container: store.container, environment: store.environment, needsUser: true)
-        let caller = Admission.caller(accountID, for: target, in: service.node.directory.snapshot)
+        let caller = Admission.caller(accountID, for: target, in: service.directory)
         var hidden = NotificationLog.Hidden()
         var readable = NotificationLog.Readable(types: [], typesOfOthers: [])
         for type in service.schema(key).schema.types {
@@ -66,27 +66,19 @@ package struct Notifications: WatchedFeed {
     ) async throws(RequestFailure) -> ShardAnswer {
         let token = try await SealedPosition.notifications.open(token, in: service)
         guard await service.node.has(.notifications, in: group) else {
-            throw RequestFailure(
-                ServiceError(
-                    .tryAgainLater, "notifications need feature level \(FeatureLevel.notifications)",
-                    retryAfterSeconds: 1))
+            throw .tryAgain("notifications need feature level \(FeatureLevel.notifications)")
         }
         var read = ShardRead.NotificationsRead(subscriber: store.home, token: token, client: client, limit: limit)
         // Roles and schema as they are now: a node that lags behind must not send by what was revoked.
-        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await service.node.requireDirectory())
         read.hidden = hidden
-        switch try await service.read(.notifications(read), from: group, by: deadline) {
-        case .found(let answer):
-            guard let expiry = answer.expiry else { return answer }
-            throw RequestFailure(
-                .badRequest,
-                "the syncToken has expired: "
-                    + (expiry == .tooOld
-                        ? "notifications since it was given are not kept any more"
-                        : "notifications were lost since it was given, in a restore or because too many waited")
-                    + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "notifications need no schema")
-        }
+        let answer = try await service.answer(to: .notifications(read), from: group, by: deadline)
+        guard let expiry = answer.expiry else { return answer }
+        throw .badRequest(
+            "the syncToken has expired: "
+                + (expiry == .tooOld
+                    ? "notifications since it was given are not kept any more"
+                    : "notifications were lost since it was given, in a restore or because too many waited")
+                + ". Fetch all changes, and start again without one", details: .expiredToken(expiry))
     }
 }

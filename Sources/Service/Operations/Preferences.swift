@@ -23,12 +23,19 @@ package struct Preferences: WatchedFeed {
     /// The group that holds the store.
     package var group: GroupID { service.home(of: store.home) }
 
-    /// Reads the store.
-    /// - Returns: the JSON object that the shard's leader rendered.
-    package func read(
-        _ read: ShardRead.KeyValueRead, by deadline: Deadline
-    ) async throws(RequestFailure) -> [UInt8] {
-        try await answer(to: read, by: deadline).bytes
+    /// The values of some keys, as JSON.
+    package func get(_ keys: [String], by deadline: Deadline) async throws(RequestFailure) -> [UInt8] {
+        try await answer(to: .get(keys: keys), by: deadline).bytes
+    }
+
+    /// Some of the keys and their values, as JSON.
+    package func list(after key: String?, by deadline: Deadline) async throws(RequestFailure) -> [UInt8] {
+        try await answer(to: .list(after: key), by: deadline).bytes
+    }
+
+    /// What the store holds and may hold, as JSON.
+    package func usage(by deadline: Deadline) async throws(RequestFailure) -> [UInt8] {
+        try await answer(to: .usage, by: deadline).bytes
     }
 
     /// A page of the store's feed.
@@ -52,11 +59,7 @@ package struct Preferences: WatchedFeed {
     private func answer(
         to read: ShardRead.KeyValueRead, by deadline: Deadline
     ) async throws(RequestFailure) -> ShardAnswer {
-        switch try await service.read(.keyValue(store, read), from: group, by: deadline) {
-        case .found(let answer): return answer
-        case .refused(let error): throw RequestFailure(error)
-        case .needsSchema: throw RequestFailure(.internalError, "preferences need no schema")
-        }
+        try await service.answer(to: .keyValue(store, read), from: group, by: deadline)
     }
 
     /// What became of a batch.

@@ -277,7 +277,7 @@ extension RecordModification {
             return try await result(answer, isAtomicFailure: true)
         case .refused(let error): throw RequestFailure(error)
         case .quota, .zone, .schemaInstalled, .maintained, .needsSchema, .needsAllotment, .records, .atomicFailure:
-            throw RequestFailure(.internalError, "the shard gave an answer to another question")
+            throw .otherAnswer
         }
     }
 

@@ -68,8 +68,7 @@ extension RecordService {
             }
             directory = node.directory.snapshot
         }
-        throw RequestFailure(
-            ServiceError.nothingDone("the schema or the quota kept changing meanwhile"))
+        throw .nothingDone("the schema or the quota kept changing meanwhile")
     }
 
     /// Asks a shard under the schema this node knows, and brings the two to the same version where they differ.
@@ -125,7 +124,7 @@ extension Tried<RecordOutcome> {
         case .needsSchema(let installed): self = .needsSchema(installed: installed, group)
         case .needsAllotment(let need):
             guard let terms else {
-                throw RequestFailure(.internalError, "the shard gave an answer to another question")
+                throw .otherAnswer
             }
             self = .needsAllotment(need, terms, request.key, group)
         case let outcome: self = .done(outcome)

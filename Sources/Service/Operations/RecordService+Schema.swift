@@ -48,12 +48,10 @@ extension RecordService {
     private func countGrowth(of container: String, at rate: AttemptRate) throws(RequestFailure) {
         let (key, now) = (Bytewise(container), uptime)
         guard !growths.decide(key, at: rate, now: now) else { return }
-        throw RequestFailure(
-            ServiceError(
-                .throttled,
-                "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
-                    + "import the schema",
-                retryAfterSeconds: Double(growths.retryAfterMilliseconds(key, at: rate, now: now)) / 1_000))
+        throw .throttled(
+            "saves added to the development schema of '\(container)' too often; come back after retryAfter seconds, or "
+                + "import the schema",
+            retryAfterSeconds: Double(growths.retryAfterMilliseconds(key, at: rate, now: now)) / 1_000)
     }
 
     /// Seals the encrypted values of a change. A container's first such value brings it its first key.
@@ -63,13 +61,10 @@ extension RecordService {
                 continue
             }
             try await requireContainerKey(of: zone.database.container)
-            do throws(ServiceError) {
-                change.fields[position].value = try node.vault.seal(
+            change.fields[position].value = try relay(
+                node.vault.seal(
                     value, container: zone.database.container,
-                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name))
-            } catch {
-                throw RequestFailure(error)
-            }
+                    place: FieldPlace(zone: zone, recordName: change.recordName, field: change.fields[position].name)))
         }
     }
 
@@ -78,12 +73,7 @@ extension RecordService {
         // A node that is behind must not begin a second set of keys.
         try await refreshDirectory()
         if node.vault.currentKey(of: container) != nil { return }
-        let key: ContainerKey
-        do throws(ServiceError) {
-            key = try node.vault.newContainerKey(number: 1, container: container)
-        } catch {
-            throw RequestFailure(error)
-        }
+        let key = try relay(node.vault.newContainerKey(number: 1, container: container))
         let command = DirectoryCommand.addContainerKey(container: container, key)
         // Refused with a conflict where another node was faster.
         if case .refused(let error) = try await submit(command, by: node.deadline()), error.code != .conflict {

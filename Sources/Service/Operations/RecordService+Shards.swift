@@ -1,5 +1,5 @@
-package import Cluster
-package import Directory
+import Cluster
+import Directory
 package import RaftCore
 package import RecordModel
 import RecordStore
@@ -46,6 +46,17 @@ extension RecordService {
             : Array(node.map.groups.dropFirst())
     }
 
+    /// Asks a shard what no schema has a part in.
+    func answer(
+        to request: ShardRead, from group: GroupID, by deadline: Deadline
+    ) async throws(RequestFailure) -> ShardAnswer {
+        switch try await read(request, from: group, by: deadline) {
+        case .found(let answer): return answer
+        case .refused(let error): throw RequestFailure(error)
+        case .needsSchema: throw .otherAnswer
+        }
+    }
+
     /// A zone as its shard has it; nil if there is none of the name.
     func zoneState(
         _ zone: ZoneKey, by deadline: Deadline
@@ -55,50 +66,5 @@ extension RecordService {
             .zone(zone, schemaVersion: schema.version)
         }
         return try unpacked(answer.bytes, as: ShardList<ZoneState>.self).elements.first
-    }
-
-    /// How far each index of a schema is built, over all shards.
-    package func indexStates(_ key: SchemaKey, by deadline: Deadline) async throws(RequestFailure) -> [IndexProgress] {
-        // Every shard may hold a part of the container's data.
-        let database = DatabaseKey(
-            container: key.container, environment: key.environment, scope: .private, owner: "")
-        let answers = try await readAll(of: database, by: deadline) { _, schema in
-            .indexes(key, schemaVersion: schema.version)
-        }
-        var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]
-        for (_, answer) in answers {
-            for state in try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements {
-                let name = IndexProgress.Name(type: state.type, field: state.field, index: state.purpose)
-                let sum = sums[name, default: (0, 0)]
-                sums[name] = (sum.done + Int(clamping: state.done), sum.total + Int(clamping: state.total))
-            }
-        }
-        return sums.keys.sorted().map { name in
-            let sum = sums[name, default: (0, 0)]
-            return IndexProgress(
-                type: name.type, field: name.field, index: name.index, done: sum.done, total: sum.total)
-        }
-    }
-}
-
-/// How far one index is built: records done of those there were. Both are 0 where it was complete from the beginning.
-package struct IndexProgress: Hashable, Sendable {
-    package var type: String
-    package var field: String
-    /// Such as `QUERYABLE SORTABLE`.
-    package var index: String
-    package var done: Int
-    package var total: Int
-
-    package var isReady: Bool { done >= total }
-
-    struct Name: Hashable, Comparable {
-        var type: String
-        var field: String
-        var index: String
-
-        static func < (left: Name, right: Name) -> Bool {
-            (left.type, left.field, left.index) < (right.type, right.field, right.index)
-        }
     }
 }

@@ -2,6 +2,7 @@ import Admission
 import Cluster
 import Directory
 import RecordModel
+import Wire
 
 /// What a position that clients carry is one of. Each is sealed for itself and opens as nothing else.
 ///
@@ -24,7 +25,7 @@ enum SealedPosition: String {
         guard let text, !text.isEmpty else { return nil }
         guard let bytes = Base64.decode(text) else { throw foreign }
         if !ClusterSecret.isSealed(bytes) {
-            if let secret = service.node.directory.snapshot.secret {
+            if let secret = service.directory.secret {
                 try service.judgedByClock { now throws(RequestFailure) in
                     if !secret.takesClear(at: now) { throw foreign }
                 }
@@ -42,7 +43,7 @@ enum SealedPosition: String {
 
     /// The sealed position, or, while the cluster has no secret, what builds without it give.
     func bytes(of position: [UInt8], in service: RecordService) -> [UInt8] {
-        if let secret = service.node.directory.snapshot.secret { return secret.seal(position, purpose: rawValue) }
+        if let secret = service.directory.secret { return secret.seal(position, purpose: rawValue) }
         guard self == .marker, let signer = service.signer else { return position }
         return Array(signer.ticket(position, purpose: Self.earlierMarker, expires: .max).utf8)
     }
@@ -67,5 +68,94 @@ enum SealedPosition: String {
                     "Unknown sync continuation type: syncToken is not one that this server gave for this, or is of an earlier "
                         + "version; start again without a token", detail: .expiredSyncToken))
         }
+    }
+}
+
+/// A sync token of a database: a position in the feed of each of its shards.
+struct DatabaseToken: Hashable, Sendable {
+    /// A position in one shard's feed of the database; zeros are its beginning.
+    struct Place: Hashable, Sendable {
+        var incarnation: UInt64 = 0
+        var position: UInt64 = 0
+    }
+
+    /// Which database it is of.
+    private var database: UInt64
+    /// By group; a group that is missing is at its beginning.
+    var places: [UInt64: Place] = [:]
+    /// Which shard comes first: another with each page that could not take all, so that a busy one cannot keep the
+    /// others out.
+    var turn: UInt64 = 0
+
+    /// - Parameter bytes: the token as it was opened; nil is the beginning.
+    /// - Throws: `BAD_REQUEST` for what is no token of this database.
+    init(_ bytes: [UInt8]?, of key: DatabaseKey) throws(RequestFailure) {
+        database = Self.hash(key)
+        guard let bytes else { return }
+        guard let known = try? DatabaseToken(decoding: bytes), known.database == database else {
+            throw RequestFailure(
+                ServiceError(
+                    .badRequest,
+                    "Unknown sync continuation type: syncToken is not one of this database's; start again without a token",
+                    detail: .expiredSyncToken))
+        }
+        self = known
+    }
+
+    /// FNV-1a: the same on every node.
+    private static func hash(_ key: DatabaseKey) -> UInt64 {
+        fnv1a(key.encoded())
+    }
+}
+
+extension DatabaseToken: WireCodable {
+    /// 4 database, 5 a place each (1 group, 2 incarnation, 3 position), 6 turn. The numbers are others than those of a
+    /// zone's token, so that one is never taken for the other.
+    func encode(to writer: inout WireWriter) {
+        writer.field(4, database)
+        if turn != 0 { writer.field(6, turn) }
+        for group in places.keys.sorted() {
+            guard let place = places[group] else { continue }
+            writer.field(5) { nested in
+                nested.field(1, group)
+                nested.field(2, place.incarnation)
+                nested.field(3, place.position)
+            }
+        }
+    }
+
+    init(from reader: inout WireReader) throws(WireError) {
+        var database: UInt64?
+        var places: [UInt64: Place] = [:]
+        var turn: UInt64 = 0
+        while let field = try reader.nextField() {
+            switch field {
+            case 4: database = try reader.unsigned()
+            case 5:
+                let (group, place) = try Self.place(from: try reader.nested())
+                places[group] = place
+            case 6: turn = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+        guard let database else { throw .missingField(4) }
+        self.database = database
+        self.places = places
+        self.turn = turn
+    }
+
+    private static func place(from reader: WireReader) throws(WireError) -> (UInt64, Place) {
+        var reader = reader
+        var group: UInt64 = 0
+        var place = Place()
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: group = try reader.unsigned()
+            case 2: place.incarnation = try reader.unsigned()
+            case 3: place.position = try reader.unsigned()
+            default: try reader.skip()
+            }
+        }
+        return (group, place)
     }
 }

@@ -1,5 +1,5 @@
 import Authorization
-package import Cluster
+import Cluster
 import Directory
 import RaftCore
 package import RecordModel
@@ -49,11 +49,9 @@ package struct Subscriptions: Sendable {
         of subscriber: DatabaseKey, to scope: Scope, ids: [String]? = nil, in service: RecordService,
         by deadline: Deadline
     ) async throws(RequestFailure) -> [Subscription] {
-        let answer = try await service.read(
-            .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline)
-        guard case .found(let found) = answer else {
-            throw RequestFailure(.internalError, "a shard gave an answer to another question")
-        }
+        let found = try await service.answer(
+            to: .subscriptions(.init(of: subscriber, scope, ids: ids)), from: service.home(of: subscriber), by: deadline
+        )
         return try unpacked(found.bytes, as: ShardList<Subscription>.self).elements
     }
 
@@ -102,10 +100,9 @@ package struct Subscriptions: Sendable {
 
     private func requireLevel(in group: GroupID) async throws(RequestFailure) {
         guard await !service.node.has(.notifications, in: group) else { return }
-        throw RequestFailure(
-            ServiceError.nothingDone(
-                "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
-                    + "force once every node runs this build; see `zonekeeper cluster status`"))
+        throw .nothingDone(
+            "subscriptions need feature level \(FeatureLevel.notifications), which comes into "
+                + "force once every node runs this build; see `zonekeeper cluster status`")
     }
 
     /// Waits until every group matches what it is to match.
@@ -131,11 +128,10 @@ package struct Subscriptions: Sendable {
             do {
                 try await service.node.platform.clock.sleep(milliseconds: Self.pauseMilliseconds)
             } catch {
-                throw RequestFailure(ServiceError(.tryAgainLater, "given up", retryAfterSeconds: 1))
+                throw .tryAgain("given up")
             }
             guard !request.deadline.isOver(at: service.node.platform.clock.now) else {
-                throw RequestFailure(
-                    ServiceError(.tryAgainLater, "not every shard knows of them in time", retryAfterSeconds: 1))
+                throw .tryAgain("not every shard knows of them in time")
             }
         }
     }
@@ -169,13 +165,10 @@ package struct Subscriptions: Sendable {
             subscription.firesOnce = input.firesOnce
         case .zone, .database:
             guard request.key.scope == .private else {
-                throw RequestFailure(
-                    .badRequest,
-                    "subscriptionType: the public database has subscriptions to queries only")
+                throw .badRequest("subscriptionType: the public database has subscriptions to queries only")
             }
             if subscription.zone == ZoneKey.defaultZoneName {
-                throw RequestFailure(
-                    .badRequest, "zoneID.zoneName: the default zone has no change feed; subscribe to a query")
+                throw .badRequest("zoneID.zoneName: the default zone has no change feed; subscribe to a query")
             }
         }
         return subscription

@@ -17,7 +17,7 @@ package struct Users: Sendable {
     ///   user.
     package func requireUser() throws(RequestFailure) {
         guard !request.caller.isAdministrator else {
-            throw RequestFailure(.accessDenied, "the administrator is no user; see `zonekeeper user list`")
+            throw .accessDenied("the administrator is no user; see `zonekeeper user list`")
         }
         guard request.caller.user != nil else {
             throw RequestFailure(.authenticationRequired, "request needs authorization")

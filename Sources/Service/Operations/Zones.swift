@@ -42,7 +42,7 @@ package struct Zones: Sendable {
     /// - Throws: `BAD_REQUEST` for the public database, whose one zone is always there.
     package func requireModifiable() throws(RequestFailure) {
         guard request.key.scope == .private else {
-            throw RequestFailure(.badRequest, "zones are made and deleted in the private database only")
+            throw .badRequest("zones are made and deleted in the private database only")
         }
     }
 
@@ -70,7 +70,7 @@ package struct Zones: Sendable {
         case .zone(.exists(let state)): return state
         case .zone(.deleted): return nil
         case .refused(let error): throw RequestFailure(error)
-        default: throw RequestFailure(.internalError, "the shard gave an answer to another question")
+        default: throw .otherAnswer
         }
     }
 }

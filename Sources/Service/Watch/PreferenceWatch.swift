@@ -22,6 +22,15 @@ package protocol WatchedFeed: Sendable {
     func changes(since token: String?, limit: Int, by deadline: Deadline) async throws(RequestFailure) -> ShardAnswer
 }
 
+extension WatchedFeed {
+    /// A page after a token, as clients get it: JSON.
+    package func page(
+        since token: String?, limit: Int, by deadline: Deadline
+    ) async throws(RequestFailure) -> [UInt8] {
+        try await changes(since: token, limit: limit, by: deadline).bytes
+    }
+}
+
 /// One watch of a user's preferences or notifications: looks at the feed after a token, and waits for more.
 ///
 /// Looks go to the store's leader and are linearizable, each from the token of the page before, so what is sent is the
@@ -58,12 +67,15 @@ package struct PreferenceWatch: Sendable {
     /// How long a store that nobody leads is waited for before its watch is sent elsewhere, and how often it is asked
     /// for.
     package static let leaderlessSeconds: UInt64 = 10
-    package static let retryMilliseconds: UInt64 = 500
+    static let retryMilliseconds: UInt64 = 500
     /// How long one look waits for the store's leader. Short: it holds a place among the looks meanwhile.
     private static let lookMilliseconds: UInt64 = 1_000
 
     /// The node's service.
     package var service: RecordService { feed.service }
+
+    /// Waits before a look that failed is made again.
+    package func pause() async { try? await service.node.platform.clock.sleep(milliseconds: Self.retryMilliseconds) }
     private var store: StoreKey { feed.store }
 
     /// Takes a place among those who watch, which is given back when the ticket is let go.
@@ -79,8 +91,7 @@ package struct PreferenceWatch: Sendable {
         let line = "\(feed.group)"
         guard case .entered = await service.looks.enter(container: line, containerMax: WatchHub.looksMax / 4)
         else {
-            throw RequestFailure(
-                ServiceError.nothingDone("this node has too many changes to tell of"))
+            throw .nothingDone("this node has too many changes to tell of")
         }
         defer { service.looks.leave(container: line) }
         service.watches.looked()
@@ -99,11 +110,11 @@ package struct PreferenceWatch: Sendable {
     /// token, and this node would know.
     /// - Throws: what a new request would be refused with.
     package func requireCaller() async throws(RequestFailure) {
-        do throws(ClusterError) { try await service.node.requireDirectory() } catch { throw RequestFailure(error) }
+        try await ask(await service.node.requireDirectory())
         let session = try await service.accounts.session(of: credentials, service.signer)
         do throws(ServiceError) {
             let admitted = try Admission.admit(
-                credentials, to: target, in: service.node.directory.snapshot, session: session, now: service.now)
+                credentials, to: target, in: service.directory, session: session, now: service.now)
             guard admitted.caller.user == store.user else {
                 throw ServiceError(.authenticationRequired, "request needs authorization: the user is another one")
             }

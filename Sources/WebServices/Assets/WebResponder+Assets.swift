@@ -1,9 +1,7 @@
-import Cluster
 import Directory
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import RaftCore
 import RecordModel
 import Service
 
@@ -94,12 +92,12 @@ extension WebResponder {
     private func read(
         _ call: WebCall, expecting length: UInt64?, _ multipart: inout MultipartReader?, into file: IncomingAsset
     ) async throws(RequestFailure) {
-        let pace = UploadPace(began: .current)
+        let pace = UploadPace(began: context.service.uptime)
         var count: UInt64 = 0
         var parts = call.request.body.makeAsyncIterator()
         while let part = try await Self.next(&parts) {
             count += UInt64(part.readableBytes)
-            if let problem = pace.problem(after: count, now: .current) {
+            if let problem = pace.problem(after: count, now: context.service.uptime) {
                 throw RequestFailure(.badRequest, problem, details: .bodyTooSlow)
             }
             var bytes = part
@@ -109,8 +107,7 @@ extension WebResponder {
                 throw RequestFailure(.badRequest, error.problem)
             }
             guard bytes.readableBytes > 0 else { continue }
-            try file.count(bytes.readableBytes)
-            do throws(AssetError) { try await file.file.write(bytes) } catch { throw RequestFailure(error) }
+            try await file.write(bytes)
         }
         let isWhole = length.map { $0 == count } ?? (call.clientDisconnect?.isOver != true)
         guard isWhole else {

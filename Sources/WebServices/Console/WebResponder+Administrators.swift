@@ -1,10 +1,10 @@
 import Admission
-import Cluster
 import Directory
 import HTTPTypes
 import Hummingbird
 import RecordModel
 import Service
+import Wire
 
 // Which administrator sends a request: by a token, or by the cookie of a session in the console.
 extension WebResponder {
@@ -37,14 +37,13 @@ extension WebResponder {
 
     private func unknownAdministrator(_ call: WebCall) throws(RequestFailure) -> RequestFailure {
         try context.service.countFailure(of: call.address)
-        return RequestFailure(
-            .authenticationFailed,
+        return .authenticationFailed(
             "administration needs the header 'Authorization: Bearer ...' with an administrator's token")
     }
 
     /// What a request's cookie of this cluster's console holds; nil where it has none, or one that is not ours.
     func consoleCookie(_ call: WebCall) -> (cookie: ConsoleCookie?, secret: ClusterSecret)? {
-        guard let secret = context.service.node.directory.snapshot.secret,
+        guard let secret = context.service.directory.secret,
             let text = BrowserCookie.value(of: ConsoleCookie.name(secret), in: call.request.headers[.cookie])
         else { return nil }
         return (ConsoleCookie(text, secret), secret)
@@ -62,13 +61,12 @@ extension WebResponder {
                 withSessionSecret: cookie.secret, lastUsed: cookie.lastUsed),
             var session = access.session
         else {
-            throw RequestFailure(.authenticationFailed, "the session in the console is over: sign in again")
+            throw .authenticationFailed("the session in the console is over: sign in again")
         }
         if !call.isSafe {
             let expected = ConsoleCookie.csrfToken(of: session, secret)
-            guard let given = call.request.headers[Self.csrf], Self.isEqual(given, expected) else {
-                throw RequestFailure(
-                    .accessDenied, "the header X-Zonekeeper-CSRF with the session's csrfToken is expected")
+            guard let given = call.request.headers[Self.csrf], isSameSecret(given, expected) else {
+                throw .accessDenied("the header X-Zonekeeper-CSRF with the session's csrfToken is expected")
             }
         }
         let now = context.service.now
@@ -102,14 +100,80 @@ extension WebResponder {
         // An address that somebody types has no page before it.
         let isOwnSite = site.map { $0 == "same-origin" || call.isSafe && $0 == "none" } ?? true
         guard isOwnOrigin, isOwnSite else {
-            throw RequestFailure(
-                .accessDenied, "the request was sent by a page of another place than \(call.origin)")
+            throw .accessDenied("the request was sent by a page of another place than \(call.origin)")
         }
     }
+}
 
-    /// Compares without stopping at the first difference.
-    private static func isEqual(_ left: String, _ right: String) -> Bool {
-        guard left.utf8.count == right.utf8.count else { return false }
-        return zip(left.utf8, right.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+/// The cookie of a session in the console: its secret, and when the browser used it, sealed for this cluster.
+///
+/// Browsers share cookies among the ports of a host. Nodes of one cluster there share the sign-in; another cluster
+/// looks for another name, and could not open this one.
+struct ConsoleCookie: Hashable, Sendable {
+    private static let purpose = "console-session"
+
+    var secret: String
+    /// Milliseconds since 1970.
+    var lastUsed: Int64
+
+    /// How long a cookie goes on before the browser gets one with the present time.
+    static let renewedAfterMilliseconds: Int64 = 60_000
+
+    /// The prefix has browsers accept it from this host over TLS only.
+    static func name(_ secret: ClusterSecret) -> String {
+        "__Host-zk-console-" + Hex.encode(Array(secret.code(of: [], purpose: "console-cookie").prefix(4)))
+    }
+
+    init(_ session: ConsoleSession) {
+        secret = session.secret
+        lastUsed = session.lastUsed
+    }
+
+    /// The one of a cookie's value; nil where this cluster did not make it.
+    init?(_ text: String, _ secret: ClusterSecret) {
+        guard text.utf8.count < 1_024, let sealed = Base64URL.decode(text[...]),
+            let payload = secret.open(sealed, purpose: Self.purpose),
+            let cookie = try? ConsoleCookie(decoding: payload)
+        else { return nil }
+        self = cookie
+    }
+
+    /// As the answer's `Set-Cookie` header.
+    func header(_ secret: ClusterSecret) -> (name: String, value: String) {
+        let value = Base64URL.encode(secret.seal(encoded(), purpose: Self.purpose))
+        return Self.header(secret, value: value, seconds: ConsoleSession.lifetimeMilliseconds / 1_000)
+    }
+
+    /// Has the browser forget it.
+    static func removal(_ secret: ClusterSecret) -> (name: String, value: String) {
+        header(secret, value: "", seconds: 0)
+    }
+
+    private static func header(
+        _ secret: ClusterSecret, value: String, seconds: Int64
+    ) -> (name: String, value: String) {
+        (
+            "set-cookie",
+            "\(name(secret))=\(value); Path=/; Max-Age=\(seconds); Secure; HttpOnly; SameSite=Strict"
+        )
+    }
+
+    /// What a request that changes something must say beside its cookie: pages of other places cannot know it.
+    static func csrfToken(of session: ConsoleSession, _ secret: ClusterSecret) -> String {
+        Hex.encode(secret.code(of: Array(session.secret.utf8), purpose: "console-csrf"))
+    }
+}
+
+extension ConsoleCookie: WireMessage {
+    static var blank: Self { ConsoleCookie(secret: "", lastUsed: 0) }
+
+    private init(secret: String, lastUsed: Int64) {
+        self.secret = secret
+        self.lastUsed = lastUsed
+    }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &secret)
+        try wire.required(2, &lastUsed)
     }
 }

@@ -1,4 +1,8 @@
+import Logging
 import NIOCore
+import NIOHTTP1
+import NIOSSL
+import NIOTLS
 
 /// How long a client's connection has been in what it does, and when that is too long. Pure: events and the time go in,
 /// and a verdict comes out when the clock is looked at.
@@ -147,5 +151,184 @@ struct ConnectionTimeouts: Sendable, Equatable {
     private mutating func enter(_ input: Input, _ now: NIODeadline) {
         self.input = input
         since = now
+    }
+}
+
+/// Stands between TLS and HTTP: takes the connection's place, tells `ConnectionTimeouts` what comes and goes, and looks
+/// at the clock.
+final class ConnectionTimeoutHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = IOData
+    typealias OutboundOut = ByteBuffer
+
+    /// Answers what is refused; nil while nothing can be answered, and in HTTP/2, whose streams answer by themselves.
+    weak var requests: HTTP1RequestGuard?
+    /// What every request of the connection is refused with.
+    private(set) var standing: EdgeRefusal?
+    var watch: ConnectionTimeouts
+    private let edge: Edge
+    private let tls: NIOSSLServerHandler
+    private var place: (address: ClientAddress, place: ConnectionBook.Place)?
+    private var timer: Scheduled<Void>?
+    private var isReading = false
+    /// This side has said goodbye, or is about to.
+    private var isClosing = false
+    private var writtenBytes = 0
+
+    init(edge: Edge, tls: NIOSSLServerHandler) {
+        self.edge = edge
+        self.tls = tls
+        watch = ConnectionTimeouts(limits: edge.limits, now: .now())
+    }
+
+    // MARK: Beginning and end
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { begin(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+        context.fireChannelActive()
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
+        guard place == nil else { return }
+        let address = ClientAddress(context.channel.remoteAddress)
+        let place = edge.book.enter(address)
+        self.place = (address, place)
+        switch place {
+        case .served: break
+        case .told(let refusal):
+            edge.overLimit(refusal)
+            standing = refusal
+        case .none:
+            edge.counters.count(.overLimit)
+            return drop(context)
+        }
+        #if os(Linux)
+            // TCP_NOTSENT_LOWAT, which NIO has no name for: what the kernel holds back of an answer stays small, so
+            // that the progress of a slow reader shows here, and slow readers cost little memory.
+            try? context.channel.syncOptions?.setOption(
+                .tcpOption(NIOBSDSocket.Option(rawValue: 25)), value: SocketOptionValue(64 << 10))
+        #endif
+        scheduleLook(context)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    private func end() {
+        timer?.cancel()
+        timer = nil
+        guard let place else { return }
+        edge.book.leave(place.address, place.place)
+        // It must not be taken again, nor given back twice.
+        self.place = (place.address, .none)
+    }
+
+    /// Closes below TLS: who does not take or send bytes would not take part in a goodbye either.
+    private func drop(_ context: ChannelHandlerContext) {
+        watch.inputEnded()
+        guard let below = try? context.pipeline.syncOperations.context(handler: tls) else {
+            return context.close(promise: nil)
+        }
+        below.close(promise: nil)
+    }
+
+    // MARK: What comes and goes
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted = event as? TLSUserEvent { watch.handshakeCompleted(now: .now()) }
+        // Nobody else is there yet to hear that the node stops.
+        if event is ChannelShouldQuiesceEvent, watch.input == .handshake { return drop(context) }
+        context.fireUserInboundEventTriggered(event)
+        // Where half-closed connections are allowed, TLS that was told to close waits out its time even though the
+        // other side's goodbye has come; nothing is left to wait for.
+        if isClosing, case .inputClosed = event as? ChannelEvent, unsentBytes(context) == 0 { drop(context) }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .all {
+            isClosing = true
+            // HTTP/2's last stream is over when its last frame is written, which ends a connection that says goodbye:
+            // before that frame is flushed. After TLS's goodbye it could not be sent.
+            context.flush()
+        }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func unsentBytes(_ context: ChannelHandlerContext) -> Int {
+        Int((try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        watch.bytesArrived(unwrapInboundIn(data).readableBytes, now: .now())
+        context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        isReading = true
+        context.read()
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .byteBuffer(let buffer) = unwrapOutboundIn(data) else {
+            return context.write(data, promise: promise)
+        }
+        writtenBytes += buffer.readableBytes
+        context.write(wrapOutboundOut(buffer), promise: promise)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard watch.input == .handshake else { return context.fireErrorCaught(error) }
+        edge.counters.count(.handshakeFailed)
+        edge.logger.debug(
+            "the TLS handshake with \(EdgeContext.text(of: context.channel.remoteAddress) ?? "a client") failed: \(error)"
+        )
+        watch.inputEnded()
+        // TLS has sent its alert.
+        context.close(promise: nil)
+    }
+
+    // MARK: The clock
+
+    private func scheduleLook(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: edge.limits.tick) { [weak self] in
+            self?.look(bound.value)
+        }
+    }
+
+    private func look(_ context: ChannelHandlerContext) {
+        let unsent = unsentBytes(context)
+        let sight = ConnectionTimeouts.Sight(
+            now: .now(), isReading: isReading, unsentBytes: unsent, sentBytes: max(0, writtenBytes - unsent))
+        switch watch.looked(sight) {
+        case nil: break
+        case .drop(let end):
+            edge.counters.count(end)
+            edge.logger.debug(
+                "closed a connection of \(EdgeContext.text(of: context.channel.remoteAddress) ?? "a client"): \(end.rawValue)"
+            )
+            guard end == .idle else { return drop(context) }
+            watch.inputEnded()
+            context.close(promise: nil)
+            context.read()
+        case .refuse(let end):
+            edge.counters.count(end)
+            if let requests { requests.isTooSlow(end) } else { drop(context) }
+        }
+        scheduleLook(context)
     }
 }

@@ -1,5 +1,7 @@
+import Foundation
 import HTTPTypes
 import NIOHTTP1
+import RecordModel
 
 /// Which requests are taken on at all, by their heads. Pure.
 struct RequestRules: Sendable {
@@ -81,5 +83,95 @@ struct RequestMeasure: Sendable {
     private mutating func add(_ name: String, _ value: String) {
         headerBytes += name.utf8.count + value.utf8.count + 4
         headerFields += 1
+    }
+}
+
+/// An answer that the edge gives in place of the service, after which the connection ends. It has the form of all
+/// errors.
+struct EdgeRefusal: Hashable, Sendable {
+    var status: Int
+    var error: ServiceError
+    /// The methods that there are, where it is about the method.
+    var methods: [String] = []
+
+    init(_ status: Int, _ error: ServiceError) {
+        self.status = status
+        self.error = error
+    }
+
+    init(_ status: Int, _ reason: String) { self.init(status, ServiceError(.badRequest, reason)) }
+
+    static func tooManyConnections(_ connectionsMax: Int) -> EdgeRefusal {
+        EdgeRefusal(
+            503,
+            ServiceError(
+                .tryAgainLater,
+                "this node has \(connectionsMax) connections already; try another node, or this one later",
+                retryAfterSeconds: 5))
+    }
+
+    static func tooManyConnectionsOfAddress(_ connectionsMax: Int) -> EdgeRefusal {
+        EdgeRefusal(
+            503,
+            ServiceError(
+                .tryAgainLater,
+                "your address has \(connectionsMax) connections to this node already; use those that you have",
+                retryAfterSeconds: 5))
+    }
+
+    static func method(_ name: String) -> EdgeRefusal {
+        var refusal = EdgeRefusal(405, "\(name) is not a method of this service")
+        refusal.methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
+        return refusal
+    }
+
+    static func slowHead(_ seconds: String) -> EdgeRefusal {
+        EdgeRefusal(408, "the request's head did not arrive within \(seconds) s of its first byte")
+    }
+
+    static func slowBody(_ bytesPerSecond: Int) -> EdgeRefusal {
+        EdgeRefusal(408, "the request's body arrived with less than \(bytesPerSecond) bytes a second")
+    }
+
+    static func pipelined(_ requestsMax: Int) -> EdgeRefusal {
+        EdgeRefusal(
+            503,
+            ServiceError(
+                .tryAgainLater,
+                "\(requestsMax) requests of this connection wait for answers already; read those first",
+                retryAfterSeconds: 0))
+    }
+
+    /// The head and body of the answer in HTTP/1.
+    func response(hasBody: Bool) -> (head: HTTPResponseHead, body: [UInt8]) {
+        let (fields, body) = answer()
+        var headers = HTTPHeaders(fields.map { ($0.name.rawName, $0.value) })
+        headers.add(name: "Connection", value: "close")
+        let head = HTTPResponseHead(
+            version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
+        return (head, hasBody ? body : [])
+    }
+
+    /// The head and body of the answer in HTTP/2, where it ends no more than its stream.
+    func streamResponse(hasBody: Bool) -> (head: HTTPResponse, body: [UInt8]) {
+        let (fields, body) = answer()
+        return (HTTPResponse(status: .init(code: status), headerFields: fields), hasBody ? body : [])
+    }
+
+    private func answer() -> (fields: HTTPFields, body: [UInt8]) {
+        let uuid = UUIDv7(
+            milliseconds: Int64(Date().timeIntervalSince1970 * 1_000),
+            random: (.random(in: 0 ... .max), .random(in: 0 ... .max))
+        ).text
+        let reply = Reply(error, status: status, uuid: uuid)
+        var fields: HTTPFields = [
+            .contentType: reply.contentType, .contentLength: String(reply.body.count), .server: "zonekeeper",
+            // Nothing in the answer is anyone's, so a page of any origin may read why it was refused.
+            .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "X-Apple-Request-UUID,Retry-After",
+        ]
+        if let name = HTTPField.Name("X-Apple-Request-UUID") { fields[name] = uuid }
+        if !methods.isEmpty { fields[.allow] = methods.joined(separator: ", ") }
+        if let seconds = reply.retryAfterSeconds { fields[.retryAfter] = String(seconds) }
+        return (fields, reply.body)
     }
 }

@@ -12,8 +12,7 @@ struct AssetRoutes {
     func upload() async throws(RequestFailure) -> Reply {
         let uploads = try await assets.uploads(try call.form(AssetsUploadRequest.self))
         return Reply { writer in
-            writer.key("tokens")
-            writer.array { writer in
+            writer.array("tokens") { writer in
                 for upload in uploads {
                     writer.object { writer in
                         writer.member("recordName", upload.recordName)
@@ -29,8 +28,7 @@ struct AssetRoutes {
     func rereference() async throws(RequestFailure) -> Reply {
         let items = try await assets.rereference(try call.form(AssetsRereferenceRequest.self))
         return Reply { writer in
-            writer.key("assets")
-            writer.array { writer in
+            writer.array("assets") { writer in
                 for item in items {
                     switch item {
                     case .found(let dictionary): writer.value(dictionary)

@@ -33,9 +33,7 @@ struct ChangeRoutes {
             }
         }
         writer.endArray()
-        return Reply {
-            $0.key("zones"); $0.raw(writer.bytes)
-        }
+        return Reply { $0.raw("zones", writer.bytes) }
     }
 
     /// `POST records/changes`: one zone, whose fault is the request's.
@@ -53,8 +51,7 @@ struct ChangeRoutes {
         let form = try call.form(DatabaseChangesForm.self)
         let page = try await feeds.database(after: form.syncToken, limit: form.resultsLimit)
         return Reply { writer in
-            writer.key("zones")
-            writer.array { writer in
+            writer.array("zones") { writer in
                 for zone in page.zones {
                     writer.changedZone(call.request.zoneID(named: zone.state.name), isDeleted: zone.isDeleted)
                 }
@@ -69,8 +66,7 @@ struct ChangeRoutes {
         let form = try call.form(ZonesChangesForm.self)
         let page = try await feeds.database(after: form.syncToken, limit: form.resultsLimit)
         return Reply { writer in
-            writer.key("zones")
-            writer.array { writer in
+            writer.array("zones") { writer in
                 for zone in page.zones {
                     if zone.isDeleted {
                         writer.deletedZone(call.request.zoneID(named: zone.state.name))

@@ -1,4 +1,3 @@
-import Cluster
 import HTTPTypes
 import HummingbirdCore
 import KeyValueStore
@@ -15,7 +14,7 @@ enum NotificationAction: String, CaseIterable, Sendable {
     /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
     init(_ name: String, method: String) throws(RequestFailure) {
         guard let action = NotificationAction(rawValue: name) else {
-            throw RequestFailure(.notFound, "no action '\(name)': there are changes and watch")
+            throw .notFound("no action '\(name)': there are changes and watch")
         }
         try RequestFailure.require(method, of: action.methods, for: name)
         self = action
@@ -49,8 +48,8 @@ struct NotificationRoutes {
             service, store, accountID: accountID, client: form.clientID ?? ofURL)
         switch action {
         case .changes:
-            let page = try await notifications.changes(since: form.syncToken, limit: form.limit, by: deadline)
-            return Reply(body: page.bytes)
+            return Reply(
+                body: try await notifications.page(since: form.syncToken, limit: form.limit, by: deadline))
         case .watch where isStream:
             return try await watch(notifications, form.limit).events(since: call.lastEventID ?? form.syncToken)
         case .watch:
@@ -66,7 +65,7 @@ extension NotificationsRequest {
         syncToken = call.url["syncToken"].flatMap { $0.isEmpty ? nil : $0 }
         guard let text = call.url["resultsLimit"] else { return }
         guard let number = Int(text), number > 0 else {
-            throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+            throw .badRequest("resultsLimit: a whole number above 0 is expected")
         }
         limit = min(number, limit)
     }

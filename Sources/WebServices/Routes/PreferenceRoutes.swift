@@ -1,4 +1,3 @@
-import Cluster
 import HTTPTypes
 import HummingbirdCore
 import KeyValueStore
@@ -16,15 +15,15 @@ struct PreferenceRoutes {
     func respond(
         to action: KeyValueAction, watch: (_ limit: Int) -> PreferenceStream
     ) async throws(RequestFailure) -> Reply {
-        let json = try parsed()
+        let json = JSONValue.object(try body.jsonMembers())
         switch action {
-        case .get: return try await read(.get(keys: try keys(json)))
-        case .list: return try await read(.list(after: try text(json, "after")))
-        case .usage: return try await read(.usage)
+        case .get: return Reply(body: try await preferences.get(try keys(json), by: deadline))
+        case .list: return Reply(body: try await preferences.list(after: try text(json, "after"), by: deadline))
+        case .usage: return Reply(body: try await preferences.usage(by: deadline))
         case .changes:
-            let page = try await preferences.changes(
-                since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline)
-            return Reply(body: page.bytes)
+            return Reply(
+                body: try await preferences.page(
+                    since: try syncToken(json), limit: try limit(json["resultsLimit"]), by: deadline))
         case .set: return try await set(json)
         case .watch where call.request.method == .get:
             let given = call.url["resultsLimit"].map { text in Int64(text).map(JSONValue.integer) ?? .string(text) }
@@ -44,8 +43,7 @@ struct PreferenceRoutes {
         case nil, .null?: return Self.watchSecondsMax
         case .integer(let number)? where number >= 0: return min(UInt64(number), Self.watchSecondsMax)
         default:
-            throw RequestFailure(
-                .badRequest, "timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
+            throw .badRequest("timeout: a whole number of seconds is expected, at most \(Self.watchSecondsMax)")
         }
     }
 
@@ -53,7 +51,7 @@ struct PreferenceRoutes {
         switch json {
         case nil, .null?: return KeyValueTables.pageMax
         case .integer(let number)? where number > 0: return Int(min(number, Int64(KeyValueTables.pageMax)))
-        default: throw RequestFailure(.badRequest, "resultsLimit: a whole number above 0 is expected")
+        default: throw .badRequest("resultsLimit: a whole number above 0 is expected")
         }
     }
 
@@ -67,34 +65,19 @@ struct PreferenceRoutes {
         switch json[key] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw RequestFailure(.badRequest, "\(key): a text is expected")
-        }
-    }
-
-    private func parsed() throws(RequestFailure) -> JSONValue {
-        if body.isEmpty { return .object([]) }
-        do throws(JSONError) {
-            let json = try JSONParser.parse(body)
-            guard case .object = json else { throw JSONError(position: 0, expected: "an object", found: json.kind) }
-            return json
-        } catch {
-            throw RequestFailure(.badRequest, "the body is not a JSON object: \(error)")
+        default: throw .badRequest("\(key): a text is expected")
         }
     }
 
     private func keys(_ json: JSONValue) throws(RequestFailure) -> [String] {
         guard let members = json["keys"]?.array else {
-            throw RequestFailure(.badRequest, "keys: an array of strings is expected")
+            throw .badRequest("keys: an array of strings is expected")
         }
         let keys = members.compactMap(\.string)
         guard keys.count == members.count, keys.count <= Limits.keysMax else {
-            throw RequestFailure(.badRequest, "keys: at most \(Limits.keysMax) strings are expected")
+            throw .badRequest("keys: at most \(Limits.keysMax) strings are expected")
         }
         return keys
-    }
-
-    private func read(_ read: ShardRead.KeyValueRead) async throws(RequestFailure) -> Reply {
-        Reply(body: try await preferences.read(read, by: deadline))
     }
 }
 
@@ -108,8 +91,7 @@ extension PreferenceRoutes {
         switch written {
         case .applied(let versions, let usage):
             return Reply { writer in
-                writer.key("values")
-                writer.array { writer in
+                writer.array("values") { writer in
                     for (write, version) in zip(writes, versions) {
                         writer.object { writer in
                             writer.member("key", write.key)
@@ -118,14 +100,12 @@ extension PreferenceRoutes {
                         }
                     }
                 }
-                writer.key("usage")
-                writer.object { usage.write(to: &$0) }
+                writer.object("usage") { usage.write(to: &$0) }
             }
         case .conflict(let conflicts):
             let error = ServiceError(.conflict, "a value was written meanwhile; see conflicts. Nothing was changed")
             return Reply(error, uuid: call.uuid) { writer in
-                writer.key("conflicts")
-                writer.array { writer in for conflict in conflicts { write(conflict, to: &writer) } }
+                writer.array("conflicts") { writer in for conflict in conflicts { write(conflict, to: &writer) } }
             }
         }
     }
@@ -143,16 +123,16 @@ extension PreferenceRoutes {
 
     private func writes(_ json: JSONValue) throws(RequestFailure) -> [KeyValueCommand.Write] {
         guard let members = json["writes"]?.array else {
-            throw RequestFailure(
-                .badRequest, #"writes: an array such as [{"key": "theme", "value": "dark"}] is expected; null deletes"#)
+            throw .badRequest(
+                #"writes: an array such as [{"key": "theme", "value": "dark"}] is expected; null deletes"#)
         }
         var writes: [KeyValueCommand.Write] = []
         for (index, member) in members.enumerated() {
             guard let key = member["key"]?.string else {
-                throw RequestFailure(.badRequest, "writes[\(index)].key: a string is expected")
+                throw .badRequest("writes[\(index)].key: a string is expected")
             }
             guard let value = member["value"] else {
-                throw RequestFailure(.badRequest, "writes[\(index)].value: is missing; null deletes the key")
+                throw .badRequest("writes[\(index)].value: is missing; null deletes the key")
             }
             var write = KeyValueCommand.Write(key: key, value: nil)
             if !value.isNull {
@@ -164,7 +144,7 @@ extension PreferenceRoutes {
             }
             if let version = member["version"], !version.isNull {
                 guard let tag = version.string.flatMap(ChangeTag.init) else {
-                    throw RequestFailure(.badRequest, "writes[\(index)].version: it is not one that this server gave")
+                    throw .badRequest("writes[\(index)].version: it is not one that this server gave")
                 }
                 write.expectedVersion = tag
             }
@@ -201,7 +181,7 @@ enum KeyValueAction: String, CaseIterable, Sendable {
     init(_ name: String, method: String) throws(RequestFailure) {
         guard let action = KeyValueAction(rawValue: name) else {
             let names = Self.allCases.map(\.rawValue).joined(separator: ", ")
-            throw RequestFailure(.notFound, "no action '\(name)': there are \(names)")
+            throw .notFound("no action '\(name)': there are \(names)")
         }
         try RequestFailure.require(method, of: action.methods, for: name)
         self = action

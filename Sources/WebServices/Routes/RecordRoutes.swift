@@ -27,8 +27,7 @@ struct RecordRoutes {
             }
         }
         func members(_ reply: inout JSONWriter) {
-            reply.key("records")
-            reply.raw(records.bytes)
+            reply.raw("records", records.bytes)
             if let token = result.syncToken { reply.member("syncToken", token) }
         }
         guard result.isAtomicFailure else { return Reply { members(&$0) } }
@@ -67,13 +66,11 @@ struct RecordRoutes {
 
     private func reply(_ page: RecordQueries.Page) -> Reply {
         Reply { writer in
-            writer.key("records")
-            writer.raw(page.records)
+            writer.raw("records", page.records)
             if let marker = page.continuationMarker { writer.member("continuationMarker", marker) }
             if let token = page.syncToken { writer.member("syncToken", token) }
             if let explanation = page.explanation {
-                writer.key("explanation")
-                writer.raw(explanation)
+                writer.raw("explanation", explanation)
             }
         }
     }

@@ -50,8 +50,7 @@ struct SubscriptionRoutes {
 
     private func reply(_ members: (inout JSONWriter) -> Void) -> Reply {
         Reply { writer in
-            writer.key("subscriptions")
-            writer.array(members)
+            writer.array("subscriptions", members)
         }
     }
 }

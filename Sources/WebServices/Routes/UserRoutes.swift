@@ -14,8 +14,7 @@ struct UserRoutes {
         return Reply { writer in
             writer.identityMembers(identity)
             writer.member("discoverable", identity.isDiscoverable)
-            writer.key("users")
-            writer.array { $0.identity(identity) }
+            writer.array("users") { $0.identity(identity) }
         }
     }
 
@@ -32,8 +31,7 @@ struct UserRoutes {
         let form = try call.form(UsersDiscoverRequest.self)
         let identities = try await users.discover(form.lookupInfos)
         return Reply { writer in
-            writer.key("users")
-            writer.array { writer in for identity in identities { writer.identity(identity) } }
+            writer.array("users") { writer in for identity in identities { writer.identity(identity) } }
         }
     }
 
@@ -56,8 +54,7 @@ struct UserRoutes {
     func contacts() throws(RequestFailure) -> Reply {
         try users.requireUser()
         return Reply { writer in
-            writer.key("users")
-            writer.array { _ in }
+            writer.array("users") { _ in }
         }
     }
 
@@ -66,12 +63,10 @@ struct UserRoutes {
     ) async throws(RequestFailure) -> Reply {
         try users.requireUser()
         let form = try call.form(UsersLookupRequest.self)
-        let asked: [LookupInfo]
-        do throws(ServiceError) { asked = try lookups(form) } catch { throw RequestFailure(error) }
+        let asked = try relay(lookups(form))
         let identities = try await users.discover(asked)
         return Reply { writer in
-            writer.key("users")
-            writer.array { writer in
+            writer.array("users") { writer in
                 for var identity in identities {
                     // The caller knows the address where it asked by it; nobody else may learn it.
                     identity.lookupInfo?.userRecordName = nil

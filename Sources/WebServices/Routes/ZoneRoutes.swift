@@ -13,8 +13,8 @@ struct ZoneRoutes {
     func list() async throws(RequestFailure) -> Reply {
         let states = try await zones.list()
         return Reply { writer in
-            writer.key("zones")
-            writer.array { writer in for state in states { writer.zone(state, of: call.request, in: service) } }
+            writer.array("zones") { writer in for state in states { writer.zone(state, of: call.request, in: service) }
+            }
         }
     }
 
@@ -32,9 +32,7 @@ struct ZoneRoutes {
             }
         }
         writer.endArray()
-        return Reply {
-            $0.key("zones"); $0.raw(writer.bytes)
-        }
+        return Reply { $0.raw("zones", writer.bytes) }
     }
 
     /// `POST zones/modify`: creates and deletes, in order, each on its own.
@@ -55,9 +53,7 @@ struct ZoneRoutes {
             }
         }
         writer.endArray()
-        return Reply {
-            $0.key("zones"); $0.raw(writer.bytes)
-        }
+        return Reply { $0.raw("zones", writer.bytes) }
     }
 }
 

@@ -1,7 +1,5 @@
-import Cluster
 import Hummingbird
 import NIOCore
-import RaftCore
 import RecordModel
 import Service
 import Synchronization
@@ -13,7 +11,7 @@ final class BodyBudget: Sendable {
     private let held = Atomic<Int>(0)
 
     /// How long a body may take in all, however steadily it comes.
-    static let secondsMax: UInt64 = 60
+    static let secondsMax: Int64 = 60
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
@@ -24,7 +22,7 @@ final class BodyBudget: Sendable {
         if let text = request.headers[.contentLength], let length = Int(text), length > limit {
             throw Self.tooLarge(limit)
         }
-        let end = MonotonicTime.current.adding(milliseconds: Self.secondsMax * 1_000)
+        let end = NIODeadline.now() + .seconds(Self.secondsMax)
         var bytes: [UInt8] = []
         var failure: RequestFailure?
         do {
@@ -32,7 +30,7 @@ final class BodyBudget: Sendable {
                 let count = buffer.readableBytes
                 if bytes.count + count > limit { failure = Self.tooLarge(limit) }
                 if failure == nil, !take(count) { failure = Self.full }
-                if failure == nil, MonotonicTime.current > end {
+                if failure == nil, NIODeadline.now() > end {
                     release(count)
                     failure = Self.tooSlow
                 }

@@ -49,13 +49,10 @@ struct WebCall: Sendable {
     /// What a server-to-server key adds; nil where there is none of it.
     /// - Throws: `AUTHENTICATION_FAILED` where a part of it is missing or malformed.
     func signature() throws(RequestFailure) -> RequestSignature? {
-        do throws(ServiceError) {
-            return try RequestSignature(
+        return try relay(
+            RequestSignature(
                 keyID: request.headers[Self.keyID], date: request.headers[Self.signedDate],
-                signature: request.headers[Self.signature])
-        } catch {
-            throw RequestFailure(error)
-        }
+                signature: request.headers[Self.signature]))
     }
 
     /// What follows `Authorization: Bearer`.
@@ -72,7 +69,7 @@ struct WebCall: Sendable {
     func clientID() throws(RequestFailure) -> String? {
         guard let name = url["clientId"], !name.isEmpty else { return nil }
         guard name.utf8.count <= Limits.nameLengthMax else {
-            throw RequestFailure(.badRequest, "clientId: at most \(Limits.nameLengthMax) bytes are expected")
+            throw .badRequest("clientId: at most \(Limits.nameLengthMax) bytes are expected")
         }
         return name
     }
@@ -89,5 +86,52 @@ struct WebCall: Sendable {
     /// Who asks, for the audit log.
     func origin(of actor: String, now: Int64) -> AuditOrigin {
         AuditOrigin(actor: actor, requestID: uuid, address: address ?? "", time: now)
+    }
+}
+
+/// The parts of a request's URL: decoded path segments and query parameters.
+struct RequestURL: Sendable {
+    var segments: [String]
+    private var parameters: [(name: String, value: String)]
+
+    /// - Parameter target: the request target as it came, such as `/database/1/x?y=z`.
+    init(target: String) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        segments = (parts.first ?? "").split(separator: "/").map { Self.decode($0.utf8) }
+        parameters =
+            parts.count < 2
+            ? []
+            : parts[1].split(separator: "&").map { pair in
+                let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (Self.decode(sides[0].utf8), sides.count < 2 ? "" : Self.decode(sides[1].utf8))
+            }
+    }
+
+    /// The first parameter of that name.
+    subscript(parameter: String) -> String? { parameters.first { $0.name == parameter }?.value }
+
+    /// Decodes `%XX`, and `+` where it means a space; what is not well-formed stays as it is.
+    static func decode(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> String {
+        guard plusIsSpace || text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
+        let source = Array(text)
+        var bytes: [UInt8] = []
+        var position = 0
+        while position < source.count {
+            let byte = source[position]
+            if byte == UInt8(ascii: "%"), position + 2 < source.count, let high = hexDigit(source[position + 1]),
+                let low = hexDigit(source[position + 2])
+            {
+                bytes.append(high << 4 | low)
+                position += 3
+            } else {
+                bytes.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+                position += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 }

@@ -1,5 +1,5 @@
 package import Admission
-import Cluster
+import Directory
 import RecordModel
 package import Service
 
@@ -8,7 +8,8 @@ package final class WebContext: Sendable {
     package let service: RecordService
     let administrator: AdministratorToken
     let metrics: Metrics
-    let identity: IdentityServices
+    /// Talks to identity providers; their connections are closed at the end.
+    let providers = ProviderClient()
     /// Bytes of requests and answers that the node holds for clients.
     let bodies = BodyBudget(bytesMax: 256 << 20)
     /// Bytes of files that are on their way through the node.
@@ -19,10 +20,9 @@ package final class WebContext: Sendable {
     /// - Parameter consoleFolder: where the console's files are, in place of those in the binary.
     package init(service: RecordService, administrator: AdministratorToken, consoleFolder: String? = nil) {
         self.service = service
-        metrics = Metrics(service.node.settings.metrics)
+        metrics = Metrics(service.metrics)
         self.administrator = administrator
         console = consoleFolder.map { ConsolePages(folder: $0) } ?? .embedded
-        identity = IdentityServices()
     }
 
     /// Begins what goes on beside the requests; the node is started.
@@ -34,6 +34,17 @@ package final class WebContext: Sendable {
     /// Ends it; no more requests come.
     package func stop() async {
         await service.stop()
-        await identity.shutdown()
+        await providers.shutdown()
+    }
+
+    /// Where a user signs in for the container of an API token, for the `redirectURL` of answers; good for 20 minutes.
+    ///
+    /// - Parameters:
+    ///   - base: scheme, host and port under which browsers reach this cluster, such as `https://zk.example.com:8443`.
+    ///   - asker: the `Origin` header of the request; the token of the session goes to pages of that origin only.
+    /// - Returns: nil on a node without an encryption key.
+    func redirectURL(for token: Token, origin base: String, asker: String?) -> String? {
+        let ticket = SignInTicket.sealed(for: token, origin: base, asker: asker, in: service)
+        return ticket.map { "\(base)/sign-in?ticket=\($0)" }
     }
 }

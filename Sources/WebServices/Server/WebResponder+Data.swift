@@ -1,6 +1,5 @@
 import Admission
 import Authorization
-import Cluster
 import Crypto
 import Directory
 import Hummingbird
@@ -22,7 +21,7 @@ struct DatabaseCall: Sendable {
 extension [UInt8] {
     /// A body as one of the protocol's forms.
     func form<Form: WebRequest>(_: Form.Type = Form.self) throws(RequestFailure) -> Form {
-        do throws(ServiceError) { return try Form(body: self) } catch { throw RequestFailure(error) }
+        return try relay(Form(body: self))
     }
 }
 
@@ -46,14 +45,12 @@ struct DataRoute: Sendable {
         switch url.segments.first {
         case "database":
             guard (7...8).contains(url.segments.count), url.segments[1] == "1" else {
-                throw RequestFailure(
-                    .notFound,
+                throw .notFound(
                     "the path is not of the form /database/1/{container}/{environment}/{database}/{entity}/{action}")
             }
             var target = try Self.target(url)
             guard let database = Scope(rawValue: url.segments[4]) else {
-                throw RequestFailure(
-                    .badRequest, "database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
+                throw .badRequest("database: 'public', 'private' or 'shared' is expected, not '\(url.segments[4])'")
             }
             let action = try DatabaseAction(url.segments.dropFirst(5).joined(separator: "/"), method: method)
             if database == .shared { throw .notBuilt("the shared database") }
@@ -79,7 +76,7 @@ struct DataRoute: Sendable {
 
     /// The name of an action on a user's own store.
     private static func action(_ url: RequestURL, _ places: String) throws(RequestFailure) -> String {
-        guard url.segments.count == 5, url.segments[1] == "1" else { throw RequestFailure(.notFound, places) }
+        guard url.segments.count == 5, url.segments[1] == "1" else { throw .notFound(places) }
         return url.segments[4]
     }
 
@@ -236,7 +233,7 @@ extension WebResponder {
         let body = try await context.bodies.read(
             call.request, bytesMax: scope.isWatch ? Self.watchBodyBytesMax : Limits.requestBodyBytesMax)
         held = body.count
-        let deadline = service.node.deadline()
+        let deadline = service.deadline()
         if credentials.administrator == nil {
             credentials.signed = signature.map {
                 SignedRequest(signature: $0, target: call.request.head.path ?? "/", body: body)
@@ -263,8 +260,7 @@ extension WebResponder {
     ) async throws(RequestFailure) -> String? {
         guard let administrator = try await administrator(call, &headers) else { return nil }
         guard !route.target.needsUser else {
-            throw RequestFailure(
-                .accessDenied, "the administrator may use public data, but no private data and no preferences")
+            throw .accessDenied("the administrator may use public data, but no private data and no preferences")
         }
         try administrator.require(
             AdministratorNeed(route.leastRole, .container), container: route.target.container,

@@ -40,7 +40,7 @@ enum DatabaseAction: String, CaseIterable, Sendable {
     /// - Throws: `NOT_FOUND` for an action that there is not, 405 for a method that it is not called with.
     init(_ path: String, method: String) throws(RequestFailure) {
         guard let action = DatabaseAction(rawValue: path) else {
-            throw RequestFailure(.notFound, "no action '\(path)'")
+            throw .notFound("no action '\(path)'")
         }
         try RequestFailure.require(method, of: action.methods, for: path)
         self = action
@@ -104,8 +104,11 @@ enum DatabaseAction: String, CaseIterable, Sendable {
 extension RequestFailure {
     /// - Throws: 405 for a method that an action is not called with.
     static func require(_ method: String, of methods: [String], for action: String) throws(RequestFailure) {
-        if methods.contains(method) { return }
-        throw RequestFailure(
+        guard methods.contains(method) else { throw wrongMethod(method, of: methods, for: action) }
+    }
+
+    static func wrongMethod(_ method: String, of methods: [String], for action: String) -> RequestFailure {
+        RequestFailure(
             .badRequest, "\(action) is called with \(methods.joined(separator: " or ")), not with \(method)",
             details: .methods(methods))
     }

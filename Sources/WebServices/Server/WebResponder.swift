@@ -1,13 +1,9 @@
 import Admission
-import Authorization
-import Cluster
 import Directory
 import HTTPTypes
 package import Hummingbird
-import KeyValueStore
 import Logging
 import NIOCore
-import RaftCore
 import RecordModel
 import Service
 
@@ -23,23 +19,21 @@ package struct WebResponder: HTTPResponder {
     /// Answers a request; what fails is an answer, too.
     @Sendable
     package func respond(to request: Request, context edge: EdgeContext) async -> Response {
-        let clock = context.service.node.platform.clock
-        let begin = clock.now
-        let uuid = context.service.newName()
+        let service = context.service
+        let (begin, uuid) = (service.uptime, service.newName())
         let url = RequestURL(target: request.head.path ?? "/")
-        let trace = RequestTrace(id: uuid)
         let call = WebCall(
             request: request, url: url, uuid: uuid, address: edge.remoteAddress, clientDisconnect: edge.clientDisconnect
         )
         var headers = AnswerHeaders(request, url: url)
-        let reply = await RequestTrace.$current.withValue(trace) { () async -> Reply in
+        let reply = await service.tracing(uuid) { () async -> Reply in
             do throws(RequestFailure) {
                 return try await route(call, &headers)
             } catch {
                 let reply = self.reply(to: error, call)
                 if error.error.code != .throttled {
-                    context.service.peerExchange.report(
-                        trace,
+                    service.report(
+                        uuid,
                         WebCall.logged(
                             "\(call.description) failed: \(reply.status) \(error.error.code.rawValue): \(error.error.reason)"
                         ))
@@ -49,7 +43,7 @@ package struct WebResponder: HTTPResponder {
         }
         context.metrics.count(
             route: Self.metricName(url), status: reply.status,
-            nanoseconds: UInt64(clamping: Int64(clock.now.nanoseconds) - Int64(begin.nanoseconds)))
+            nanoseconds: UInt64(clamping: Int64(service.uptime) - Int64(begin)))
         let response = headers.response(reply, uuid: uuid)
         return request.method == .head ? response.createHeadResponse() : response
     }
@@ -60,7 +54,7 @@ package struct WebResponder: HTTPResponder {
         }
         var reply = Reply(failure.error, status: failure.status, uuid: call.uuid) { writer in
             if let redirectURL { writer.member("redirectURL", redirectURL) }
-            failure.details?.write(to: &writer)
+            failure.write(to: &writer)
         }
         reply.isBodyUnread = failure.details == .bodyTooLarge
         if case .methods(let methods)? = failure.details {
@@ -86,12 +80,11 @@ package struct WebResponder: HTTPResponder {
     private static let known: Set<String> = ["changes", "records", "users", "zones"]
 
     private func route(_ call: WebCall, _ headers: inout AnswerHeaders) async throws(RequestFailure) -> Reply {
-        if context.service.node.isRestoring, call.url.segments.first != "health" {
-            throw RequestFailure(
-                ServiceError(.tryAgainLater, "the cluster was restored and is not ready yet", retryAfterSeconds: 1))
+        if context.service.isRestoring, call.url.segments.first != "health" {
+            throw .tryAgain("the cluster was restored and is not ready yet")
         }
         if call.request.method == .options {
-            headers.allowPreflight(in: context.service.node.directory.snapshot)
+            headers.allowPreflight(in: context.service.directory)
             return Reply(body: [])
         }
         if let data = try DataRoute(call) { return try await respond(to: call, data, &headers) }
@@ -107,7 +100,7 @@ package struct WebResponder: HTTPResponder {
         default: break
         }
         guard SignInRequest.isPath(call.url.segments) else {
-            throw RequestFailure(.notFound, "there is nothing at this path; requests begin with /database/1/")
+            throw .notFound("there is nothing at this path; requests begin with /database/1/")
         }
         headers.leaveOutAccessControl()
         return try await signIn(call)
@@ -117,13 +110,11 @@ package struct WebResponder: HTTPResponder {
         switch url.segments.dropFirst().first {
         case "live": return Reply { $0.member("live", true) }
         case "ready":
-            let replicas = await context.service.node.status()
-            if let obstacle = context.service.node.obstacle(replicas) {
-                throw RequestFailure(
-                    ServiceError(.tryAgainLater, "not ready: \(obstacle)", retryAfterSeconds: 1))
+            if let obstacle = await context.service.obstacle() {
+                throw .tryAgain("not ready: \(obstacle)")
             }
             return Reply { $0.member("ready", true) }
-        default: throw RequestFailure(.notFound, "there are /health/live and /health/ready")
+        default: throw .notFound("there are /health/live and /health/ready")
         }
     }
 
@@ -132,11 +123,12 @@ package struct WebResponder: HTTPResponder {
         let body = try await context.bodies.read(call.request, bytesMax: SignInRequest.bodyBytesMax)
         defer { context.bodies.release(body.count) }
         return try await SignInRequest(
-            context: context, method: call.request.method.rawValue, url: call.url,
+            service: context.service,
+            signIn: SignIn(context.service, context.providers, requestID: call.uuid, address: call.address),
+            method: call.request.method.rawValue, url: call.url,
             headers: SignInHeaders(
-                cookie: headers[.cookie], origin: headers[.origin], contentType: headers[.contentType],
-                host: call.request.head.authority),
-            body: body, remoteAddress: call.address, uuid: call.uuid
+                cookie: headers[.cookie], origin: headers[.origin], contentType: headers[.contentType]),
+            body: body, uuid: call.uuid
         ).respond()
     }
 
@@ -151,17 +143,16 @@ package struct WebResponder: HTTPResponder {
             caller = try await requireAdministrator(call, &headers)
         }
         guard call.url.segments.count >= 3, call.url.segments[1] == "1" else {
-            throw RequestFailure(.notFound, "administration is under /admin/1/")
+            throw .notFound("administration is under /admin/1/")
         }
         let bytesMax = caller == nil ? SignInRequest.bodyBytesMax : Limits.requestBodyBytesMax
         let body = try await context.bodies.read(call.request, bytesMax: bytesMax)
         defer { context.bodies.release(body.count) }
-        let admin = AdminRequest(
-            context: context, method: call.request.method.rawValue, url: call.url, body: body,
-            // Counted from when the request is whole: a slow upload is not the cluster's.
-            deadline: context.service.node.deadline(),
-            origin: call.origin(of: caller?.actor ?? "somebody", now: context.service.now), caller: caller,
-            serverURL: call.origin)
-        return try await admin.respond()
+        let origin = call.origin(of: caller?.actor ?? "somebody", now: context.service.now)
+        return try await AdminRequest(
+            administration: Administration(context.service, origin: origin, caller: caller),
+            method: call.request.method.rawValue, url: call.url, body: body, serverURL: call.origin,
+            metrics: context.metrics
+        ).respond()
     }
 }

@@ -1,4 +1,6 @@
-import Directory
+import Admission
+import RecordModel
+import Service
 
 /// The name a browser has while somebody signs in: a random value in a cookie, which the form repeats.
 ///
@@ -12,7 +14,7 @@ struct BrowserCookie: Hashable, Sendable {
     let value: String
 
     /// A new one.
-    init() { value = AdminRequest.randomHex(bytes: 16) }
+    init() { value = Page.randomHex() }
 
     /// The one of a request's `Cookie` header, if it is there and well-formed.
     init?(header: String?) {
@@ -37,13 +39,30 @@ struct BrowserCookie: Hashable, Sendable {
         ("set-cookie", "\(Self.name)=\(value); Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Lax")
     }
 
-    /// Compares without stopping at the first difference.
-    func matches(_ other: String?) -> Bool {
-        guard let other, other.utf8.count == value.utf8.count else { return false }
-        return zip(value.utf8, other.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
+    func matches(_ other: String?) -> Bool { other.map { isSameSecret($0, value) } ?? false }
 
     private static func isHex(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
     }
+}
+
+extension KnownBrowser {
+    static let cookieName = "__Host-zonekeeper-known"
+
+    /// The one of a request's `Cookie` header, if this cluster gave it and it has not expired.
+    init?(header: String?, signer: SessionSigner, now: Int64) {
+        guard let text = BrowserCookie.value(of: Self.cookieName, in: header) else { return nil }
+        self.init(sealed: text, by: signer, now: now)
+    }
+
+    /// The answer's `Set-Cookie` header that has a browser keep it.
+    static func header(_ sealed: String) -> (name: String, value: String) {
+        ("set-cookie", "\(cookieName)=\(sealed); Path=/; Max-Age=\(lifetimeSeconds); Secure; HttpOnly; SameSite=Lax")
+    }
+}
+
+/// Compares without stopping at the first difference.
+func isSameSecret(_ left: String, _ right: String) -> Bool {
+    guard left.utf8.count == right.utf8.count else { return false }
+    return zip(left.utf8, right.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
 }

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import RecordModel
+import Service
 import Synchronization
 
 /// Talks to identity providers: reads what they say of themselves and their keys, and changes codes into identity
@@ -11,7 +12,7 @@ import Synchronization
 ///
 /// Addresses are https, or of this machine; answers are bounded in size and time; redirects are not followed. What
 /// providers say is kept for an hour, and their keys are read again when a token names one that is not there.
-final class ProviderClient: Sendable {
+final class ProviderClient: IdentityProviderClient {
     private struct Known {
         var document: ProviderDocument
         var keys: ProviderKeys
@@ -25,17 +26,6 @@ final class ProviderClient: Sendable {
         var known: [String: Known] = [:]
     }
 
-    /// What a node must show a token endpoint, besides the code.
-    struct Exchange: Sendable {
-        var clientID: String
-        /// Nil for a public client.
-        var clientSecret: String?
-        var code: String
-        var verifier: String
-        /// As in the authorization request, letter by letter.
-        var redirectAddress: String
-    }
-
     private static let lifetimeNanoseconds: UInt64 = 3_600_000_000_000
     /// Unknown keys make a node ask at most this often.
     private static let pauseNanoseconds: UInt64 = 10_000_000_000
@@ -44,25 +34,23 @@ final class ProviderClient: Sendable {
 
     private let state = Mutex(State())
 
-    /// What a provider says of itself.
-    /// - Throws: `TRY_AGAIN_LATER` where it cannot be reached, `INTERNAL_ERROR` where it cannot be used.
-    func document(ofIssuer issuer: String) async throws(ServiceError) -> ProviderDocument {
+    func document(ofIssuer issuer: String) async throws(RequestFailure) -> ProviderDocument {
         try await known(issuer, maxAge: Self.lifetimeNanoseconds).document
     }
 
-    /// The provider's keys, read again where they lack the one that a token names.
-    func keys(ofIssuer issuer: String, for idToken: String) async throws(ServiceError) -> ProviderKeys {
+    func keys(ofIssuer issuer: String, for idToken: String) async throws(RequestFailure) -> ProviderKeys {
         let known = try await known(issuer, maxAge: Self.lifetimeNanoseconds)
         if known.keys.hasKey(for: idToken) { return known.keys }
         return try await self.known(issuer, maxAge: Self.pauseNanoseconds).keys
     }
 
-    private func known(_ issuer: String, maxAge: UInt64) async throws(ServiceError) -> Known {
+    private func known(_ issuer: String, maxAge: UInt64) async throws(RequestFailure) -> Known {
         let now = NIODeadline.now().uptimeNanoseconds
         if let known = state.withLock({ $0.known[issuer] }), now - min(now, known.read) < maxAge { return known }
-        let address = try ProviderDocument.address(ofIssuer: issuer)
-        let document = try ProviderDocument(parsing: try await get(address, issuer), issuer: issuer)
-        let keys = try ProviderKeys(parsing: try await get(document.keysEndpoint, issuer), issuer: issuer)
+        let found = try await get(try relay(ProviderDocument.address(ofIssuer: issuer)), issuer)
+        let document = try relay(ProviderDocument(parsing: found, issuer: issuer))
+        let read = try await get(document.keysEndpoint, issuer)
+        let keys = try relay(ProviderKeys(parsing: read, issuer: issuer))
         let known = Known(document: document, keys: keys, read: now)
         state.withLock { state in
             if state.known.count >= Self.knownMax { state.known.removeAll() }
@@ -71,12 +59,9 @@ final class ProviderClient: Sendable {
         return known
     }
 
-    /// The identity token for a code.
-    /// - Throws: `AUTHENTICATION_FAILED` where the provider refuses the code, `TRY_AGAIN_LATER` where it cannot be
-    ///   reached.
     func idToken(
-        for exchange: Exchange, at document: ProviderDocument
-    ) async throws(ServiceError) -> String {
+        for exchange: CodeExchange, at document: ProviderDocument
+    ) async throws(RequestFailure) -> String {
         var fields = [
             ("grant_type", "authorization_code"), ("code", exchange.code), ("redirect_uri", exchange.redirectAddress),
             ("code_verifier", exchange.verifier),
@@ -102,15 +87,14 @@ final class ProviderClient: Sendable {
     }
 
     /// What a token endpoint's failure means. Only the standard's short code is repeated: the rest may hold anything.
-    private static func refusal(_ issuer: String, status: Int, _ json: JSONValue?) -> ServiceError {
+    private static func refusal(_ issuer: String, status: Int, _ json: JSONValue?) -> RequestFailure {
         let code = json?["error"]?.string?.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(40)
         let problem = code.map { "it said '\($0)'" } ?? (status == 200 ? "it gave no identity token" : "HTTP \(status)")
-        return ServiceError(
-            .authenticationFailed,
+        return .authenticationFailed(
             "The identity provider '\(issuer)' did not confirm who you are (\(problem)). Sign in again.")
     }
 
-    private func get(_ url: String, _ issuer: String) async throws(ServiceError) -> [UInt8] {
+    private func get(_ url: String, _ issuer: String) async throws(RequestFailure) -> [UInt8] {
         var request = HTTPClientRequest(url: url)
         request.headers.add(name: "accept", value: "application/json")
         let (status, body) = try await send(request, issuer)
@@ -120,7 +104,7 @@ final class ProviderClient: Sendable {
 
     private func send(
         _ request: HTTPClientRequest, _ issuer: String
-    ) async throws(ServiceError) -> (status: Int, body: [UInt8]) {
+    ) async throws(RequestFailure) -> (status: Int, body: [UInt8]) {
         do {
             let response = try await client().execute(request, timeout: .seconds(Self.requestSeconds))
             let body = try await response.body.collect(upTo: ProviderDocument.documentBytesMax)
@@ -130,9 +114,11 @@ final class ProviderClient: Sendable {
         }
     }
 
-    private static func unreachable(_ issuer: String, _ problem: String) -> ServiceError {
-        ServiceError(
-            .tryAgainLater, "The identity provider '\(issuer)' cannot be asked now: \(problem)", retryAfterSeconds: 5)
+    private static func unreachable(_ issuer: String, _ problem: String) -> RequestFailure {
+        RequestFailure(
+            ServiceError(
+                .tryAgainLater, "The identity provider '\(issuer)' cannot be asked now: \(problem)",
+                retryAfterSeconds: 5))
     }
 
     private func client() throws -> HTTPClient {

@@ -11,26 +11,18 @@ struct SignInForm: Sendable {
 
     /// Reads `application/x-www-form-urlencoded`; what is not well-formed stays as it is.
     init(urlEncoded body: [UInt8]) {
+        func decode(_ text: ArraySlice<UInt8>) -> String { RequestURL.decode(text, plusIsSpace: true) }
         fields = body.split(separator: UInt8(ascii: "&"), maxSplits: Self.fieldsMax).prefix(Self.fieldsMax).map {
             pair in
             let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            return (Self.decode(sides[0]), sides.count < 2 ? "" : Self.decode(sides[1]))
+            return (decode(sides[0]), sides.count < 2 ? "" : decode(sides[1]))
         }
     }
 
     /// Reads a JSON object; members that are neither text nor true or false are ignored.
     /// - Throws: `BAD_REQUEST` for what is no JSON object.
     init(json body: [UInt8]) throws(RequestFailure) {
-        let json: JSONValue
-        do throws(JSONError) {
-            json = try JSONParser.parse(body)
-        } catch {
-            throw RequestFailure(.badRequest, "the body is not JSON: \(error)")
-        }
-        guard case .object(let members) = json else {
-            throw RequestFailure(.badRequest, "the body: an object is expected, not \(json.kind)")
-        }
-        fields = members.prefix(Self.fieldsMax).compactMap { member in
+        fields = try body.jsonMembers().prefix(Self.fieldsMax).compactMap { member in
             switch member.value {
             case .string(let text): (member.key, text)
             case .bool(let flag): (member.key, flag ? "true" : "")
@@ -46,40 +38,12 @@ struct SignInForm: Sendable {
 
     /// A field that must be there.
     func need(_ name: String) throws(RequestFailure) -> String {
-        guard let value = self[name] else { throw RequestFailure(.badRequest, "\(name): a text is expected") }
+        guard let value = self[name] else { throw .badRequest("\(name): a text is expected") }
         return value
     }
 
     /// Whether a box was ticked.
     var keepsSignedIn: Bool { self["keepSignedIn"] != nil }
-
-    private static func decode(_ text: ArraySlice<UInt8>) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var position = text.startIndex
-        while position < text.endIndex {
-            let byte = text[position]
-            if byte == UInt8(ascii: "%"), position + 2 < text.endIndex,
-                let high = hexDigit(text[position + 1]), let low = hexDigit(text[position + 2])
-            {
-                bytes.append(high << 4 | low)
-                position += 3
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-                position += 1
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
 }
 
 /// Text in URLs.

@@ -1,16 +1,13 @@
 import Admission
-import Cluster
 import Directory
 import RecordModel
 import Service
-import Wire
 
 /// The headers of a request that signing in looks at.
 struct SignInHeaders: Sendable {
     var cookie: String?
     var origin: String?
     var contentType: String?
-    var host: String?
 }
 
 /// A request for one of the sign-in pages, or of a program that signs a user in.
@@ -24,15 +21,14 @@ struct SignInHeaders: Sendable {
 /// | `GET /sign-in/callback` | back from it |
 /// | `POST /sign-out` | ends a session |
 struct SignInRequest: Sendable {
-    var context: WebContext
-    var method: String
-    var url: RequestURL
-    var headers: SignInHeaders
-    var body: [UInt8]
-    /// The client's address, for limits and the audit log.
-    var remoteAddress: String?
+    let service: RecordService
+    let signIn: SignIn
+    let method: String
+    let url: RequestURL
+    let headers: SignInHeaders
+    let body: [UInt8]
     /// The request's name.
-    var uuid: String
+    let uuid: String
 
     /// Whether a path is one of these.
     static func isPath(_ segments: [String]) -> Bool {
@@ -49,36 +45,29 @@ struct SignInRequest: Sendable {
     /// - Throws: what fails for a program.
     func respond() async throws(RequestFailure) -> Reply {
         let isPage = path != "sign-out" && (method == "GET" || method == "POST" && isForm)
-        guard isPage else {
-            try await prepare()
-            return try await answerProgram()
-        }
-        return await inPage { () async throws(RequestFailure) in
-            try await prepare()
-            return try await showPage()
+        do throws(RequestFailure) {
+            guard body.count <= Self.bodyBytesMax else {
+                throw .badRequest(
+                    "the body has \(body.count) bytes; at most \(Self.bodyBytesMax) are allowed here",
+                    details: .bodyTooLarge)
+            }
+            try await signIn.prepare()
+            return try await isPage ? showPage() : answerProgram()
+        } catch {
+            guard isPage else { throw error }
+            report(error)
+            return ProblemPage(reason: error.error.reason, requestID: uuid).page.reply(failure: error)
         }
     }
 
     /// One of those of `isPath`.
     private var path: String { url.segments.joined(separator: "/") }
 
-    /// Nothing here relies on a directory that this node is not sure of: what was revoked elsewhere works nowhere.
-    private func prepare() async throws(RequestFailure) {
-        guard body.count <= Self.bodyBytesMax else {
-            throw RequestFailure(
-                .badRequest, "the body has \(body.count) bytes; at most \(Self.bodyBytesMax) are allowed here",
-                details: .bodyTooLarge)
-        }
-        do throws(ClusterError) { try await context.service.node.requireDirectory() } catch {
-            throw RequestFailure(error)
-        }
-    }
-
     private func showPage() async throws(RequestFailure) -> Reply {
         switch (method, path) {
-        case ("GET", "sign-in"): return try await showSignIn()
+        case ("GET", "sign-in"): return try await show(.signIn)
         case ("POST", "sign-in"): return try await signInWithForm()
-        case ("GET", "sign-up"): return try await showSignUp()
+        case ("GET", "sign-up"): return try await show(.signUp)
         case ("POST", "sign-up"): return try await signUpWithForm()
         case ("GET", "sign-in/provider"): return try await confirmProvider()
         case ("GET", "sign-in/callback"): return try await comeFromProvider()
@@ -88,8 +77,7 @@ struct SignInRequest: Sendable {
 
     private func answerProgram() async throws(RequestFailure) -> Reply {
         switch (method, path) {
-        case ("POST", "sign-in"): return try await signInWithJSON()
-        case ("POST", "sign-up"): return try await signUpWithJSON()
+        case ("POST", "sign-in"), ("POST", "sign-up"): return try await beginWithJSON()
         case ("POST", "sign-out"): return try await signOut()
         default: throw wrongMethod
         }
@@ -98,51 +86,210 @@ struct SignInRequest: Sendable {
     private var wrongMethod: RequestFailure {
         let methods =
             path == "sign-out" ? ["POST"] : path == "sign-in" || path == "sign-up" ? ["GET", "POST"] : ["GET"]
-        return RequestFailure(
-            .badRequest, "/\(path) is called with \(methods.joined(separator: " or ")), not with \(method)",
-            details: .methods(methods))
+        return .wrongMethod(method, of: methods, for: "/\(path)")
     }
 
     private var isForm: Bool {
         headers.contentType?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true
     }
 
-    private func inPage(_ show: () async throws(RequestFailure) -> Reply) async -> Reply {
+    /// Logs what a page shows, under the request's name, which the page shows, too.
+    private func report(_ failure: RequestFailure) {
+        if failure.error.code == .throttled { return }
+        service.report(
+            uuid,
+            "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
+    }
+}
+
+// Programs, which ask their users themselves.
+extension SignInRequest {
+    private func beginWithJSON() async throws(RequestFailure) -> Reply {
+        let form = try SignInForm(json: body)
+        let goal = try await signIn.goal(ofAPIToken: try form.need("apiToken"), origin: headers.origin)
+        let (name, password) = (try form.need("name"), try form.need("password"))
+        let session =
+            path == "sign-up"
+            ? try await signIn.signUp(name: name, password: password, for: goal, keepsSignedIn: form.keepsSignedIn)
+            : try await signIn.signIn(
+                name: name, password: password, from: knownBrowser, for: goal, keepsSignedIn: form.keepsSignedIn)
+        var reply = Reply { writer in
+            writer.member("ckWebAuthToken", session.webAuthToken)
+            writer.member("userRecordName", session.userRecordName)
+            writer.member("expires", integer: session.expires)
+        }
+        reply.headers.append(("cache-control", "no-store"))
+        return reply
+    }
+
+    private func signOut() async throws(RequestFailure) -> Reply {
+        let credentials = Credentials(
+            apiToken: url["ckAPIToken"], webAuthToken: url["ckWebAuthToken"] ?? url["ckSession"])
+        try await signIn.signOut(credentials, origin: headers.origin)
+        return Reply { $0.member("signedOut", true) }
+    }
+}
+
+// Pages.
+extension SignInRequest {
+    /// The browser, where somebody signed in from it before.
+    private var knownBrowser: KnownBrowser? {
+        service.signer.flatMap { KnownBrowser(header: headers.cookie, signer: $0, now: service.now) }
+    }
+
+    private func show(_ kind: SignInPage.Kind) async throws(RequestFailure) -> Reply {
+        let ticket = url["ticket"]
+        let goal = try await signIn.goal(ofTicket: ticket)
+        if kind == .signUp { try signIn.requireOpenSignUp() }
+        if case .provider(let name) = kind { try signIn.requireProvider(name) }
+        let cookie = BrowserCookie(header: headers.cookie) ?? BrowserCookie()
+        var page = page(kind, for: goal, ticket: ticket ?? "", cookie: cookie)
+        page.keepsSignedIn = url["keepSignedIn"] == "true"
+        return page.page.reply(cookie: cookie)
+    }
+
+    private func signInWithForm() async throws(RequestFailure) -> Reply {
+        let form = SignInForm(urlEncoded: body)
+        let goal = try await signIn.goal(ofTicket: form["ticket"])
+        let cookie = try checkedCookie(form, goal)
+        if form["cancel"] != nil { return cancel(goal) }
+        if let provider = form["provider"] {
+            let url = try await signIn.authorizationURL(
+                provider: provider, for: goal, browser: cookie.value, keepsSignedIn: form.keepsSignedIn)
+            return ContinuePage(provider: provider, url: url).page.reply()
+        }
         do throws(RequestFailure) {
-            return try await show()
+            let session = try await signIn.signIn(
+                name: form["name"] ?? "", password: form["password"] ?? "", from: knownBrowser, for: goal,
+                keepsSignedIn: form.keepsSignedIn)
+            return finish(session, for: goal)
         } catch {
-            report(error)
-            return ProblemPage(reason: error.error.reason, requestID: uuid).page.reply(failure: error)
+            return again(.signIn, form, goal, cookie, error)
         }
     }
 
-    /// Logs what a page shows, under the request's name, which the page shows, too.
-    func report(_ failure: RequestFailure) {
-        if failure.error.code == .throttled { return }
-        context.service.peerExchange.report(
-            RequestTrace.current ?? RequestTrace(id: uuid),
-            "\(method) /\(path) failed: \(failure.status) \(failure.error.code.rawValue): \(failure.error.reason)")
+    private func signUpWithForm() async throws(RequestFailure) -> Reply {
+        let form = SignInForm(urlEncoded: body)
+        let goal = try await signIn.goal(ofTicket: form["ticket"])
+        let cookie = try checkedCookie(form, goal)
+        do throws(RequestFailure) {
+            guard form["password"] == form["repeated"] else {
+                throw .badRequest("The two passwords differ.")
+            }
+            let session = try await signIn.signUp(
+                name: form["name"] ?? "", password: form["password"] ?? "", for: goal,
+                keepsSignedIn: form.keepsSignedIn)
+            return finish(session, for: goal)
+        } catch {
+            return again(.signUp, form, goal, cookie, error)
+        }
     }
 
-    /// For one question to the cluster, from when it is asked: hashing a password, or an identity provider, may have
-    /// taken longer than a question may.
-    var deadline: Deadline { context.service.node.deadline() }
-
-    func origin(_ actor: String) -> AuditOrigin {
-        AuditOrigin(actor: actor, requestID: uuid, address: remoteAddress ?? "", time: context.service.now)
+    /// The form once more, with what was wrong.
+    private func again(
+        _ kind: SignInPage.Kind, _ form: SignInForm, _ goal: SignInGoal, _ cookie: BrowserCookie,
+        _ failure: RequestFailure
+    ) -> Reply {
+        var page = page(kind, for: goal, ticket: form["ticket"] ?? "", cookie: cookie)
+        report(failure)
+        page.problem = failure.error.reason
+        page.requestID = uuid
+        page.name = form["name"] ?? ""
+        page.keepsSignedIn = form.keepsSignedIn
+        return page.page.reply(failure: failure, cookie: cookie)
     }
 
-    /// Has a command applied, tells the audit log, and waits until this node knows.
-    func enter(_ command: DirectoryCommand, by actor: String) async throws(RequestFailure) {
-        try await context.service.enter(DirectoryEntry(command, origin: origin(actor)), by: deadline)
+    private func page(
+        _ kind: SignInPage.Kind, for goal: SignInGoal, ticket: String, cookie: BrowserCookie
+    ) -> SignInPage {
+        let directory = service.directory
+        var page = SignInPage(
+            kind: kind, ticket: ticket, cookie: cookie, container: goal.container,
+            isDevelopment: goal.environment == .development)
+        page.asker = goal.callbackURL == nil ? goal.audience.first : nil
+        if kind == .signIn { page.providers = directory.providers.map(\.name) }
+        page.isSignUpOpen = directory.isSignUpOpen
+        page.callbackOrigin = goal.callbackURL.flatMap { URLText.origin(of: $0) }
+        return page
     }
 
-    /// Tells the audit log of an attempt that no command tells of; waits as for a command, so that nobody can tell them
-    /// apart.
-    func note(subject: String, outcome: String) async throws(RequestFailure) {
-        let event = AuditEvent(
-            origin: origin("somebody"), action: "sign-in", subject: subject, outcome: outcome)
-        try await context.service.enter(DirectoryEntry(nil, events: [event]), by: deadline)
+    /// The browser that the form was shown to.
+    /// - Throws: `BAD_REQUEST` where it was posted by another page or another browser.
+    private func checkedCookie(_ form: SignInForm, _ goal: SignInGoal) throws(RequestFailure) -> BrowserCookie {
+        if let origin = headers.origin, let own = goal.pageOrigin, !OriginRule.allows(origin, [own]) {
+            throw .badRequest(
+                "The form was sent by a page of another place (\(origin)), and this one belongs to \(own)."
+            )
+        }
+        guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(form["check"]) else {
+            throw .badRequest(
+                "The form has no cookie of this page with it. Allow cookies for this site, go back to the app and sign in again."
+            )
+        }
+        return cookie
+    }
+
+    /// Sends the browser on: to the app's callback URL, or to the page that opened this window. It is known from then
+    /// on.
+    private func finish(_ session: SignIn.Session, for goal: SignInGoal) -> Reply {
+        var reply: Reply
+        if let callback = goal.callbackURL {
+            reply = Self.redirect(to: URLText.adding([("ckWebAuthToken", session.webAuthToken)], to: callback))
+        } else {
+            let outcome = ClosingPage.Outcome.signedIn(webAuthToken: session.webAuthToken, name: session.accountName)
+            reply = ClosingPage(outcome: outcome, audience: goal.audience).page.reply()
+        }
+        reply.headers.append(KnownBrowser.header(session.knownBrowser))
+        return reply
+    }
+
+    /// Tells the app that its user does not want to sign in.
+    private func cancel(_ goal: SignInGoal) -> Reply {
+        let reason = "The user did not sign in."
+        guard let callback = goal.callbackURL else {
+            return ClosingPage(outcome: .failed(reason: reason), audience: goal.audience).page.reply()
+        }
+        return Self.redirect(to: URLText.adding([("errorMessage", reason)], to: callback))
+    }
+
+    private static func redirect(to url: String) -> Reply {
+        var reply = Reply(status: 303, body: [], contentType: "text/plain; charset=UTF-8")
+        reply.headers = Page.commonHeaders + [("location", url)]
+        return reply
+    }
+}
+
+// Identity providers.
+extension SignInRequest {
+    /// A page with one button that leads to the provider. Never there at once: a provider that knows the visitor would
+    /// send the browser back signed in, and any page may link here.
+    private func confirmProvider() async throws(RequestFailure) -> Reply {
+        guard let name = url.text("name") else {
+            throw .badRequest("The parameter 'name' is missing: it says which identity provider.")
+        }
+        return try await show(.provider(name))
+    }
+
+    /// The browser comes back with a code.
+    private func comeFromProvider() async throws(RequestFailure) -> Reply {
+        let state = try signIn.providerState(url["state"])
+        guard let cookie = BrowserCookie(header: headers.cookie), cookie.matches(state.browser) else {
+            throw .badRequest(
+                "This sign-in began in another browser, or cookies are switched off. Go back to the app and sign in again."
+            )
+        }
+        let goal = try await signIn.goal(of: state.ticket)
+        guard let code = url.text("code") else { return try declined(goal, state) }
+        return finish(try await signIn.signIn(code: code, issuer: url["iss"], state, for: goal), for: goal)
+    }
+
+    /// The user said no there, or the provider does not work: the one is the app's to know, the other the user's.
+    private func declined(_ goal: SignInGoal, _ state: ProviderState) throws(RequestFailure) -> Reply {
+        let code = (url["error"] ?? "").filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(40)
+        if code == "access_denied" { return cancel(goal) }
+        throw .authenticationFailed(
+            "The identity provider '\(state.provider)' did not sign you in\(code.isEmpty ? "" : ": it said '\(code)'")."
+        )
     }
 }
 
@@ -153,102 +300,5 @@ extension Page {
         var reply = reply(status: status == 421 ? 403 : status, cookie: cookie)
         reply.retryAfterSeconds = failure.error.retryAfterWholeSeconds
         return reply
-    }
-}
-
-/// Whom a user signs in for: an API token, by which the request came here.
-struct SignInGoal: Sendable {
-    var token: Token
-    var container: String
-    var environment: Environment
-    /// Origins that may use the token; empty where all may.
-    var origins: [String]
-    var callbackURL: String?
-    /// The origin of this server's own pages, where a link began it.
-    var pageOrigin: String?
-    /// The origin of the page that asked for the link; nil where no page asked.
-    var asker: String?
-
-    /// The origins whose pages may be told of the session: the one that asked, if the token may be used there. A link
-    /// that no page asked for tells the token's listed origins, and no page where there is no list.
-    var audience: [String] {
-        guard let asker else { return origins }
-        return OriginRule.allows(asker, origins) ? [asker] : []
-    }
-
-    /// Nil for a token that is no API token.
-    init?(_ token: Token, pageOrigin: String? = nil, asker: String? = nil) {
-        guard case .api(let container, let environment, let origins, let callbackURL) = token.kind else { return nil }
-        self.token = token
-        self.container = container
-        self.environment = environment
-        self.origins = origins
-        self.callbackURL = callbackURL
-        self.pageOrigin = pageOrigin
-        self.asker = asker
-    }
-}
-
-extension SignInRequest {
-    /// What a link was made for.
-    /// - Throws: `BAD_REQUEST` for a link that is not ours, has expired, or whose API token was revoked.
-    func goal(ofTicket text: String?) async throws(RequestFailure) -> SignInGoal {
-        let signer = try context.service.requireSigner()
-        guard let text, !text.isEmpty else {
-            throw RequestFailure(
-                .badRequest,
-                "Signing in begins in an app: it is given a link to this page, and this is not the whole link.")
-        }
-        guard let payload = signer.openTicket(text, purpose: SignInTicket.purpose, now: context.service.now),
-            let ticket = try? SignInTicket(decoding: payload)
-        else {
-            throw RequestFailure(
-                .badRequest,
-                "This link has expired, or was changed. Go back to the app and sign in again: it is given a new one.")
-        }
-        return try await goal(of: ticket)
-    }
-
-    func goal(of ticket: SignInTicket) async throws(RequestFailure) -> SignInGoal {
-        if let goal = known(ticket) { return goal }
-        try await context.service.refreshDirectory()
-        guard let goal = known(ticket) else {
-            throw RequestFailure(
-                .badRequest, "The app may not sign users in any more: its API token was revoked.")
-        }
-        return goal
-    }
-
-    private func known(_ ticket: SignInTicket) -> SignInGoal? {
-        context.service.node.directory.snapshot.token(withID: ticket.tokenID).flatMap {
-            SignInGoal($0, pageOrigin: ticket.origin, asker: ticket.asker)
-        }
-    }
-
-    /// What a program signs in for.
-    /// - Throws: `AUTHENTICATION_FAILED` for an API token that is unknown, or not for the request's origin.
-    func goal(ofAPIToken secret: String) async throws(RequestFailure) -> SignInGoal {
-        var token = context.service.node.directory.snapshot.token(withSecret: secret)
-        if token == nil {
-            try await context.service.refreshDirectory()
-            token = context.service.node.directory.snapshot.token(withSecret: secret)
-        }
-        guard let goal = token.flatMap({ SignInGoal($0) }) else {
-            throw RequestFailure(
-                .authenticationFailed, "the API token is not known: it was never made, or was revoked")
-        }
-        guard OriginRule.allows(headers.origin, goal.origins) else {
-            throw RequestFailure(
-                .authenticationFailed,
-                "the API token is not for pages of \(headers.origin ?? ""); it is for \(goal.origins.joined(separator: ", "))"
-            )
-        }
-        return goal
-    }
-
-    /// Counts an attempt of this address.
-    /// - Throws: `THROTTLED` where there were too many.
-    func countAttempt() throws(RequestFailure) {
-        try context.identity.countSignInAttempt(of: remoteAddress ?? "")
     }
 }

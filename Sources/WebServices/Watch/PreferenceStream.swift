@@ -1,4 +1,3 @@
-import Cluster
 import Hummingbird
 import NIOCore
 import RecordModel
@@ -46,8 +45,7 @@ struct PreferenceStream: Sendable {
         let (page, isClosing) = try await watch.page(since: token, within: seconds, followed.ticket)
         withExtendedLifetime(followed) {}
         guard let held = HeldBytes(page.json.count, in: bodies) else {
-            throw RequestFailure(
-                ServiceError.nothingDone("this node holds as many bytes for clients as it may; watch on another one"))
+            throw .nothingDone("this node holds as many bytes for clients as it may; watch on another one")
         }
         var reply = Reply(body: [])
         reply.stream = { writer in
@@ -189,7 +187,7 @@ struct PreferenceStream: Sendable {
                 else { throw .failed(error) }
             }
             try await beat(&writer, &progress)
-            try? await service.node.platform.clock.sleep(milliseconds: PreferenceWatch.retryMilliseconds)
+            await watch.pause()
         }
     }
 
@@ -204,8 +202,8 @@ struct PreferenceStream: Sendable {
     private func report(_ failure: RequestFailure) {
         watch.audit(failure)
         guard failure.error.code != .tryAgainLater else { return }
-        service.peerExchange.report(
-            RequestTrace(id: uuid),
+        service.report(
+            uuid,
             WebCall.logged(
                 "stream of \(watch.feed.name) ended: \(failure.error.code.rawValue): \(failure.error.reason)"))
     }
@@ -222,7 +220,7 @@ struct PreferenceStream: Sendable {
             writer.member("reason", failure.error.reason)
             writer.retryAfter(failure.error)
             if let detail = failure.error.detail { writer.member("detail", detail.rawValue) }
-            failure.details?.write(to: &writer)
+            failure.write(to: &writer)
         }
         let isExpired = if case .expiredToken? = failure.details { true } else { false }
         return

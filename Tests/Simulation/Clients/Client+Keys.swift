@@ -65,7 +65,7 @@ extension Client {
         await read(
             store, .read(keys),
             { (preferences, deadline) throws(RequestFailure) in
-                try await preferences.read(.get(keys: keys), by: deadline)
+                try await preferences.get(keys, by: deadline)
             }
         ) { [self] answer throws(UnexpectedAnswer) in
             .found(try values(answer, in: store))
@@ -76,7 +76,7 @@ extension Client {
         await read(
             store, .view,
             { (preferences, deadline) throws(RequestFailure) in
-                try await preferences.read(.list(after: nil), by: deadline)
+                try await preferences.list(after: nil, by: deadline)
             }
         ) { [self] answer throws(UnexpectedAnswer) in
             .found(try values(answer, in: store))

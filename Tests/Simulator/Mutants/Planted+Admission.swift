@@ -48,7 +48,7 @@ extension Mutant {
         Mutant(
             "one lost message about sessions is not noticed",
             .init(
-                "Service/Limits/SessionOutbox.swift", "if !isSame || news.number > heardNumber + 1 {",
+                "Service/Limits/SessionSpread.swift", "if !isSame || news.number > heardNumber + 1 {",
                 "if !isSame || PLANTED(news.number > heardNumber + 2, news.number > heardNumber + 1) {")),
         // After a change of leader a request that is copied is done again.
         Mutant(

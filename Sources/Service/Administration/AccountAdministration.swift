@@ -1,0 +1,142 @@
+import Cluster
+package import Directory
+import RecordModel
+
+/// Accounts: making, changing and ending them, and who has which of a schema's custom roles.
+package struct AccountAdministration: Sendable {
+    let administration: Administration
+    private var service: RecordService { administration.service }
+
+    /// A page of accounts by name, and whether more follow.
+    package func list(
+        after name: String, limit: Int
+    ) async throws(RequestFailure) -> (accounts: ArraySlice<Account>, moreComing: Bool) {
+        try await service.refreshDirectory()
+        // One more says whether the list goes on.
+        let accounts = try await service.accounts.read { try $0.accounts(after: name, limit: limit + 1) }
+        return (accounts.prefix(limit), accounts.count > limit)
+    }
+
+    /// Makes an account with what `given` has; empty texts are left out.
+    package func create(
+        _ name: String, _ given: AccountChanges, password: String?
+    ) async throws(RequestFailure) -> Account {
+        var account = Account(id: service.randomHex(bytes: 16), name: name, created: service.now)
+        given.apply(to: &account)
+        if let password { account.password = try await administration.service.hash(ofPassword: password) }
+        try await administration.change(.createAccount(account))
+        return account
+    }
+
+    /// - Returns: the account as it is then.
+    package func update(_ name: String, _ changes: AccountChanges) async throws(RequestFailure) -> Account {
+        try await administration.change(.updateAccount(name: name, changes))
+        let changed: Account?
+        do throws(RequestFailure) {
+            try await service.refreshDirectory()
+            changed = try await service.accounts.account(named: name)
+        } catch {
+            throw .tryAgain("the change is made, but this node cannot show it: it is behind the directory")
+        }
+        if let changed { return changed }
+        throw .notFound("the user '\(name)' was deleted meanwhile")
+    }
+
+    /// Sets a user's password, or takes it away (nil); ends a lock-out, and the user's sessions unless told not to.
+    package func setPassword(
+        _ password: String?, of name: String, endsSessions: Bool
+    ) async throws(RequestFailure) {
+        _ = try await administration.account(named: name)
+        let hash: PasswordHash? =
+            if let password { try await administration.service.hash(ofPassword: password) } else { nil }
+        try await administration.change(.setPassword(account: name, hash, endsSessions: endsSessions))
+    }
+
+    // MARK: Roles
+
+    /// A custom role and the names of those who have it, sorted.
+    package struct Role: Sendable {
+        /// As the schema names it.
+        package var name: String
+        /// Names of users.
+        package var members: [String]
+    }
+
+    /// The custom roles of a schema, sorted; also those that the schema has lost and somebody still has.
+    package func roles(of key: SchemaKey) async throws(RequestFailure) -> [Role] {
+        let directory = try await administration.directory(with: key.container)
+        let members = directory.members(container: key.container, environment: key.environment)
+        let users = try await service.accounts.read { try $0.names(ofAccounts: members.map(\.accountID)) }
+        let names = directory.schema(key).schema.roles.filter { !$0.hasPrefix("_") } + members.map(\.role)
+        return Set(names).sorted().map { name in
+            let holders = members.filter { $0.$role == Bytewise(name) }.compactMap { users[$0.accountID] }
+            return Role(name: name, members: holders.sorted())
+        }
+    }
+
+    /// Gives a user a role, or takes it away.
+    package func setMember(
+        _ user: String, of role: String, in key: SchemaKey, isMember: Bool
+    ) async throws(RequestFailure) {
+        _ = try await administration.directory(with: key.container)
+        let account = try await administration.account(named: user)
+        let member = RoleMember(
+            container: key.container, environment: key.environment, role: role, accountID: account.id)
+        try await administration.change(isMember ? .addRoleMember(member) : .removeRoleMember(member))
+    }
+
+    // MARK: What names and addresses may be
+
+    /// The text where it is one line of an allowed length; nil where it is not.
+    package static func line(_ text: String) -> String? {
+        let isLine = !text.isEmpty && text.count <= Limits.nameLengthMax && text.utf8.count <= 4 * Limits.nameLengthMax
+        return isLine && !text.unicodeScalars.contains { $0.properties.generalCategory == .control } ? text : nil
+    }
+
+    /// - Throws: `BAD_REQUEST` for what is no name of an account.
+    package static func name(_ text: String) throws(RequestFailure) -> String {
+        if let line = line(text) { return line }
+        throw .badRequest("name: 1 to \(Limits.nameLengthMax) characters on one line are expected")
+    }
+
+    /// Whether a text has the form of an address.
+    package static func isEmail(_ text: String) -> Bool {
+        let sides = text.split(separator: "@", omittingEmptySubsequences: false)
+        return sides.count == 2 && sides.allSatisfy { !$0.isEmpty } && text.utf8.count <= 254
+            && !text.contains { $0.isWhitespace || $0 == "," || $0 == "<" || $0 == ">" }
+    }
+}
+
+/// Identity providers whose users may sign in.
+package struct ProviderAdministration: Sendable {
+    let administration: Administration
+
+    /// Adds a provider, or gives the one of that name new values.
+    /// - Parameters:
+    ///   - secret: what the provider gave this cluster; an unchanged one stays for the same issuer and client.
+    ///   - allowsSignUp: whether its users may make accounts; nil: as before.
+    package func set(
+        _ name: String, issuer: String, clientID: String, _ secret: SecretChange, allowsSignUp: Bool?
+    ) async throws(RequestFailure) -> IdentityProvider {
+        let old = try await administration.service.newestDirectory().providers.first { $0.$name == Bytewise(name) }
+        var provider = IdentityProvider(
+            name: name, issuer: issuer, clientID: clientID, sealedSecret: [],
+            allowsSignUp: allowsSignUp ?? old?.allowsSignUp ?? false)
+        switch secret {
+        case .removed: break
+        case .unchanged where old?.issuer == issuer && old?.clientID == clientID:
+            provider.sealedSecret = old?.sealedSecret ?? []
+        case .unchanged: break
+        case .set(let text):
+            provider.sealedSecret = try relay(
+                administration.service.node.vault.sealSecret(Array(text.utf8), purpose: provider.secretPurpose))
+        }
+        try await administration.change(.setIdentityProvider(provider))
+        return provider
+    }
+}
+
+extension IdentityProvider {
+    /// What its secret is sealed for.
+    var secretPurpose: String { "provider/\(name)" }
+}

@@ -1,0 +1,226 @@
+import Admission
+import Cluster
+package import Directory
+import RecordModel
+import Wire
+
+/// What a request of the administration is done with: the node's service, and who asks.
+///
+/// Each noun's operations are a value that holds one of these, such as `TokenAdministration`. What is one command of
+/// the directory is `change`.
+package struct Administration: Sendable {
+    /// The node's.
+    package let service: RecordService
+    /// Who asks, for the audit log.
+    package let origin: AuditOrigin
+    /// Nil where somebody signs in.
+    package let caller: AdministratorAccess?
+
+    /// One request's.
+    package init(_ service: RecordService, origin: AuditOrigin, caller: AdministratorAccess?) {
+        self.service = service
+        self.origin = origin
+        self.caller = caller
+    }
+
+    /// Who asks.
+    /// - Throws: `AUTHENTICATION_FAILED` where nobody has signed in.
+    package var access: AdministratorAccess {
+        get throws(RequestFailure) {
+            if let caller { return caller }
+            throw .authenticationFailed("an administrator is expected to have signed in")
+        }
+    }
+
+    /// Has the directory changed, which the audit log tells of, and waits until this node knows it.
+    /// - Returns: the new version, where the command gives one.
+    @discardableResult
+    package func change(_ command: DirectoryCommand) async throws(RequestFailure) -> UInt64 {
+        try await service.change(command, origin: origin)
+    }
+
+    /// The directory as it is now, with a container.
+    /// - Throws: `NOT_FOUND` where there is no such container, or it was deleted.
+    package func directory(with container: String) async throws(RequestFailure) -> DirectorySnapshot {
+        let directory = try await service.newestDirectory()
+        try relay(directory.requireContainer(container))
+        return directory
+    }
+
+    /// The account of a name, with every change that was acknowledged before this call.
+    /// - Throws: `NOT_FOUND` if it does not exist.
+    package func account(named name: String) async throws(RequestFailure) -> Account {
+        try await service.refreshDirectory()
+        if let account = try await service.accounts.account(named: name) { return account }
+        throw .notFound("no user '\(name)': create it with `zonekeeper user create \(name)`")
+    }
+}
+
+// The nouns.
+extension Administration {
+    /// Of apps, sessions and administrators.
+    package var tokens: TokenAdministration { TokenAdministration(administration: self) }
+    /// Those of servers.
+    package var keys: KeyAdministration { KeyAdministration(administration: self) }
+    /// Users, and their roles.
+    package var accounts: AccountAdministration { AccountAdministration(administration: self) }
+    /// Of identity.
+    package var providers: ProviderAdministration { ProviderAdministration(administration: self) }
+    /// With their limits.
+    package var containers: ContainerAdministration { ContainerAdministration(administration: self) }
+    /// The audit logs.
+    package var audit: AuditAdministration { AuditAdministration(administration: self) }
+    /// Nodes and groups.
+    package var cluster: ClusterAdministration { ClusterAdministration(administration: self) }
+    /// What containers hold and carry.
+    package var usage: UsageAdministration { UsageAdministration(administration: self) }
+    /// The console, and the team of administrators.
+    package var console: ConsoleAdministration { ConsoleAdministration(administration: self) }
+    /// What a request would be held to.
+    package var limits: LimitExplanation { LimitExplanation(administration: self) }
+
+    /// The life of a schema.
+    package func schemas(_ options: SchemaAdministration.Options = SchemaAdministration.Options())
+        -> SchemaAdministration
+    {
+        SchemaAdministration(administration: self, options: options)
+    }
+}
+
+/// What becomes of a password or another secret.
+package enum SecretChange: Hashable, Sendable {
+    case unchanged
+    case set(String)
+    case removed
+}
+
+/// Tokens: those of apps, of sessions that an administrator begins, and of administrators.
+package struct TokenAdministration: Sendable {
+    /// Some of the tokens, oldest first.
+    package struct Page: Sendable {
+        /// In the order in which they were made.
+        package var tokens: [Token]
+        /// The names of the accounts that sessions are of, by the accounts' ids.
+        package var names: [String: String]
+        /// Where the list goes on.
+        package var next: TokenPosition?
+    }
+
+    let administration: Administration
+
+    /// A page of those that a filter lets through.
+    package func list(
+        _ filter: TokenFilter, after: TokenPosition?, limit: Int
+    ) async throws(RequestFailure) -> Page {
+        try await administration.service.refreshDirectory()
+        return try await administration.service.accounts.read { reader in
+            let page = try reader.tokens(filter, after: after, limit: limit)
+            let names = try reader.names(ofAccounts: page.tokens.compactMap(\.kind.accountID))
+            return Page(tokens: page.tokens, names: names, next: page.next)
+        }
+    }
+
+    /// Makes a token.
+    /// - Parameter secret: the one that the administrator gave; nil for a new random one.
+    /// - Returns: the token and its secret, which is kept nowhere.
+    package func create(
+        _ kind: TokenKind, secret: String?, label: String
+    ) async throws(RequestFailure) -> (token: Token, secret: String) {
+        let service = administration.service
+        let secret = secret ?? service.randomHex(bytes: 32)
+        let token = Token(
+            id: service.randomHex(bytes: 8), secretHash: Token.hash(ofSecret: secret), kind: kind, label: label,
+            created: service.now)
+        try await administration.change(.createToken(token))
+        return (token, secret)
+    }
+
+    /// The session of a user in a container, from now on.
+    package func session(
+        of user: String, in container: String, seconds: Int64
+    ) async throws(RequestFailure) -> TokenKind {
+        let account = try await administration.account(named: user)
+        return .session(
+            container: container, accountID: account.id, expires: administration.service.now + seconds * 1_000)
+    }
+}
+
+/// Keys with which servers sign their requests. The private halves never come here.
+package struct KeyAdministration: Sendable {
+    let administration: Administration
+
+    /// The keys that the administrator may see, each with its user's name.
+    package func list() async throws(RequestFailure) -> [(key: ServerKey, user: String)] {
+        let access = try administration.access
+        let keys = try await administration.service.newestDirectory().serverKeys.filter { access.covers($0.container) }
+        let names = try await administration.service.accounts.read { try $0.names(ofAccounts: keys.map(\.accountID)) }
+        return keys.map { ($0, names[$0.accountID] ?? "") }
+    }
+
+    /// Registers a public key, by which a server acts as a user.
+    package func create(
+        _ publicKey: [UInt8], of user: String, in place: SchemaKey, label: String
+    ) async throws(RequestFailure) -> ServerKey {
+        let account = try await administration.account(named: user)
+        let service = administration.service
+        let key = ServerKey(
+            id: service.randomHex(bytes: 32), container: place.container, environment: place.environment,
+            publicKey: publicKey, accountID: account.id, label: label, created: service.now)
+        try await administration.change(.createServerKey(key))
+        return key
+    }
+}
+
+extension DatabaseKey {
+    /// The private database of an account in a container's environment.
+    init(privateDataOf account: Account, in key: SchemaKey) {
+        self.init(
+            container: key.container, environment: key.environment, scope: .private,
+            owner: Account.userRecordName(accountID: account.id, container: key.container))
+    }
+
+    /// The public database of a container's environment.
+    init(publicDataIn key: SchemaKey) {
+        self.init(
+            container: key.container, environment: key.environment, scope: .public, owner: DatabaseKey.publicOwner)
+    }
+}
+
+/// Reading the audit logs.
+package struct AuditAdministration: Sendable {
+    let administration: Administration
+
+    /// What a page of an audit log has.
+    package enum Page: Sendable {
+        /// Every record of the page, the oldest first, with what is needed to verify their chain.
+        case chain(AuditPage)
+        /// What a search found.
+        case findings(AuditFindings)
+    }
+
+    /// Records of an audit log: those that are looked for, and that the administrator may see.
+    package func page(_ search: AuditSearch) async throws(RequestFailure) -> Page {
+        var search = search
+        search.visibleActors = try visibleActors()
+        if search.isOfAll, search.before == nil {
+            let read = DirectoryRead.audit(search.log, after: search.after, limit: search.limit)
+            return .chain(try unpacked(try await self.read(read)))
+        }
+        let answer = try await read(.search(search))
+        if let findings = try? AuditFindings(decoding: answer) { return .findings(findings) }
+        throw .tryAgain("the audit log can be searched once every node runs this build")
+    }
+
+    private func read(_ read: DirectoryRead) async throws(RequestFailure) -> [UInt8] {
+        let node = administration.service.node
+        return try await ask(await node.router.read(read.encoded(), from: .directory, by: node.deadline()))
+    }
+
+    /// Whose records the administrator may see: an admin of the cluster all, anybody else what they did themselves.
+    private func visibleActors() throws(RequestFailure) -> [String]? {
+        var access = try administration.access
+        if access.role == .admin, access.containers == nil { return nil }
+        access.session = nil
+        return [access.actor, "\(access.actor) (console)"]
+    }
+}

@@ -1,0 +1,233 @@
+import Cluster
+package import Directory
+package import RecordModel
+import RecordStore
+
+/// The life of a schema: every change is a plan, which a dry run shows and otherwise happens wholly or not at all.
+package struct SchemaAdministration: Sendable {
+    /// What may be done to make a change, and whether it is made at all.
+    package struct Options: Sendable {
+        /// Shows what would change, and changes nothing.
+        package var isDryRun = false
+        /// Keeps what the wanted schema leaves out.
+        package var isAdditive = false
+        /// In production, makes the grants of the types in the schema equal.
+        package var revokesGrants = false
+        /// Makes a change that deletes values.
+        package var allowsDataLoss = false
+        /// The version that the schema must have; nil: any.
+        package var expectedVersion: UInt64?
+
+        /// None of them.
+        package init() {}
+    }
+
+    /// A change of a schema, made or shown.
+    package struct Change: Sendable {
+        /// Whose schema it is.
+        package var key: SchemaKey
+        /// What is changed and what is kept.
+        package var plan: SchemaPlan
+        /// Of the schema, as it is then.
+        package var version: UInt64
+        /// Of the environment: how often it was reset.
+        package var generation: UInt64
+    }
+
+    let administration: Administration
+    let options: Options
+    private var service: RecordService { administration.service }
+
+    /// The schema as it is now.
+    /// - Throws: `NOT_FOUND` where there is no such container.
+    package func current(_ key: SchemaKey) async throws(RequestFailure) -> VersionedSchema {
+        try await administration.directory(with: key.container).schema(key)
+    }
+
+    /// The schema as it is now, and how far each index is built.
+    package func state(
+        of key: SchemaKey
+    ) async throws(RequestFailure) -> (schema: VersionedSchema, indexes: [IndexProgress]) {
+        (try await current(key), try await indexStates(key))
+    }
+
+    /// Makes a schema what another one says.
+    package func replace(_ key: SchemaKey, with wanted: Schema) async throws(RequestFailure) -> Change {
+        let current = try await schemaToChange(key)
+        let plan = try plan(from: current, to: wanted, of: key)
+        let losses = plan.changes.filter(\.losesData)
+        guard losses.isEmpty || options.allowsDataLoss || options.isDryRun else {
+            throw .badRequest(
+                "nothing was changed: \(losses.map(\.description).joined(separator: "; ")). Say --allow-data-loss to do it, or "
+                    + "--additive to keep what the file leaves out")
+        }
+        return try await perform(plan, on: current, of: key)
+    }
+
+    /// Says what `replace` would change, also what would lose data. Changes nothing.
+    package func validate(_ wanted: Schema, for key: SchemaKey) async throws(RequestFailure) -> SchemaPlan {
+        let current = try await schemaToChange(key)
+        let plan = try plan(from: current, to: wanted, of: key)
+        _ = try result(of: plan, on: current)
+        return plan
+    }
+
+    /// Adds to production what development has and it lacks. What production alone has stays.
+    package func deploy(_ container: String) async throws(RequestFailure) -> Change {
+        let development = try await current(SchemaKey(container: container, environment: .development))
+        let key = SchemaKey(container: container, environment: .production)
+        let production = try await schemaToChange(key)
+        let plan = SchemaPlan(from: production.schema, to: development.schema, mode: .additive)
+        return try await perform(plan, on: production, of: key)
+    }
+
+    /// Empties the development environment and gives it production's schema.
+    /// - Parameter isConfirmed: whether the administrator knows what is deleted; a dry run needs no such word.
+    package func resetDevelopment(_ container: String, isConfirmed: Bool) async throws(RequestFailure) -> Change {
+        let key = SchemaKey(container: container, environment: .development)
+        let current = try await schemaToChange(key)
+        let production = try await self.current(SchemaKey(container: container, environment: .production))
+        guard options.isDryRun || isConfirmed else {
+            throw .badRequest(
+                "nothing was changed: a reset deletes every record and zone of the development environment, of all users; say "
+                    + "confirm=\(container) to do it")
+        }
+        // What a reset does, no plan may refuse: nothing of development is kept.
+        let plan = SchemaPlan(from: current.schema, to: production.schema, mode: .replace)
+        var change = Change(key: key, plan: plan, version: current.version, generation: current.generation)
+        if !options.isDryRun {
+            change.version = try await administration.change(
+                .resetDevelopment(container: container, expectedVersion: current.version))
+            change.generation += 1
+        }
+        return change
+    }
+
+    /// Changes the indexes of one field.
+    package func changeIndexes(
+        of typeName: String, _ fieldName: String, in key: SchemaKey, _ body: (inout IndexOptions) -> Void
+    ) async throws(RequestFailure) -> Change {
+        let current = try await schemaToChange(key)
+        guard var type = current.schema.type(named: typeName) else {
+            throw .notFound(
+                "the \(key.environment.rawValue) schema of '\(key.container)' has no record type '\(typeName)': `zonekeeper "
+                    + "schema show` shows those that there are")
+        }
+        let system = SystemField(rawValue: fieldName).map { FieldDefinition(name: fieldName, type: $0.type) }
+        guard var field = type.field(named: fieldName) ?? system else {
+            throw .notFound(
+                "the record type '\(typeName)' has no field '\(fieldName)': `zonekeeper schema show` shows those that there are; "
+                    + "system fields are \(SystemField.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        body(&field.indexes)
+        if let problem = SchemaRules.problem(field: field) { throw .badRequest(problem) }
+        type.fields = type.fields.filter { $0.name != fieldName } + [field]
+        var types = current.schema.types.filter { $0.name != typeName }
+        types.append(RecordType(name: type.name, fields: type.fields, grants: type.grants))
+        let plan = SchemaPlan(from: current.schema, to: Schema(roles: current.schema.roles, types: types))
+        return try await perform(plan, on: current, of: key)
+    }
+
+    /// - Throws: `CONFLICT` where another version is expected.
+    private func schemaToChange(_ key: SchemaKey) async throws(RequestFailure) -> VersionedSchema {
+        let current = try await current(key)
+        guard let expected = options.expectedVersion, expected != current.version else { return current }
+        throw RequestFailure(
+            .conflict,
+            "nothing was changed: the \(key.environment.rawValue) schema is at version \(current.version), not "
+                + "\(expected); look at it (`zonekeeper schema show`) and try again")
+    }
+
+    /// In production an import adds only, unless it is to revoke grants. In development nothing may go that production
+    /// has: it could never be deployed again.
+    private func plan(
+        from current: VersionedSchema, to wanted: Schema, of key: SchemaKey
+    ) throws(RequestFailure) -> SchemaPlan {
+        guard !options.isAdditive || !options.revokesGrants else {
+            throw .badRequest("additive and revokeGrants contradict each other: give one of them")
+        }
+        let production = SchemaKey(container: key.container, environment: .production)
+        return SchemaPlan(
+            from: current.schema, to: wanted,
+            mode: options.isAdditive || key.environment == .production
+                ? (options.revokesGrants ? .additiveExceptGrants : .additive) : .replace,
+            protecting: service.schema(production).schema)
+    }
+
+    private func result(of plan: SchemaPlan, on current: VersionedSchema) throws(RequestFailure) -> Schema {
+        guard plan.refusals.isEmpty, let result = plan.applied(to: current.schema) else {
+            throw .badRequest("nothing was changed: " + plan.refusals.map(\.description).joined(separator: "; "))
+        }
+        return result
+    }
+
+    /// Applies a plan, unless this is a dry run.
+    private func perform(
+        _ plan: SchemaPlan, on current: VersionedSchema, of key: SchemaKey
+    ) async throws(RequestFailure) -> Change {
+        let result = try result(of: plan, on: current)
+        var change = Change(key: key, plan: plan, version: current.version, generation: current.generation)
+        if options.isDryRun || plan.changes.isEmpty { return change }
+        change.version = try await administration.change(
+            .setSchema(key, expectedVersion: current.version, result))
+        if plan.changes.contains(where: \.losesData) { try await spread(change) }
+        return change
+    }
+
+    /// Has every shard take the schema now. Shards learn of schemas with the first request under them; but one that
+    /// never heard of a removal would show the old values once the same name is added again.
+    private func spread(_ change: Change) async throws(RequestFailure) {
+        do throws(RequestFailure) {
+            _ = try await indexStates(change.key)
+        } catch {
+            throw .tryAgain(
+                "the schema has version \(change.version) now, but not every shard has taken it (\(error.error.reason)): run `zonekeeper "
+                    + "schema show` until it answers, before the same names are added again")
+        }
+    }
+
+    /// How far each index of a schema is built, over all shards.
+    private func indexStates(_ key: SchemaKey) async throws(RequestFailure) -> [IndexProgress] {
+        // Every shard may hold a part of the container's data.
+        let database = DatabaseKey(
+            container: key.container, environment: key.environment, scope: .private, owner: "")
+        let answers = try await service.readAll(of: database, by: service.deadline()) { _, schema in
+            .indexes(key, schemaVersion: schema.version)
+        }
+        var sums: [IndexProgress.Name: (done: Int, total: Int)] = [:]
+        for (_, answer) in answers {
+            for state in try unpacked(answer.bytes, as: ShardList<IndexState>.self).elements {
+                let name = IndexProgress.Name(type: state.type, field: state.field, index: state.purpose)
+                let sum = sums[name, default: (0, 0)]
+                sums[name] = (sum.done + Int(clamping: state.done), sum.total + Int(clamping: state.total))
+            }
+        }
+        return sums.keys.sorted().map { name in
+            let sum = sums[name, default: (0, 0)]
+            return IndexProgress(
+                type: name.type, field: name.field, index: name.index, done: sum.done, total: sum.total)
+        }
+    }
+}
+
+/// How far one index is built: records done of those there were. Both are 0 where it was complete from the beginning.
+package struct IndexProgress: Hashable, Sendable {
+    package var type: String
+    package var field: String
+    /// Such as `QUERYABLE SORTABLE`.
+    package var index: String
+    package var done: Int
+    package var total: Int
+
+    package var isReady: Bool { done >= total }
+
+    struct Name: Hashable, Comparable {
+        var type: String
+        var field: String
+        var index: String
+
+        static func < (left: Name, right: Name) -> Bool {
+            (left.type, left.field, left.index) < (right.type, right.field, right.index)
+        }
+    }
+}

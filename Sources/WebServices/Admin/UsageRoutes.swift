@@ -1,0 +1,98 @@
+import Directory
+import RecordModel
+import RecordStore
+import Service
+
+/// `GET usage`: a page of what a container's databases hold, by environment, user and zone.
+struct UsageRoutes {
+    let request: AdminRequest
+
+    func show() async throws(RequestFailure) -> Reply {
+        let url = request.url
+        _ = try url.need("container")
+        let key = try url.schemaKey()
+        let detail: UsageRequest.Detail =
+            if try url.flag("verify") { .recount } else if try url.flag("zones") { .zones } else { .totals }
+        let page = try await request.administration.usage.page(
+            of: key, user: url.text("user"), after: try position(in: key), detail)
+        return Reply { writer in
+            writer.members(of: key)
+            writer.list("databases", page.databases) { Self.write($0, isRecounted: detail == .recount, to: &$1) }
+            writer.optional("next", page.next.map(Self.text))
+            writer.object("transfer") { writer in
+                writer.member("month", count: page.transfer.month)
+                writer.member("bytes", integer: page.transfer.bytes)
+                writer.member("limitBytes", integer: page.transfer.limit)
+                writer.optional(
+                    "warning", Self.warning(of: page.transfer.bytes, limit: page.transfer.limit, "bytes"))
+            }
+        }
+    }
+
+    /// As the parameter `after` of the next page has it: scope and owner, and the zone where the database goes on.
+    private static func text(of position: UsagePosition) -> String {
+        let database = position.database
+        return ([database.scope.rawValue, database.owner] + (position.zone.map { [$0] } ?? [])).joined(separator: "/")
+    }
+
+    /// Where the page goes on, as `next` of the last one said. Names of owners have no slash; those of zones may.
+    private func position(in key: SchemaKey) throws(RequestFailure) -> UsagePosition? {
+        guard let text = request.url.text("after") else { return nil }
+        let parts = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count >= 2, let scope = Scope(rawValue: parts[0]) else { throw RequestURL.wrongCursor(text) }
+        let database = DatabaseKey(
+            container: key.container, environment: key.environment, scope: scope, owner: parts[1])
+        return UsagePosition(database: database, zone: parts.count > 2 ? parts[2] : nil)
+    }
+
+    private static func write(
+        _ database: UsageAdministration.Page.Database, isRecounted: Bool, to writer: inout JSONWriter
+    ) {
+        let (key, usage, cap) = (database.usage.key, database.usage, database.cap)
+        writer.member("environment", key.environment.rawValue)
+        writer.member("scope", key.scope.rawValue)
+        if key.scope == .private {
+            writer.optional("user", database.user)
+            writer.member("userRecordName", key.owner)
+        }
+        write(usage.used, to: &writer)
+        writer.member("allottedBytes", integer: usage.allotted.bytes)
+        writer.member("limitBytes", integer: cap.bytes)
+        writer.member("limitRecords", integer: cap.records)
+        writer.member("limitAssetBytes", integer: cap.assets)
+        let warnings = [
+            warning(of: usage.used.bytes, limit: cap.bytes, "bytes"),
+            warning(of: usage.used.records, limit: cap.records, "records"),
+            warning(of: usage.used.assets, limit: cap.assets, "bytes of assets"),
+        ].compactMap { $0 }
+        if !warnings.isEmpty { writer.member("warning", warnings.joined(separator: "; ")) }
+        writer.list("zones", usage.zones) { zone, writer in
+            writer.member("name", zone.name)
+            write(zone.used, to: &writer)
+            if let recount = zone.recount { write(recount, isEqual: recount == zone.used, to: &writer) }
+        }
+        if isRecounted { write(usage.recount, isEqual: usage.isEqual, to: &writer) }
+    }
+
+    /// What comes near its limit, in words.
+    private static func warning(of used: Int64, limit: Int64, _ things: String) -> String? {
+        switch QuotaWarning(cap: limit, free: limit - used) {
+        case .full?: "all \(things) that are allowed are used"
+        case let level?: "\(level.rawValue) % or more of the \(things) that are allowed are used"
+        case nil: nil
+        }
+    }
+
+    private static func write(_ amounts: QuotaAmounts, to writer: inout JSONWriter) {
+        writer.member("bytes", integer: amounts.bytes)
+        writer.member("records", integer: amounts.records)
+        writer.member("assetBytes", integer: amounts.assets)
+    }
+
+    private static func write(_ recount: QuotaAmounts, isEqual: Bool, to writer: inout JSONWriter) {
+        writer.object("recount") { writer in
+            write(recount, to: &writer)
+            writer.member("isEqual", isEqual)
+        }
+    }
+}
