@@ -92,12 +92,6 @@ package struct SessionUse: Hashable, Sendable {
     package var issued: Int64
     /// When the session ends.
     package var expires: Int64
-
-    package init(sessionID: String, issued: Int64, expires: Int64) {
-        self.sessionID = sessionID
-        self.issued = issued
-        self.expires = expires
-    }
 }
 
 /// The administrator's secret, of which only the hash is kept in memory.

@@ -8,7 +8,7 @@ package import Wire
 /// Whatever nodes give to clients and take back is sealed or signed with keys that follow from it, one a purpose. It
 /// lies in the directory in clear, so that it needs no encryption key on any node: it hides nothing from those who have
 /// a node's disk or a backup, and should one of these be lost, it protects nothing that was not lost with it.
-package struct ClusterSecret: Hashable, Sendable {
+package struct ClusterSecret: Hashable, Sendable, WireMessage {
     package static let keyBytes = 32
     /// How long a cluster goes on to take the positions that it gave before it had the secret, in milliseconds.
     package static let clearMilliseconds: Int64 = 7 * 86_400_000
@@ -85,6 +85,13 @@ package struct ClusterSecret: Hashable, Sendable {
         hasher.combine(key)
         hasher.combine(clearUntil)
     }
+
+    package static var blank: Self { ClusterSecret(key: [], clearUntil: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &key)
+        try wire.field(2, &clearUntil, unless: 0)
+    }
 }
 
 /// The keys that follow from a secret, each derived once: every URL and position needs one. Their labels are constants
@@ -99,15 +106,6 @@ private final class DerivedKeys: Sendable {
             keys[label] = key
             return key
         }
-    }
-}
-
-extension ClusterSecret: WireMessage {
-    package static var blank: Self { ClusterSecret(key: [], clearUntil: 0) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &key)
-        try wire.field(2, &clearUntil, unless: 0)
     }
 }
 

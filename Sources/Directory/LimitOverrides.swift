@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// One limit's new value.
-package struct LimitChange: Hashable, Sendable {
+package struct LimitChange: Hashable, Sendable, WireMessage {
     package var limit: ContainerLimit
     /// Nil: what was set is taken back.
     package var value: Int64?
@@ -11,10 +11,17 @@ package struct LimitChange: Hashable, Sendable {
         self.limit = limit
         self.value = value
     }
+
+    package static var blank: Self { LimitChange(.requestsPerSecond, nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &limit)
+        try wire.field(2, &value)
+    }
 }
 
 /// The limits that were set for the cluster or for one container; all others are as they would be.
-package struct LimitOverrides: Hashable, Sendable {
+package struct LimitOverrides: Hashable, Sendable, WireCodable {
     /// Grows by one with every command that changes a value.
     package var epoch: UInt64 = 0
     package var values: [ContainerLimit: Int64] = [:]
@@ -29,18 +36,7 @@ package struct LimitOverrides: Hashable, Sendable {
         epoch += 1
         return true
     }
-}
 
-extension LimitChange: WireMessage {
-    package static var blank: Self { LimitChange(.requestsPerSecond, nil) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &limit)
-        try wire.field(2, &value)
-    }
-}
-
-extension LimitOverrides: WireCodable {
     /// 1 epoch, 2 a limit and its value, sorted by the limits' names.
     package func encode(to writer: inout WireWriter) {
         writer.field(1, epoch)

@@ -56,7 +56,7 @@ package enum TokenKind: Hashable, Sendable {
 }
 
 /// A token as it is kept: by its hash, never in clear.
-package struct Token: Hashable, Sendable {
+package struct Token: Hashable, Sendable, WireCodable {
     /// What administrators name it by: 16 hexadecimal digits, no secret.
     package var id: String
     /// SHA-256 of the secret's UTF-8 bytes; of a session begun by sign-in, which has no secret, `hash(ofSession:)` of
@@ -101,9 +101,7 @@ package struct Token: Hashable, Sendable {
     package static func hash(ofSecret secret: some StringProtocol) -> [UInt8] {
         Array(SHA256.hash(data: Array(secret.utf8)))
     }
-}
 
-extension Token: WireCodable {
     /// 1 id, 2 secret's hash, 3 label, 4 created, 5 container, 6 environment (only of API tokens), 7 account's id, 8
     /// expires, 9 origin, 10 callback URL, 11 whether begun by sign-in (left out when not), 12 the administrator's
     /// name, 13 that of a session in the console, 14 that of a link to it.
@@ -186,7 +184,7 @@ extension Token: WireCodable {
 
 /// The public half of a key with which a server signs its requests; it speaks for an account in one container's
 /// environment.
-package struct ServerKey: Hashable, Sendable {
+package struct ServerKey: Hashable, Sendable, WireMessage {
     /// What requests and administrators name it by: 64 hexadecimal digits, no secret.
     package var id: String
     package var container: String
@@ -212,9 +210,7 @@ package struct ServerKey: Hashable, Sendable {
         self.label = label
         self.created = created
     }
-}
 
-extension ServerKey: WireMessage {
     package static var blank: Self {
         ServerKey(id: "", container: "", environment: .development, publicKey: [], accountID: "", label: "", created: 0)
     }
@@ -231,7 +227,7 @@ extension ServerKey: WireMessage {
 }
 
 /// That an account has a custom security role in one container's environment.
-package struct RoleMember: Hashable, Sendable {
+package struct RoleMember: Hashable, Sendable, WireMessage {
     @Bytewise package var container: String
     package var environment: Environment
     @Bytewise package var role: String
@@ -243,17 +239,7 @@ package struct RoleMember: Hashable, Sendable {
         self.role = role
         self.accountID = accountID
     }
-}
 
-extension RoleMember: Comparable {
-    /// By container, environment, role, account's id.
-    package static func < (left: Self, right: Self) -> Bool {
-        (left.$container, left.environment.rawValue, left.$role, left.$accountID)
-            < (right.$container, right.environment.rawValue, right.$role, right.$accountID)
-    }
-}
-
-extension RoleMember: WireMessage {
     package static var blank: Self { RoleMember(container: "", environment: .development, role: "", accountID: "") }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -261,5 +247,13 @@ extension RoleMember: WireMessage {
         try wire.required(2, &environment)
         try wire.field(3, &role)
         try wire.field(4, &accountID)
+    }
+}
+
+extension RoleMember: Comparable {
+    /// By container, environment, role, account's id.
+    package static func < (left: Self, right: Self) -> Bool {
+        (left.$container, left.environment.rawValue, left.$role, left.$accountID)
+            < (right.$container, right.environment.rawValue, right.$role, right.$accountID)
     }
 }

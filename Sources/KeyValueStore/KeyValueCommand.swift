@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// One batch of writes to one store: all of it happens or nothing.
-package struct KeyValueCommand: Hashable, Sendable {
+package struct KeyValueCommand: Hashable, Sendable, WireMessage {
     /// The store that the batch changes.
     package var store: StoreKey
     /// When the leader made the command, in milliseconds since 1970. Apply has no other clock.
@@ -26,7 +26,7 @@ package struct KeyValueCommand: Hashable, Sendable {
     }
 
     /// What becomes of one key.
-    package struct Write: Hashable, Sendable {
+    package struct Write: Hashable, Sendable, WireMessage {
         /// The key to write.
         package var key: String
         /// Nil deletes the key; a key that is not there stays so.
@@ -41,10 +41,16 @@ package struct KeyValueCommand: Hashable, Sendable {
             self.value = value
             self.expectedVersion = expectedVersion
         }
-    }
-}
 
-extension KeyValueCommand: WireMessage {
+        package static var blank: Self { KeyValueCommand.Write(key: "", value: nil) }
+
+        package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &key)
+            try wire.field(2, &value)
+            try wire.field(3, &expectedVersion)
+        }
+    }
+
     package static var blank: Self { KeyValueCommand(store: .blank, time: 0, writes: []) }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
@@ -53,16 +59,6 @@ extension KeyValueCommand: WireMessage {
         try wire.field(3, &writes)
         try wire.field(4, &idempotencyKey)
         try wire.field(5, &device)
-    }
-}
-
-extension KeyValueCommand.Write: WireMessage {
-    package static var blank: Self { KeyValueCommand.Write(key: "", value: nil) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &key)
-        try wire.field(2, &value)
-        try wire.field(3, &expectedVersion)
     }
 }
 
@@ -100,7 +96,7 @@ package struct KeyValueLimits: Hashable, Sendable {
 }
 
 /// Names one key-value store: there is one for each user of a container's environment.
-package struct StoreKey: Hashable, Sendable {
+package struct StoreKey: Hashable, Sendable, WireMessage {
     /// The container.
     /// The environment of the container.
     @Bytewise package var container: String
@@ -114,9 +110,7 @@ package struct StoreKey: Hashable, Sendable {
         self.environment = environment
         self.user = user
     }
-}
 
-extension StoreKey: WireMessage {
     package static var blank: Self { StoreKey(container: "", environment: .development, user: "") }
 
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -2,7 +2,7 @@ package import RecordModel
 package import Wire
 
 /// What became of a batch. Everything but `applied` left the store as it was.
-package enum KeyValueOutcome: Hashable, Sendable {
+package enum KeyValueOutcome: Hashable, Sendable, WireCodable {
     /// The new version of each write's key, in the order of the writes; nil where a key was to be deleted that was
     /// not there.
     case applied(versions: [ChangeTag?], usage: KeyValueUsage)
@@ -10,6 +10,66 @@ package enum KeyValueOutcome: Hashable, Sendable {
     case refused(KeyValueRefusal)
     /// Keys whose version is not the expected one, in the order of the writes, as they are now.
     case conflict([KeyValueConflict])
+
+    /// Writes the fields.
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .applied(let versions, let usage):
+            writer.field(1) { nested in
+                nested.field(1, signed: Int64(usage.keys))
+                nested.field(2, signed: Int64(usage.bytes))
+                for version in versions {
+                    // An empty message stands for a write that changed nothing.
+                    nested.field(3) { version?.encode(to: &$0) }
+                }
+            }
+        case .refused(let refusal):
+            writer.field(2) { refusal.encode(to: &$0) }
+        case .conflict(let conflicts):
+            writer.field(3) { nested in
+                for conflict in conflicts { nested.field(1) { conflict.encode(to: &$0) } }
+            }
+        }
+    }
+
+    /// Reads the fields. Unknown ones are skipped.
+    package init(from reader: inout WireReader) throws(WireError) {
+        var outcome: KeyValueOutcome?
+        while let field = try reader.nextField() {
+            switch field {
+            case 1:
+                var nested = try reader.nested()
+                outcome = try Self.applied(from: &nested)
+            case 2: outcome = .refused(try reader.message())
+            case 3:
+                var nested = try reader.nested()
+                var conflicts: [KeyValueConflict] = []
+                while let field = try nested.nextField() {
+                    if field == 1 { conflicts.append(try nested.message()) } else { try nested.skip() }
+                }
+                outcome = .conflict(conflicts)
+            default: try reader.skip()
+            }
+        }
+        guard let outcome else { throw .missingField(1) }
+        self = outcome
+    }
+
+    private static func applied(from reader: inout WireReader) throws(WireError) -> KeyValueOutcome {
+        var usage = KeyValueUsage()
+        var versions: [ChangeTag?] = []
+        while let field = try reader.nextField() {
+            switch field {
+            case 1: usage.keys = Int(try reader.signed())
+            case 2: usage.bytes = Int(try reader.signed())
+            case 3:
+                var nested = try reader.nested()
+                versions.append(nested.isAtEnd ? nil : try ChangeTag(from: &nested))
+            default: try reader.skip()
+            }
+        }
+        return .applied(versions: versions, usage: usage)
+    }
 }
 
 /// What a store holds.
@@ -21,19 +81,27 @@ package struct KeyValueUsage: Hashable, Sendable {
 }
 
 /// A key that another write changed first.
-package struct KeyValueConflict: Hashable, Sendable {
+package struct KeyValueConflict: Hashable, Sendable, WireMessage {
     /// The key.
     package var key: String
     /// What it holds now; nil if it was deleted, or never set.
     package var value: PropertyValue?
     /// Its version now; nil if the store does not remember the key.
     package var version: ChangeTag?
+
+    package static var blank: Self { KeyValueConflict(key: "", value: nil, version: nil) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &key)
+        try wire.field(2, &value)
+        try wire.field(3, &version)
+    }
 }
 
 /// The rule that a batch breaks.
-package struct KeyValueRefusal: Hashable, Sendable {
+package struct KeyValueRefusal: Hashable, Sendable, WireMessage {
     /// The raw value is the one on the wire and in the tables.
-    package enum Rule: UInt8, Hashable, Sendable, CaseIterable {
+    package enum Rule: UInt8, Hashable, Sendable, CaseIterable, WireValue {
         /// More keys than a store may have.
         case keys = 1
         /// More bytes of values than a store may have.
@@ -102,6 +170,15 @@ package struct KeyValueRefusal: Hashable, Sendable {
         default: false
         }
     }
+
+    package static var blank: Self { KeyValueRefusal(.keys) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &rule)
+        try wire.field(2, &key)
+        try wire.field(3, &actual)
+        try wire.field(4, &max)
+    }
 }
 
 extension KeyValueRefusal: CustomStringConvertible {
@@ -125,89 +202,6 @@ extension KeyValueRefusal: CustomStringConvertible {
     }
 }
 
-extension KeyValueOutcome: WireCodable {
-    /// Writes the fields.
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .applied(let versions, let usage):
-            writer.field(1) { nested in
-                nested.field(1, signed: Int64(usage.keys))
-                nested.field(2, signed: Int64(usage.bytes))
-                for version in versions {
-                    // An empty message stands for a write that changed nothing.
-                    nested.field(3) { version?.encode(to: &$0) }
-                }
-            }
-        case .refused(let refusal):
-            writer.field(2) { refusal.encode(to: &$0) }
-        case .conflict(let conflicts):
-            writer.field(3) { nested in
-                for conflict in conflicts { nested.field(1) { conflict.encode(to: &$0) } }
-            }
-        }
-    }
-
-    /// Reads the fields. Unknown ones are skipped.
-    package init(from reader: inout WireReader) throws(WireError) {
-        var outcome: KeyValueOutcome?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                var nested = try reader.nested()
-                outcome = try Self.applied(from: &nested)
-            case 2: outcome = .refused(try reader.message())
-            case 3:
-                var nested = try reader.nested()
-                var conflicts: [KeyValueConflict] = []
-                while let field = try nested.nextField() {
-                    if field == 1 { conflicts.append(try nested.message()) } else { try nested.skip() }
-                }
-                outcome = .conflict(conflicts)
-            default: try reader.skip()
-            }
-        }
-        guard let outcome else { throw .missingField(1) }
-        self = outcome
-    }
-
-    private static func applied(from reader: inout WireReader) throws(WireError) -> KeyValueOutcome {
-        var usage = KeyValueUsage()
-        var versions: [ChangeTag?] = []
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: usage.keys = Int(try reader.signed())
-            case 2: usage.bytes = Int(try reader.signed())
-            case 3:
-                var nested = try reader.nested()
-                versions.append(nested.isAtEnd ? nil : try ChangeTag(from: &nested))
-            default: try reader.skip()
-            }
-        }
-        return .applied(versions: versions, usage: usage)
-    }
-}
-
-extension KeyValueConflict: WireMessage {
-    package static var blank: Self { KeyValueConflict(key: "", value: nil, version: nil) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &key)
-        try wire.field(2, &value)
-        try wire.field(3, &version)
-    }
-}
-
-extension KeyValueRefusal: WireMessage {
-    package static var blank: Self { KeyValueRefusal(.keys) }
-
-    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.required(1, &rule)
-        try wire.field(2, &key)
-        try wire.field(3, &actual)
-        try wire.field(4, &max)
-    }
-}
-
 extension KeyValueUsage {
     /// Writes `keys` and `bytes` into an object.
     package func write(to writer: inout JSONWriter) {
@@ -215,5 +209,3 @@ extension KeyValueUsage {
         writer.member("bytes", integer: Int64(bytes))
     }
 }
-
-extension KeyValueRefusal.Rule: WireValue {}

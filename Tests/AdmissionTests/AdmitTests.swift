@@ -1,6 +1,6 @@
-import Admission
+@testable import Admission
 import Authorization
-import Directory
+@testable import Directory
 import RecordModel
 import Testing
 

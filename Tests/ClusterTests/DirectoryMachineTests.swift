@@ -1,4 +1,4 @@
-import Directory
+@testable import Directory
 import GRDB
 import RaftCore
 import RecordModel

@@ -1,4 +1,4 @@
-import Directory
+@testable import Directory
 import RecordModel
 import Testing
 

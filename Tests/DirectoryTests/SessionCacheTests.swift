@@ -1,4 +1,4 @@
-import Directory
+@testable import Directory
 import Testing
 
 @Suite("Sessions in memory")

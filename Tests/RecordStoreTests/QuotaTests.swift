@@ -1,6 +1,6 @@
 import GRDB
 import RecordModel
-import RecordStore
+@testable import RecordStore
 import Testing
 
 @Suite("quotas: what fits, to the byte")

@@ -1,7 +1,7 @@
 import Authorization
 import GRDB
 import RecordModel
-import RecordStore
+@testable import RecordStore
 import Testing
 
 @Suite("zones, batches, permissions, retries and schemas")

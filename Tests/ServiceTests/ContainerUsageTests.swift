@@ -1,5 +1,5 @@
 import RecordModel
-import RecordStore
+@testable import RecordStore
 import Testing
 
 @testable import Service

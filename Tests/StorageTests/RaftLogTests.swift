@@ -1,5 +1,5 @@
 import RaftCore
-import Storage
+@testable import Storage
 import Synchronization
 import Testing
 

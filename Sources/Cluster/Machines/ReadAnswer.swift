@@ -4,37 +4,12 @@ package import Wire
 
 /// What a shard answers to a read. Records and preferences come as JSON that the edge passes on: it is rendered once,
 /// where the rows are.
-package enum ReadAnswer: Hashable, Sendable {
+package enum ReadAnswer: Hashable, Sendable, WireCodable {
     case found(ShardAnswer)
     case refused(ServiceError)
     /// The shard holds another version of the schema: a lower one has to be installed, a higher one to be fetched.
     case needsSchema(installed: UInt64)
-}
 
-/// What a shard found. The request defines what is in it.
-package struct ShardAnswer: Hashable, Sendable {
-    package var bytes: [UInt8]
-    /// Where to go on: a query's cursor or a feed's token.
-    package var cursor: [UInt8]?
-    /// Whether a feed goes on.
-    package var hasMore = false
-    /// A JSON object that says how a query was answered.
-    package var explanation: [UInt8]?
-    /// How many items the caller was refused for lack of permission.
-    package var denials = 0
-    /// How many changes a page of a key-value store's feed has.
-    package var changes = 0
-    /// Why a key-value store's feed cannot be followed from the token that was sent; then there is nothing else.
-    package var expiry: KeyValueTokenExpiry?
-
-    package init(_ bytes: [UInt8], cursor: [UInt8]? = nil, hasMore: Bool = false) {
-        self.bytes = bytes
-        self.cursor = cursor
-        self.hasMore = hasMore
-    }
-}
-
-extension ReadAnswer: WireCodable {
     package func encode(to writer: inout WireWriter) {
         switch self {
         case .found(let answer):
@@ -78,5 +53,28 @@ extension ReadAnswer: WireCodable {
         } else {
             throw .missingField(1)
         }
+    }
+}
+
+/// What a shard found. The request defines what is in it.
+package struct ShardAnswer: Hashable, Sendable {
+    package var bytes: [UInt8]
+    /// Where to go on: a query's cursor or a feed's token.
+    package var cursor: [UInt8]?
+    /// Whether a feed goes on.
+    package var hasMore = false
+    /// A JSON object that says how a query was answered.
+    package var explanation: [UInt8]?
+    /// How many items the caller was refused for lack of permission.
+    package var denials = 0
+    /// How many changes a page of a key-value store's feed has.
+    package var changes = 0
+    /// Why a key-value store's feed cannot be followed from the token that was sent; then there is nothing else.
+    package var expiry: KeyValueTokenExpiry?
+
+    package init(_ bytes: [UInt8], cursor: [UInt8]? = nil, hasMore: Bool = false) {
+        self.bytes = bytes
+        self.cursor = cursor
+        self.hasMore = hasMore
     }
 }

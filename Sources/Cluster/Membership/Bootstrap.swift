@@ -23,16 +23,6 @@ package struct Bootstrap: Sendable {
     /// The map of a peer that came by itself: there is a cluster.
     package var heard: ClusterMap?
 
-    package init(
-        node: UInt64, incarnation: UInt64, configured: ClusterMap, promise: ClusterMap?, heard: ClusterMap? = nil
-    ) {
-        self.node = node
-        self.incarnation = incarnation
-        self.configured = configured
-        self.promise = promise
-        self.heard = heard
-    }
-
     /// What to do next.
     package enum Step: Hashable, Sendable {
         /// Make this promise durable, then ask everyone again.

@@ -1,6 +1,7 @@
 import Logging
 import PeerTransport
 import RaftCore
+import RecordModel
 import Synchronization
 
 /// Whether this node's clock may be trusted, for all who make commands. Any thread.
@@ -113,5 +114,61 @@ package final class ClockWatch: Sendable {
 
     private static func text(_ ahead: Int64) -> String {
         "\(ahead.magnitude / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
+    }
+}
+
+/// This node's clock held against its peers'. Pure; wall clocks in milliseconds since 1970.
+///
+/// A clock is remembered by what it shows when the monotonic clock is zero. So a clock that jumps is noticed at once,
+/// this node's own too, and a peer that is away for a while still counts.
+///
+/// The middle of all clocks is the right one. While most clocks are right it is one of them; and however wrong they all
+/// are, one node goes on. Where two clocks are in the middle and differ, nobody can tell which is right, and both nodes
+/// go on.
+struct PeerClocks: Hashable, Sendable {
+    /// Clocks that differ by more are taken for wrong.
+    static let differenceMax = ShardClock.stepMax
+
+    /// What the clocks come to.
+    enum Verdict: Hashable, Sendable {
+        case agrees
+        /// There is no telling which of two clocks is wrong.
+        case undecided(ahead: Int64)
+        /// This node's clock is wrong by so much.
+        case wrong(ahead: Int64)
+    }
+
+    /// What each peer's clock shows when the monotonic one is zero.
+    private var bases: [NodeID: Int64] = [:]
+
+    /// A peer's clock was heard.
+    /// - Parameters:
+    ///   - ahead: how far it is ahead of this node's.
+    ///   - base: of this node's own clock.
+    mutating func heard(_ node: NodeID, ahead: Int64, base: Int64) {
+        let (sum, isFar) = base.addingReportingOverflow(ahead)
+        bases[node] = isFar ? (ahead < 0 ? .min : .max) : sum
+    }
+
+    /// Forgets all others.
+    mutating func keep(only nodes: [NodeID]) {
+        bases = bases.filter { nodes.contains($0.key) }
+    }
+
+    /// - Parameter base: of this node's own clock.
+    func verdict(base: Int64) -> Verdict {
+        let all = (bases.values + [base]).sorted()
+        let middles = [all[(all.count - 1) / 2], all[all.count / 2]]
+        let distances = middles.map { Self.distance(base, $0) }
+        if let far = distances.min(by: { $0.magnitude < $1.magnitude }), Self.isFar(far) { return .wrong(ahead: far) }
+        guard let far = distances.first(where: Self.isFar) else { return .agrees }
+        return .undecided(ahead: far)
+    }
+
+    private static func isFar(_ distance: Int64) -> Bool { distance.magnitude > UInt64(differenceMax) }
+
+    private static func distance(_ left: Int64, _ right: Int64) -> Int64 {
+        let (distance, isFar) = left.subtractingReportingOverflow(right)
+        return isFar ? (left < right ? .min : .max) : distance
     }
 }

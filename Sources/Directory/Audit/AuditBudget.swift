@@ -4,7 +4,7 @@ import Wire
 
 /// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax`
 /// they are counted only, and one record tells of them when the next hour's first comes.
-struct AuditBudget: Hashable, Sendable {
+struct AuditBudget: Hashable, Sendable, WireMessage {
     /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
     static let recordsPerHourMax: UInt64 = 600
     private static let hourMilliseconds: Int64 = 3_600_000
@@ -44,10 +44,18 @@ struct AuditBudget: Hashable, Sendable {
         }
         return told
     }
+
+    static var blank: Self { AuditBudget() }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &hour)
+        try wire.field(2, &records)
+        try wire.field(3, &untold)
+    }
 }
 
 /// The budgets of what anybody can cause, one for each kind, so that a flood of one does not hide another.
-struct AuditBudgets: Hashable, Sendable {
+struct AuditBudgets: Hashable, Sendable, WireMessage {
     enum Kind {
         /// Failed sign-ins, for which nobody needs an account.
         case failures
@@ -70,6 +78,16 @@ struct AuditBudgets: Hashable, Sendable {
         case .refusals: refusals.take(event)
         case .growths: growths.take(event, outcome: AuditEvent.done)
         }
+    }
+
+    static var blank: Self { AuditBudgets() }
+
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &failures.hour)
+        try wire.field(2, &failures.records)
+        try wire.field(3, &failures.untold)
+        try wire.field(4, &refusals, unless: AuditBudget())
+        try wire.field(5, &growths, unless: AuditBudget())
     }
 }
 
@@ -130,26 +148,4 @@ extension AuditEvent {
     static let signInFailure = "sign-in.fail"
     static let signIn = "sign-in"
     static let schemaGrowth = "schema.grow"
-}
-
-extension AuditBudget: WireMessage {
-    static var blank: Self { AuditBudget() }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &hour)
-        try wire.field(2, &records)
-        try wire.field(3, &untold)
-    }
-}
-
-extension AuditBudgets: WireMessage {
-    static var blank: Self { AuditBudgets() }
-
-    mutating func fields(_ wire: inout WireFields) throws(WireError) {
-        try wire.field(1, &failures.hour)
-        try wire.field(2, &failures.records)
-        try wire.field(3, &failures.untold)
-        try wire.field(4, &refusals, unless: AuditBudget())
-        try wire.field(5, &growths, unless: AuditBudget())
-    }
 }

@@ -122,11 +122,6 @@ struct RequestFrame: Hashable, WireMessage {
     var id: UInt64
     var payload: [UInt8]
 
-    init(id: UInt64, payload: [UInt8]) {
-        self.id = id
-        self.payload = payload
-    }
-
     static var blank: Self { RequestFrame(id: 0, payload: []) }
 
     mutating func fields(_ wire: inout WireFields) throws(WireError) {

@@ -93,10 +93,5 @@ package struct SchemaRefusal: Hashable, Sendable, CustomStringConvertible {
     /// What is wrong and what to do.
     package var reason: String
 
-    package init(subject: String, reason: String) {
-        self.subject = subject
-        self.reason = reason
-    }
-
     package var description: String { "\(subject): \(reason)" }
 }

@@ -1,7 +1,9 @@
+import Wire
+
 /// Everything that can be limited for a container; the raw value is the name that administrators use.
 ///
 /// Defaults are the figures that Apple once published for CloudKit, and ours where there are none (`docs/limits.md`).
-package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable {
+package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable, WireValue {
     /// Requests for records, zones and users, over all nodes.
     case requestsPerSecond
     case requestsPer100kUsers

@@ -69,8 +69,6 @@ package struct OutboxReceipt: Hashable, Sendable {
     package var isTaken: Bool
     /// Whether something was lost on its way: tokens have ended.
     package var hasLost = false
-    /// Creates a value from its parts.
-    package init(isTaken: Bool) { self.isTaken = isTaken }
 }
 
 /// The last effect for a destination when something was asked for.
@@ -79,12 +77,6 @@ package struct OutboxMark: Hashable, Sendable {
     package var destination: UInt64
     /// Counts up.
     package var sequence: UInt64
-
-    /// Creates a value from its parts.
-    package init(destination: UInt64, sequence: UInt64) {
-        self.destination = destination
-        self.sequence = sequence
-    }
 }
 
 extension Effect: WireUnion {

@@ -306,11 +306,6 @@ struct WalkPass {
     /// The key of the group that is to be read through the next level.
     var descendsTo: IndexKey??
 
-    init(level: OrderLevel, closed: IndexKey?? = nil) {
-        self.level = level
-        self.closed = closed
-    }
-
     /// Begins a group. Where the page could not end before it, half of the work is left for another way to read it.
     mutating func begin(_ key: IndexKey?, at start: Int, _ work: QueryWork) {
         self.key = key

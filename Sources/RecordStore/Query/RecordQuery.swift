@@ -37,12 +37,6 @@ package struct QueryPage: Hashable, Sendable {
     package var next: [UInt8]?
     /// Where the request asked for it.
     package var explanation: QueryExplanation?
-
-    package init(records: [Record], next: [UInt8]?, explanation: QueryExplanation? = nil) {
-        self.records = records
-        self.next = next
-        self.explanation = explanation
-    }
 }
 
 /// A part of a query over all zones of a private database: one shard's answer for its zones.
@@ -77,23 +71,12 @@ package struct DatabaseQueryPage: Hashable, Sendable {
         package var record: Record
         /// The record's place in the order over all zones and shards: positions compare as unsigned bytes.
         package var position: [UInt8]
-
-        package init(zone: String, record: Record, position: [UInt8]) {
-            self.zone = zone
-            self.record = record
-            self.position = position
-        }
     }
 
     /// Ascending by position.
     package var items: [Item]
     /// Nil: nothing comes after the items. Else the answer is complete up to this position, itself included.
     package var next: [UInt8]?
-
-    package init(items: [Item], next: [UInt8]?) {
-        self.items = items
-        self.next = next
-    }
 }
 
 /// The answer to a read of records.

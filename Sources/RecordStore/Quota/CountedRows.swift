@@ -1,4 +1,4 @@
-import RecordModel
+package import RecordModel
 import Wire
 
 /// What a row counts for in quotas, in bytes, beside what it holds; since `FeatureLevel.countedRows`.
@@ -84,7 +84,7 @@ struct CountedRows: Equatable {
 }
 
 /// The place of a row among all rows of a shard that quotas count: by table, then by its key.
-struct RowPlace: Comparable {
+struct RowPlace: Comparable, WireCodable {
     enum Table: UInt64, Comparable {
         case record = 1
         case indexNumber = 2
@@ -123,9 +123,7 @@ struct RowPlace: Comparable {
         if let one = left.key, let other = right.key, one != other { return one < other }
         return left.row < right.row
     }
-}
 
-extension RowPlace: WireCodable {
     /// 1 table, 2 field, 3 zone, 4 number, 5 bytes, 6 row.
     func encode(to writer: inout WireWriter) {
         writer.field(1, table.rawValue)
@@ -153,6 +151,65 @@ extension RowPlace: WireCodable {
             case 6: row = try reader.signed()
             default: try reader.skip()
             }
+        }
+    }
+}
+
+/// How many rows a request writes, by its operations and the schema alone: what it costs of its container's rate.
+///
+/// A save is a row, and what it sets in an index a row for each member of a list, each six bytes of text (about a
+/// word), and else one. A save that may make a record writes a row in every index of its type. What a save or a
+/// deletion removes is not known here and costs nothing.
+package struct WrittenRows: Hashable, Sendable {
+    package private(set) var count = 0
+    private let operations: Int
+
+    /// What the request costs: a token for each so many rows that are begun.
+    package var tokens: Int { max(count + Limits.rowsPerToken - 1, Limits.rowsPerToken) / Limits.rowsPerToken }
+
+    /// Why a request may not write so many; nil if it may. Apply asks again, by what it finds stored.
+    package var refusal: ServiceError? {
+        count <= Limits.rowsPerRequestMax || operations == 1 ? nil : Self.tooMany
+    }
+
+    static let tooMany = ServiceError(
+        .badRequest,
+        """
+        the records of the request have more than \(Limits.rowsPerRequestMax) rows in indexes together: send them in \
+        several requests
+        """)
+
+    /// About a word and the space behind it.
+    private static let bytesPerWord = 6
+
+    package init(_ changes: [RecordChange], schema: Schema) {
+        operations = changes.count
+        var types: [String: (all: Int, byField: [String: [IndexDesign]])] = [:]
+        for change in changes where change.kind != .delete && change.kind != .forceDelete {
+            count += 1
+            guard let name = change.recordType else { continue }
+            if types[name] == nil {
+                let designs = schema.type(named: name).map { IndexDesign.all(of: $0) } ?? []
+                types[name] = (designs.count, Dictionary(grouping: designs, by: \.name))
+            }
+            guard let type = types[name] else { continue }
+            let isWhole = change.kind != .update
+            if isWhole { count += type.all }
+            for field in change.fields {
+                for design in type.byField[field.name] ?? [] {
+                    count += Self.rows(of: field.value, in: design) - (isWhole ? 1 : 0)
+                }
+            }
+        }
+    }
+
+    private static func rows(of value: FieldValue?, in design: IndexDesign) -> Int {
+        switch value {
+        case .string(let text)? where design.purpose == .tokens:
+            min(max(text.utf8.count / bytesPerWord, 1), Tokenizer.tokensMax)
+        case .list(_, let members)?:
+            min(max(members.reduce(0) { $0 + rows(of: $1, in: design) }, 1), Limits.indexRowsPerRecordMax)
+        default: 1
         }
     }
 }

@@ -70,12 +70,6 @@ package struct PlacedConfiguration: Hashable, Sendable {
     package var index: LogIndex
     /// The configuration in that entry.
     package var configuration: Configuration
-
-    /// Creates a value from its parts.
-    package init(index: LogIndex, configuration: Configuration) {
-        self.index = index
-        self.configuration = configuration
-    }
 }
 
 /// The options of a log.

@@ -1,4 +1,4 @@
-import Admission
+@testable import Admission
 import Testing
 
 @Suite("The ledger of shares")
