@@ -6,7 +6,7 @@ import Wire
 private let rememberedMilliseconds: Int64 = 24 * 60 * 60 * 1000
 
 extension RecordTransaction {
-    /// What a request gets without being applied; nil if it is to be applied.
+    /// The outcome of a request that must not be applied; nil if it must be.
     func earlierOutcome(of command: ModifyRecords) throws -> RecordOutcome? {
         guard let idempotency = command.idempotency else { return nil }
         let databaseID = try openDatabase(command.zone.database).row?.id
@@ -16,7 +16,7 @@ extension RecordTransaction {
         return try refusal(of: idempotency, databaseID: databaseID, at: command.time).map(RecordOutcome.refused)
     }
 
-    /// What a request gets without being applied; nil if it is to be applied.
+    /// The outcome of a request that must not be applied; nil if it must be.
     func earlierOutcome(of command: ModifyZone) throws -> RecordOutcome? {
         guard let idempotency = command.idempotency else { return nil }
         let databaseID = try openDatabase(command.zone.database).row?.id
@@ -158,7 +158,7 @@ struct RememberedOutcome: WireCodable {
         Int64(outcome.count + caller.utf8.count + rowBytesMin)
     }
 
-    /// What became of the operation on a record, which stood at a place of the request; nil where none was performed.
+    /// The remembered outcome of the operation on a record, which was at `place` in the request.
     func item(_ name: String, at place: Int) -> ItemOutcome? {
         let items = outcome.performed
         if isEarlierFormat { return items.indices.contains(place) ? items[place] : nil }
@@ -237,9 +237,8 @@ extension ItemOutcome {
 }
 
 extension RecordTables {
-    /// What a request that comes again is told; nil where its key is not remembered, or it has none.
-    ///
-    /// Also for requests that are not sent any more: of the operations only names and fields' names are looked at.
+    /// The outcome of a repeated request; nil if its key is unknown.
+    /// // Uses only the operations' record names and field names.
     package func earlierOutcome(of command: ModifyRecords, in db: Database) throws -> RecordOutcome? {
         let rows = Rows(db: db)
         guard let schema = try rows.schema(command.zone.database),

@@ -191,7 +191,6 @@ struct PlannedIndexRows {
 struct PlannedDeletion {
     var row: RecordRow
     var type: InstalledType
-    /// Those that the record has.
     var assets: [AssetReference]
     /// The records that go with it in the same transaction, in order, by row.
     var cascade: [Int64] = []
@@ -206,8 +205,8 @@ struct JudgedRecord {
     let batch: Batch
     /// The row of the record's name, whatever its life.
     let row: RecordRow?
-    /// The stored record and its type; nil where there is none, a tombstone, or a record of a type that the schema
-    /// lost, which maintenance will make a tombstone.
+    /// The stored record and its type; nil for a tombstone, or if the schema lost the type: maintenance then deletes
+    /// the record.
     let live: (row: RecordRow, type: InstalledType)?
 
     init(batch: Batch, row: RecordRow?) {

@@ -319,8 +319,8 @@ extension RecordTransaction {
         return sources.count
     }
 
-    /// All that go with the target by the time the part begins, where one of the records is held by another; nil where
-    /// none is. Empty where they are too many: then whatever is held stays.
+    /// The records that are deleted with the target, where another record holds one of them; else nil. Empty if there
+    /// are too many: then whatever is held stays.
     private func goingAlong(
         with sources: [Int64], _ body: CascadeBody, _ writer: CascadeWriter
     ) throws -> Set<Int64>? {

@@ -70,7 +70,7 @@ extension RecordTransaction {
             modified: modified, mergedFields: plan.tellsFields ? plan.fields : nil)
     }
 
-    /// Counts a saved record's files, and remembers it for those who watch.
+    /// Counts a saved record's files, and queues it for matching.
     private func followSave(_ plan: PlannedSave, _ after: IndexedRecord, in zone: OpenZone) throws {
         try updateAssets(from: plan.storedAssets, to: plan.assets)
         let event: Match.Event = plan.storedFields == nil ? .created : .updated
@@ -89,7 +89,7 @@ extension RecordTransaction {
     }
 
     /// Leaves a tombstone, which the change feed shows under a new sequence.
-    /// - Parameter type: nil where the schema lost it; then its index rows go by index.
+    /// - Parameter type: nil where the schema lost it; then its index rows are found by index.
     func leaveTombstone(_ row: RecordRow, type: InstalledType?, zone: OpenZone, by userID: Int64) throws {
         let sequence = try nextSequence(zone)
         try Invariant.check(!row.isDeleted, "record \(row.id) of zone \(zone.row.id) was deleted already")
@@ -157,7 +157,7 @@ struct IndexedRecord {
     var modified: Stamp
     var fields: Fields
 
-    /// The record's keys in one index, ascending; none where it has no value.
+    /// The record's keys in one index, ascending; empty without a value.
     func keys(in index: InstalledIndex) -> [IndexKey] {
         switch index.purpose {
         case .values: valueKeys(in: index)
@@ -240,7 +240,7 @@ extension RecordTransaction {
         return bytesOfChangedRow(index, zoneID: zoneID, key, recordID)
     }
 
-    /// - Returns: the bytes that the row counted for; 0 where there was none.
+    /// - Returns: the bytes that the row counted for; 0 without a row.
     func removeIndexRow(_ index: Int64, zoneID: Int64, _ key: IndexKey?, _ recordID: Int64) throws -> Int64 {
         let (field, zone, record) = (SQLValue.integer(index), SQLValue.integer(zoneID), SQLValue.integer(recordID))
         switch key {

@@ -17,7 +17,7 @@ package struct ModifyRecords: Hashable, Sendable, WireMessage {
     package var quota: QuotaTerms?
     /// At most `Limits.operationsMax`, at most one for each record name.
     package var operations: [RecordChange]
-    /// The device that asks, as it names itself: it is not told of its own changes. From
+    /// The client's own name for its device, which is not notified of its own changes. From
     /// `FeatureLevel.notifications` on.
     package var client: String?
 
@@ -168,7 +168,7 @@ extension ModifyRecords {
 
 extension RecordChange {
     /// Why the operation fails, whatever is stored; nil if the records decide.
-    /// - Parameter type: the type that the operation names; nil where it names none, or one that the schema lacks.
+    /// - Parameter type: the operation's type, if it names one that the schema has.
     package func refusal(as type: RecordType?, by caller: Caller, in zone: ZoneKey) -> ServiceError? {
         let length = recordName.count
         guard (1...Limits.nameLengthMax).contains(length) else {
@@ -187,7 +187,7 @@ extension RecordChange {
     /// Whether it sets more than a record may hold.
     package var isTooLarge: Bool { setBytes > Limits.recordSizeBytesMax }
 
-    /// Why a record of so many bytes may not be stored; nil if it may.
+    /// Why a record of this size may not be stored; nil if it may.
     static func refusal(ofRecordBytes bytes: Int) -> ServiceError? {
         if bytes <= Limits.recordSizeBytesMax { return nil }
         return ServiceError(.badRequest, "record is \(bytes) bytes, at most \(Limits.recordSizeBytesMax)")

@@ -113,7 +113,7 @@ package struct Retention: Hashable, Sendable {
     package var tombstoneAgeMax: Int64
     /// Tombstones that a zone may have.
     package var tombstonesMax: UInt64
-    /// For how long an asset is counted that no record names any more, in milliseconds of shard time.
+    /// How long an asset without a record is still counted, in milliseconds of shard time.
     package var assetGrace = AssetReference.graceMilliseconds
 
     package init(tombstoneAgeMax: Int64 = 90 * 86_400_000, tombstonesMax: UInt64 = 1_000_000) {

@@ -11,8 +11,8 @@ package enum RecordOutcome: Hashable, Sendable, WireUnion {
     case schemaInstalled
     /// A part of the maintenance was done; `hasMore` says whether another command has something to do.
     case maintained(hasMore: Bool)
-    /// Nothing was written: the shard has another schema version (0: none). Where it is lower, install the schema and
-    /// send the command again; where it is higher, check and encode the request anew.
+    /// Nothing was written: the shard has another schema version (0: none). If it is lower, install the schema and send
+    /// the command again; if higher, check and encode the request again.
     case needsSchema(installed: UInt64)
     /// Nothing was written: the shard lacks allotment. Have the ledger grant it, credit it, and send the command again,
     /// which is not remembered as a request that was answered.

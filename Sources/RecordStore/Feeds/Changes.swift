@@ -15,8 +15,8 @@ package struct ZoneChangesRequest: Hashable, Sendable {
     package var limit: Int
     /// Newest first. Counts where a walk begins only: the token of a walk that goes on carries its direction.
     package var isReverse: Bool
-    /// Only records of these types, and tombstones of them; nil is all. A record that was deleted and made anew under
-    /// another type shows under the new one only.
+    /// Only records of these types, and tombstones of them; nil is all. A record that was recreated under another type
+    /// shows under the new one only.
     package var recordTypes: [String]?
 
     package init(
@@ -77,7 +77,7 @@ package struct DatabaseChangesRequest: Hashable, Sendable {
 /// A zone that changed.
 package struct ChangedZone: Hashable, Sendable {
     package var state: ZoneState
-    /// Whether no zone of the name lives any more.
+    /// Whether the zone was deleted.
     package var isDeleted: Bool
 
     package init(state: ZoneState, isDeleted: Bool) {
@@ -128,9 +128,8 @@ enum FeedErrors {
 
 extension RecordTables {
     /// One page of a private database's zones that changed, on a reader's snapshot.
-    ///
-    /// A zone that was deleted and made anew shows once, as it is now, with a greater incarnation.
-    /// - Returns: `.refused` with `BAD_REQUEST` where the position is of another life of the database.
+    /// // A zone that was recreated shows once, as it is now, with a greater incarnation.
+    /// - Returns: `.refused` with `BAD_REQUEST` if the position is from an earlier life of the database.
     /// - Throws: `DatabaseError` on an I/O error.
     package func databaseChanges(
         _ request: DatabaseChangesRequest, in db: Database
@@ -291,7 +290,7 @@ private struct ZonePage {
         return ZoneChangesPage(records: entries, token: token.encoded(), moreComing: leftOver)
     }
 
-    /// What a client that asks for some types only is told of a row; nil where that is nothing.
+    /// A row as a client that asks for some types sees it; nil if it does not.
     private mutating func entry(of row: RecordRow) throws -> RecordEntry? {
         let type = schema.byID[row.typeID]
         if let recordTypes, let type, !recordTypes.contains(type.definition.name) { return nil }

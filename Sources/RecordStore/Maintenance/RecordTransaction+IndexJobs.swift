@@ -53,8 +53,8 @@ extension RecordTransaction {
         return used
     }
 
-    /// Removes rows of an index, whatever records there are, and counts them in no quota any more; returns how many:
-    /// less than `budget` once none is left.
+    /// Removes rows of an index from the table and the quotas.
+    /// - Returns: how many; less than `budget` once all are gone.
     func dropRows(of indexID: Int64, zones: ClosedRange<Int64>, budget: Int) throws -> Int {
         let field = SQLValue.integer(indexID)
         let (first, last) = (SQLValue.integer(zones.lowerBound), SQLValue.integer(zones.upperBound))

@@ -175,7 +175,7 @@ extension RecordTransaction {
             if counted.containsRecord(tombstone.id) { bytes -= RowBytes.record + tombstone.nameBytes }
         }
         try count(bytes, zoneID: zoneID)
-        // A retired zone's feed is not read any more.
+        // A retired zone has no feed.
         guard let zone = try openZone(id: zoneID), let last = tombstones.map(\.sequence).max() else { return }
         try Invariant.check(
             last <= zone.row.sequence, "zone \(zoneID) is at \(zone.row.sequence), and a tombstone at \(last)")
@@ -187,14 +187,13 @@ extension RecordTransaction {
         zone.isChanged = true
     }
 
-    /// Removes a part of what is left of a container that is purged; repeated until nothing is. Records and index rows
-    /// go by maintenance, as those of retired zones.
-    ///
-    /// What is made later has greater incarnations than anything that went, whatever its name: no token, tag or cursor
-    /// of the old life fits it. The rows of the schemas stay, as if nothing had ever been installed: what is kept in
-    /// memory goes by their numbers and revisions, which are never given again.
+    /// Removes a part of a purged container; repeated until it returns true. Maintenance removes records and index
+    /// rows, as those of retired zones.
+    /// // Whatever is made later has greater incarnations: no token, tag or cursor of the old life fits it. The rows of
+    /// the schemas stay, as if no schema had ever been installed: caches depend on their numbers and revisions, which
+    /// are never reused.
     /// - Parameter rowsMax: rows of zones and databases that one part removes.
-    /// - Returns: whether nothing is left.
+    /// - Returns: whether everything is gone.
     package func removeContainer(_ container: String, rowsMax: Int = 500) throws -> Bool {
         try forgetRows()
         var budget = rowsMax

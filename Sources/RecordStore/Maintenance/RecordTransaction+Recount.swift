@@ -3,9 +3,9 @@ package import RecordModel
 import Wire
 
 extension RecordTables {
-    /// Follows the raise of a shard's feature level: where rows come to count in quotas that did not before,
-    /// maintenance goes through those that are there.
-    /// - Returns: whether maintenance is to be proposed.
+    /// Follows the raise of a shard's feature level: where more kinds of rows count in quotas than before, maintenance
+    /// counts the existing ones.
+    /// - Returns: whether to propose maintenance.
     package static func raise(from old: FeatureLevel, to level: FeatureLevel, in db: Database) throws -> Bool {
         let isToResend = old < .exactNotifications && level >= .exactNotifications
         let hasWork = try isToResend && MatchingQueue.raise(in: db)
@@ -33,19 +33,18 @@ extension CountedRows {
     }
 }
 
-/// A part of the rows that are to be counted.
+/// A batch of rows to count.
 private struct RowPart {
     var last: RowPlace?
     /// How many were read.
     var count = 0
-    /// What they count for, by zone, and by database for those of no zone.
+    /// Their bytes by zone, and by database for those outside zones.
     var byZone: [Int64: Int64] = [:]
     var byDatabase: [Int64: Int64] = [:]
 }
 
 extension RecordTransaction {
-    /// Goes on with counting the rows of a shard from before rows were counted. Zones that were deleted before go
-    /// first, as nobody counts them any more.
+    /// Continues to count rows that are older than the counting. Deleted zones go first: they are not counted.
     func recount(_ job: Job, budget: Int) throws -> Int {
         guard !job.body.isEmpty else {
             if let zoneID = try firstRetiredZone() { return try reclaim(zoneID, budget: budget) }
@@ -153,7 +152,7 @@ extension RecordTransaction {
 /// Counts what quotas count from the stored rows alone.
 struct Recount {
     private let counted: CountedRows
-    /// The container environment's indexes, those that are being removed included.
+    /// The container environment's indexes, including those being removed.
     private let indexes: [Int64]
     private let db: Database
 

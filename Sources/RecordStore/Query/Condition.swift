@@ -1,7 +1,7 @@
 import RecordModel
 
-/// A filter in terms of index keys. It is tested against all keys that a record has in the index: none where the record
-/// lacks the field, one for a scalar, several for a list or a text's words.
+/// A filter in terms of index keys, tested against all keys of a record: zero where it lacks the field, one for a
+/// scalar, several for a list or a text's words.
 struct Condition {
     enum Test {
         case any([IndexKey])
@@ -16,12 +16,12 @@ struct Condition {
         case words([KeyRange], all: Bool)
     }
 
-    /// One, or for words in any field those of all searchable fields.
+    /// One index; for words in any field those of all searchable fields.
     let indexes: [InstalledIndex]
     let test: Test
     /// What the client wrote, for explanations: field and comparator.
     let title: String
-    /// Rows that each narrow the records; none where the condition says what is not, or nothing.
+    /// Rows that each narrow the records; empty for negative conditions.
     let sources: [EntrySource]
     /// What comparing one of the condition's keys costs.
     private let compareCost: Int
@@ -93,7 +93,7 @@ struct Condition {
 struct EntrySource {
     /// Each has rows in the ranges; at least one.
     var indexes: [InstalledIndex]
-    /// Ascending, and none overlapping another.
+    /// Ascending, without overlap.
     var ranges: [KeyRange]
     var title: String
     var isReady: Bool { indexes.allSatisfy(\.isReady) }
@@ -142,7 +142,7 @@ extension Condition {
 }
 
 extension IndexedRecord {
-    /// The location behind a cell index; nil where there is none.
+    /// The location behind a cell index.
     func place(in index: InstalledIndex) -> Place? {
         guard index.purpose == .cells, case .location(let location)? = fields[index.name] else { return nil }
         return Place(location)

@@ -38,9 +38,9 @@ struct QueryPlan {
             kind: .values(index), isAscending: sort.isAscending, missingFirst: sort.isAscending)
     }
 
-    /// The order of a query that names none: by record id where some filter wants one key of one index, whose rows are
-    /// in that order; else that of the rows of the first filter that narrows; else all records by name; else by the
-    /// field of the first filter.
+    /// The order of a query without sort: by record id where a filter wants one key of one index, whose rows are in
+    /// that order; else that of the rows of the first filter that narrows; else all records by name; else by the field
+    /// of the first filter.
     private static func impliedOrder(
         _ conditions: [Condition], scope: QueryScope
     ) throws(ServiceError) -> QueryOrder {

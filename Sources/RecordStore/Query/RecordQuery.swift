@@ -32,8 +32,8 @@ package struct RecordQuery: Hashable, Sendable {
 /// Some of a query's records, in its order.
 package struct QueryPage: Hashable, Sendable {
     package var records: [Record]
-    /// Where to go on; nil at the end. A page may hold fewer records than asked for, even none, and still go on: scans
-    /// and pages are bounded.
+    /// Where to continue; nil at the end. A page may have fewer records than asked for, even zero, and still continue:
+    /// scans and pages are bounded.
     package var next: [UInt8]?
     /// Where the request asked for it.
     package var explanation: QueryExplanation?

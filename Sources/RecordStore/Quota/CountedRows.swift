@@ -100,7 +100,6 @@ struct RowPlace: Comparable, WireCodable {
     /// The index and the zone; 0 in tables of rows that have numbers.
     var field: Int64
     var zone: Int64
-    /// Nil where rows have none.
     var key: IndexKey?
     /// The row's number, or its record's.
     var row: Int64
@@ -164,10 +163,10 @@ package struct WrittenRows: Hashable, Sendable {
     package private(set) var count = 0
     private let operations: Int
 
-    /// What the request costs: a token for each so many rows that are begun.
+    /// The request's cost: one token for each started batch of rows.
     package var tokens: Int { max(count + Limits.rowsPerToken - 1, Limits.rowsPerToken) / Limits.rowsPerToken }
 
-    /// Why a request may not write so many; nil if it may. Apply asks again, by what it finds stored.
+    /// Why a request writes too many rows; nil if it may. Apply checks again against what is stored.
     package var refusal: ServiceError? {
         count <= Limits.rowsPerRequestMax || operations == 1 ? nil : Self.tooMany
     }

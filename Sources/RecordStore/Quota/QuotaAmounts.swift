@@ -70,12 +70,12 @@ package struct QuotaParts: OptionSet, Hashable, Sendable, WireOptions {
     package static let records = QuotaParts(rawValue: 2)
     /// Bytes of assets.
     package static let assets = QuotaParts(rawValue: 4)
-    /// Those that this build knows.
+    /// All that this build knows.
     package static let all: QuotaParts = [.bytes, .records, .assets]
 
     package init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// Those of which there is less than nothing.
+    /// The parts that are negative.
     package init(below amounts: QuotaAmounts) {
         self = []
         if amounts.bytes < 0 { insert(.bytes) }
@@ -119,8 +119,8 @@ package struct QuotaNeed: Hashable, Sendable, WireMessage {
     /// What the shard received and gave back so far, as the ledger counts it.
     package var received: QuotaAmounts
     package var returned: QuotaAmounts = .zero
-    /// Whether the shard has something unused that counts as given back under the command's terms: it is to be released
-    /// before the ledger is asked, or the ledger takes it for used.
+    /// Whether the shard has unused allotment that must be released before the ledger is asked, which takes it for used
+    /// otherwise.
     package var holdsVoid: Bool = false
     /// The greatest that the command and the shard know; where it is not the command's, the node's limits are
     /// outdated.

@@ -1,11 +1,9 @@
 package import RecordModel
 package import Wire
 
-/// A move of allotments between a database's ledger and its shards, or what a ledger counts besides.
-///
-/// Everything that is given and given back is told as a sum over all times, so that messages may be lost, repeated and
-/// overtake each other: the receiver takes what is new in the sum. What a ledger gave and no shard received yet, and
-/// what a shard gave back and the ledger did not hear of, is in flight and belongs to nobody.
+/// A transfer of allotments between a database's ledger and its shards, or another count of the ledger.
+/// // All amounts are cumulative, so that messages may be lost, repeated and reordered: the receiver takes the
+/// difference. What was given and not yet received is in flight and belongs to neither side.
 package enum QuotaCommand: Hashable, Sendable, WireUnion {
     case grant(QuotaGrant)
     case credit(QuotaCredit)
@@ -51,7 +49,7 @@ package struct QuotaGrant: Hashable, Sendable, WireMessage {
     package var returned: QuotaAmounts
     /// What all shards together may have.
     package var cap: QuotaAmounts
-    /// The version of the limits that `cap` is from; a ledger that saw a greater one goes by the cap that came with it.
+    /// The version of the limits that `cap` is from; a ledger that saw a greater one keeps the cap of that one.
     package var epoch: UInt64
     /// Milliseconds since 1970 by the clock of the node that made the command.
     package var time: Int64

@@ -8,7 +8,7 @@ package struct DatabaseUsage: Hashable, Sendable, WireMessage {
     package var used: QuotaAmounts
     /// What the shard may hold without asking the ledger.
     package var allotted: QuotaAmounts
-    /// The live zones, by name in byte order; a page may tell of some of them.
+    /// The live zones, by name in byte order; a page may have some of them.
     package var zones: [ZoneUsage]
     /// What deleted zones hold and what requests are remembered by, where a recount was asked for: it counts in `used`
     /// and in no zone.
@@ -17,7 +17,7 @@ package struct DatabaseUsage: Hashable, Sendable, WireMessage {
     /// where they are right.
     package var unattributed = QuotaAmounts.zero
 
-    /// The sum of all recounts; nil where none was asked for.
+    /// The sum of all recounts; nil without a recount.
     package var recount: QuotaAmounts? {
         var sum = others
         for zone in zones {
@@ -45,7 +45,7 @@ package struct DatabaseUsage: Hashable, Sendable, WireMessage {
 package struct ZoneUsage: Hashable, Sendable, WireMessage {
     package var name: String
     package var used: QuotaAmounts
-    /// Counted anew from the stored records, where that was asked for; it equals `used`.
+    /// Recounted from the stored records, if asked for; equals `used`.
     package var recount: QuotaAmounts?
 
     package static var blank: Self { ZoneUsage(name: "", used: .zero, recount: nil) }
@@ -65,7 +65,7 @@ package struct UsagePage: Hashable, Sendable, WireMessage {
     /// Whether that page goes on with the last database, whose zones were too many for this one.
     package var isLastCut: Bool = false
 
-    /// Where the next page begins; nil where there is none.
+    /// Where the next page begins; nil at the end.
     package var next: UsagePosition? {
         guard hasMore, let last = databases.last else { return nil }
         return UsagePosition(database: last.key, zone: isLastCut ? last.zones.last?.name : nil)
@@ -107,14 +107,14 @@ package struct LedgerState: Hashable, Sendable, WireMessage {
 
     /// By shard.
     package var shares: [Share] = []
-    /// As of the last grant; 0 where there was none.
+    /// As of the last grant; 0 before the first.
     package var cap: QuotaAmounts = .zero
     package var epoch: UInt64 = 0
     /// Year times 100 plus month, and the bytes counted for it.
     package var transferMonth: UInt64 = 0
     package var transferBytes: UInt64 = 0
 
-    /// What shards have, or will have once they hear of it.
+    /// What shards have, or will have once they receive it.
     package var outstanding: QuotaAmounts { shares.reduce(.zero) { $0 + ($1.granted - $1.returned) } }
 
     /// What may be given; below 0 where the cap was lowered.
@@ -133,13 +133,13 @@ package struct LedgerState: Hashable, Sendable, WireMessage {
 
 /// What a shard is asked of its databases' usage.
 package struct UsageRequest: Hashable, Sendable, WireMessage {
-    /// How much is told of each database.
+    /// The level of detail.
     package enum Detail: UInt64, Sendable, WireValue {
         /// Its counters.
         case totals = 0
         /// Its zones' counters too.
         case zones = 1
-        /// Each zone's records counted anew as well, which reads all of them.
+        /// Each zone's records recounted as well, which reads all of them.
         case recount = 2
     }
 
@@ -182,7 +182,7 @@ package struct UsageRequest: Hashable, Sendable, WireMessage {
 /// A place in the order in which usage is told: by scope (public, private, shared), owner and zone.
 package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
     package var database: DatabaseKey
-    /// The last zone that was told of; nil: all that there is of the database was.
+    /// The last zone of the page; nil after all of the database.
     package var zone: String?
 
     package init(database: DatabaseKey, zone: String? = nil) {
@@ -214,7 +214,7 @@ package struct UsagePosition: Hashable, Sendable, Comparable, WireMessage {
 package struct UsageLimits: Hashable, Sendable {
     package var databases: Int
     package var zones: Int
-    /// Records that a page counts anew; one zone is counted however many it has.
+    /// Records that a page recounts; one zone is always recounted as a whole.
     package var records: Int64
 
     /// A zone takes about 1 KB of the page at most.

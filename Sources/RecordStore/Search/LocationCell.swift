@@ -71,11 +71,10 @@ enum CellCovering {
         var last: Int64 { first + ((Int64(1) << Int64(62 - 2 * depth)) - 1) }
     }
 
-    /// Ascending ranges, none touching another, at most `rangesMax` (but never fewer than the two hemispheres need).
-    ///
-    /// Every location with a distance in `inner...outer` metres is in one; some that are not may be too. The coarsest
-    /// square that the ring's edge crosses is quartered next, until the number is spent, so that the ranges exceed the
-    /// ring by a share that falls with `rangesMax`.
+    /// Ascending, disjoint ranges, at most `rangesMax` (but never fewer than the two hemispheres need).
+    /// // They contain every location with a distance in `inner...outer` metres, and may contain others. The coarsest
+    /// square that the ring's edge crosses is quartered next, until the number is spent, so that the excess shrinks as
+    /// `rangesMax` grows.
     static func ranges(
         around place: Place, inner: Double = 0, outer: Double, rangesMax: Int = 40
     ) -> [ClosedRange<Int64>] {

@@ -25,7 +25,7 @@ enum IndexKey: Hashable, Comparable {
         }
     }
 
-    /// Of a number none: it costs the same wherever it goes.
+    /// 0 for a number, which costs the same wherever it is stored.
     var byteCount: Int { if case .bytes(let bytes) = self { bytes.count } else { 0 } }
 
     /// Doubles in order as integers: -0 is 0, all NaN are one, above every number. SQLite's own REAL would turn NaN
@@ -87,7 +87,7 @@ extension FieldType {
         }
     }
 
-    /// The keys of a stored value, ascending and without repetition; none means that the record counts as missing the
+    /// The keys of a stored value, ascending, without duplicates; empty means that the record counts as missing the
     /// field.
     func indexKeys(_ value: FieldValue?) -> [IndexKey] {
         guard let value else { return [] }

@@ -95,7 +95,7 @@ enum IndexPurpose: Int64, Hashable, Sendable {
     case cells = 3
 }
 
-/// What an index of a field is to be, by the schema alone.
+/// The design of a field's index, derived from the schema alone.
 struct IndexDesign: Hashable, Sendable {
     let name: String
     let system: SystemField?
@@ -114,7 +114,7 @@ struct IndexDesign: Hashable, Sendable {
         }
     }
 
-    /// The indexes that a field calls for; none where its options mean nothing for its type.
+    /// The indexes that a field calls for; empty where its options mean nothing for its type.
     static func all(of field: FieldDefinition) -> [IndexDesign] {
         let system = SystemField(rawValue: field.name)
         if field.isSystem && system == nil { return [] }
@@ -235,7 +235,7 @@ struct IndexRowTable {
         }
     }
 
-    /// Takes out the oldest row that is the index of a design; nil if there is none.
+    /// Takes out the oldest row with a design.
     mutating func take(_ design: IndexDesign, of typeID: Int64) -> IndexRow? {
         let key = Key(typeID: typeID, name: design.name, purpose: design.purpose.rawValue, shape: design.shape)
         guard let found = rows[key] else { return nil }
@@ -285,7 +285,7 @@ extension InstalledSchema {
 package struct IndexState: Hashable, Sendable {
     /// The record type's name.
     package var type: String
-    /// The field's name; system fields go by their schema names.
+    /// The field's name in the schema language.
     package var field: String
     /// What the index is for, in the schema language's words: one or more of `QUERYABLE`, `SEARCHABLE` and `SORTABLE`,
     /// separated by spaces.
@@ -307,7 +307,8 @@ package struct IndexState: Hashable, Sendable {
 }
 
 extension RecordTables {
-    /// The indexes of a container environment on this shard, where it has at least that version of the schema.
+    /// The indexes of a container environment on this shard, by type and field; empty without a schema.
+    /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func indexStates(
         container: String, environment: Environment, schemaVersion: UInt64, in db: Database
     ) throws -> ReadOutcome<[IndexState]> {
@@ -316,7 +317,7 @@ extension RecordTables {
         return .found(try indexStates(container: container, environment: environment, in: db))
     }
 
-    /// The indexes of a container environment on this shard, by type and field; none where no schema is installed.
+    /// The indexes of a container environment on this shard, by type and field; empty without a schema.
     /// - Throws: `DatabaseError` on an I/O error, `WireError` on a damaged row.
     package func indexStates(
         container: String, environment: Environment, in db: Database

@@ -175,7 +175,7 @@ extension DatabaseRow {
     }
 }
 
-/// Finds rows by their keys on one connection; makes none.
+/// Finds rows by their keys on one connection. Does not write.
 struct Rows {
     let db: Database
 
