@@ -43,16 +43,12 @@ package struct AccountReader {
     }
 
     private func account(_ column: String, _ value: some DatabaseValueConvertible) throws -> Account? {
-        let body = try Data.fetchOne(
-            try db.cachedStatement(sql: "SELECT body FROM account WHERE \(column) = ?"), arguments: [value])
-        return try body.map { try Account(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM account WHERE \(column) = ?", [value])
     }
 
     /// A page of accounts in the order of their names, by the byte.
     package func accounts(after name: String, limit: Int) throws -> [Account] {
-        try Data.fetchAll(
-            db, sql: "SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", arguments: [name, limit]
-        ).map { try Account(decoding: [UInt8]($0)) }
+        try db.messages("SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", [name, limit])
     }
 
     /// The names of accounts by their ids; accounts that do not exist any more are left out.
@@ -65,15 +61,12 @@ package struct AccountReader {
 
     /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
     package func lockout(of accountID: String) throws -> Lockout? {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM lockout WHERE account = ?", arguments: [accountID])
-        return try body.map { try Lockout(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM lockout WHERE account = ?", [accountID])
     }
 
     /// A token of any kind.
     package func token(withID id: String) throws -> Token? {
-        let body = try Data.fetchOne(
-            try db.cachedStatement(sql: "SELECT body FROM token WHERE id = ?"), arguments: [id])
-        return try body.map { try Token(decoding: [UInt8]($0)) }
+        try db.message("SELECT body FROM token WHERE id = ?", [id])
     }
 
     /// The session that a web auth token speaks for.
@@ -82,9 +75,7 @@ package struct AccountReader {
         switch key {
         case .signIn(let id): token = try self.token(withID: id)
         case .secret(let hash):
-            let body = try Data.fetchOne(
-                try db.cachedStatement(sql: "SELECT body FROM token WHERE secret_hash = ?"), arguments: [Data(hash)])
-            token = try body.map { try Token(decoding: [UInt8]($0)) }
+            token = try db.message("SELECT body FROM token WHERE secret_hash = ?", [Data(hash)])
         }
         // A session begun by sign-in is found by its id alone, another one by its secret alone.
         guard let token, SessionKey(token) == key, let accountID = token.kind.accountID else { return nil }

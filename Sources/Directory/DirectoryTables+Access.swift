@@ -14,10 +14,10 @@ extension DirectoryTables {
                 .badRequest,
                 "the role '\(member.role)' is a system role: who has it follows from who asks, it has no members")
         }
-        let body = try Data.fetchOne(
-            db, sql: "SELECT body FROM schema WHERE container = ? AND environment = ?",
-            arguments: [member.container, member.environment.rawValue])
-        guard let body, try Schema(decoding: [UInt8](body)).roles.contains(where: { Bytewise($0) == member.$role })
+        let schema: Schema? = try db.message(
+            "SELECT body FROM schema WHERE container = ? AND environment = ?",
+            [member.container, member.environment.rawValue])
+        guard let schema, schema.roles.contains(where: { Bytewise($0) == member.$role })
         else {
             throw ServiceError(
                 .notFound,
@@ -81,8 +81,7 @@ extension DirectoryTables {
             return [.limits(container: nil, settings.limits)]
         }
         try requireContainer(container, in: db)
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM limits WHERE container = ?", arguments: [container])
-        var overrides = try body.map { try LimitOverrides(decoding: [UInt8]($0)) } ?? LimitOverrides()
+        var overrides = try db.message("SELECT body FROM limits WHERE container = ?", [container]) ?? LimitOverrides()
         guard overrides.apply(changes) else { return [] }
         // A row that has no values left stays: its epoch never begins anew.
         try write(overrides, of: container, in: db)
@@ -139,8 +138,7 @@ extension DirectoryTables {
     }
 
     static func settings(in db: Database) throws -> DirectorySettings {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM settings")
-        return try body.map { try DirectorySettings(decoding: [UInt8]($0)) } ?? DirectorySettings()
+        try db.message("SELECT body FROM settings") ?? DirectorySettings()
     }
 
     static func write(_ settings: DirectorySettings, in db: Database) throws {
@@ -198,11 +196,10 @@ extension DirectoryTables {
 
     /// Writes a token that may be; one that is there already changes nothing.
     static func insert(_ token: Token, in db: Database) throws -> [DirectoryChange] {
-        let known = try Data.fetchAll(
-            db, sql: "SELECT body FROM token WHERE id = ? OR secret_hash = ?",
-            arguments: [token.id, Data(token.secretHash)])
-        if let body = known.first {
-            if try Token(decoding: [UInt8](body)) == token { return [] }
+        let known: Token? = try db.message(
+            "SELECT body FROM token WHERE id = ? OR secret_hash = ?", [token.id, Data(token.secretHash)])
+        if let known {
+            if known == token { return [] }
             throw ServiceError(.exists, "a token with this id or secret exists already")
         }
         let isSession = token.kind.accountID != nil
@@ -228,10 +225,9 @@ extension DirectoryTables {
     }
 
     private static func administratorTokens(in db: Database) throws -> [Token] {
-        try Data.fetchAll(
-            db, sql: "SELECT body FROM token WHERE account IS NULL AND expires IS NULL ORDER BY id"
-        ).map { try Token(decoding: [UInt8]($0)) }
-            .filter { if case .administrator = $0.kind { true } else { false } }
+        let tokens: [Token] = try db.messages(
+            "SELECT body FROM token WHERE account IS NULL AND expires IS NULL ORDER BY id")
+        return tokens.filter { if case .administrator = $0.kind { true } else { false } }
     }
 
     /// - Throws: `BAD_REQUEST` where the cluster has as many administrators as it may.
@@ -243,11 +239,10 @@ extension DirectoryTables {
     }
 
     static func revokeToken(_ id: String, in db: Database) throws -> [DirectoryChange] {
-        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id]) else {
+        guard let token: Token = try db.message("SELECT body FROM token WHERE id = ?", [id]) else {
             throw ServiceError(
                 .notFound, "no token '\(AuditText.id(id))': `zonekeeper token list` shows those that exist")
         }
-        let token = try Token(decoding: [UInt8](body))
         try Invariant.check(token.id == id, "token \(id) is stored as \(token.id)")
         try db.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
         try db.checkOneRow("the end of token \(id)")
@@ -260,14 +255,12 @@ extension DirectoryTables {
     }
 
     static func endSessions(of accountID: String, in db: Database) throws -> [DirectoryChange] {
-        let bodies = try Data.fetchAll(
-            db, sql: "SELECT body FROM token WHERE account = ? ORDER BY id", arguments: [accountID])
+        let tokens: [Token] = try db.messages("SELECT body FROM token WHERE account = ? ORDER BY id", [accountID])
         try db.execute(sql: "DELETE FROM token WHERE account = ?", arguments: [accountID])
         try Invariant.check(
-            db.changesCount == bodies.count,
-            "account \(accountID) has \(bodies.count) sessions, and \(db.changesCount) were ended")
-        return try SessionTotals.changes(
-            byRemoving: try bodies.map { try Token(decoding: [UInt8]($0)) }, in: db)
+            db.changesCount == tokens.count,
+            "account \(accountID) has \(tokens.count) sessions, and \(db.changesCount) were ended")
+        return try SessionTotals.changes(byRemoving: tokens, in: db)
     }
 
     static func createServerKey(_ key: ServerKey, in db: Database) throws -> [DirectoryChange] {
@@ -279,8 +272,8 @@ extension DirectoryTables {
                 "the public key is not an uncompressed point of 65 bytes: make the key with `openssl ecparam -name prime256v1`"
             )
         }
-        if let body = try Data.fetchOne(db, sql: "SELECT body FROM server_key WHERE id = ?", arguments: [key.id]) {
-            if try ServerKey(decoding: [UInt8](body)) == key { return [] }
+        if let known: ServerKey = try db.message("SELECT body FROM server_key WHERE id = ?", [key.id]) {
+            if known == key { return [] }
             throw ServiceError(.exists, "a server key with this id exists already")
         }
         try db.execute(

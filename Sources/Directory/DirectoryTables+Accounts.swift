@@ -13,12 +13,8 @@ extension DirectoryTables {
                 .badRequest,
                 "the name '\(account.name)' is not in Unicode's composed form (NFC): write it with composed letters")
         }
-        if let body = try Data.fetchOne(
-            db, sql: "SELECT body FROM account WHERE id = ?", arguments: [account.id]),
-            [UInt8](body) == account.encoded()
-        {
-            return []
-        }
+        let known = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE id = ?", arguments: [account.id])
+        if known == Data(account.encoded()) { return [] }
         if try Int.fetchOne(
             db, sql: "SELECT 1 FROM account WHERE name = ? OR id = ?", arguments: [account.name, account.id]) != nil
         {
@@ -104,10 +100,8 @@ extension DirectoryTables {
     }
 
     private static func account(named name: String, in db: Database) throws -> Account {
-        guard let body = try Data.fetchOne(db, sql: "SELECT body FROM account WHERE name = ?", arguments: [name]) else {
-            throw ServiceError(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
-        }
-        return try Account(decoding: [UInt8](body))
+        if let account: Account = try db.message("SELECT body FROM account WHERE name = ?", [name]) { return account }
+        throw ServiceError(.notFound, "no user '\(name)': `zonekeeper user list` shows those that exist")
     }
 
     /// The account's address in the form in which it is unique.
@@ -167,8 +161,7 @@ extension DirectoryTables {
                     .authenticationFailed, "the password was changed meanwhile: sign in with the new one")
             }
         case .identity(let identity, let name):
-            let body = try Data.fetchOne(db, sql: "SELECT body FROM provider WHERE name = ?", arguments: [name])
-            let provider = try body.map { try IdentityProvider(decoding: [UInt8]($0)) }
+            let provider: IdentityProvider? = try db.message("SELECT body FROM provider WHERE name = ?", [name])
             guard provider?.$issuer == identity.$issuer else {
                 throw ServiceError(
                     .authenticationFailed,
@@ -182,12 +175,8 @@ extension DirectoryTables {
     }
 
     private static func requireAPIToken(_ id: String, for container: String, in db: Database) throws {
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM token WHERE id = ?", arguments: [id])
-        if let body, case .api(let own, _, _, _) = try Token(decoding: [UInt8](body)).kind,
-            Bytewise(own) == Bytewise(container)
-        {
-            return
-        }
+        let token: Token? = try db.message("SELECT body FROM token WHERE id = ?", [id])
+        if case .api(let own, _, _, _)? = token?.kind, Bytewise(own) == Bytewise(container) { return }
         throw ServiceError(.authenticationFailed, "the app's API token was revoked meanwhile")
     }
 

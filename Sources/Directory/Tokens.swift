@@ -153,8 +153,7 @@ package struct Token: Hashable, Sendable, WireCodable {
             case 3: label = try reader.string()
             case 4: created = try reader.signed()
             case 5: container = try reader.string()
-            case 6:
-                environment = try reader.choice()
+            case 6: environment = try Environment(field: &reader)
             case 7: accountID = try reader.string()
             case 8: expires = try reader.signed()
             case 9: origins.append(try reader.string())

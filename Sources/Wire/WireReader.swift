@@ -166,22 +166,6 @@ public struct WireReader: Sendable {
         return try Value(from: &reader)
     }
 
-    /// The current field as a value of an enumeration, by its number.
-    @inlinable
-    public mutating func choice<Value: RawRepresentable<UInt64>>(_: Value.Type = Value.self) throws(WireError) -> Value
-    {
-        guard let value = Value(rawValue: try unsigned()) else { throw .unknownValue(field: number) }
-        return value
-    }
-
-    /// The current field as a value of an enumeration, by its name.
-    @inlinable
-    public mutating func choice<Value: RawRepresentable<String>>(_: Value.Type = Value.self) throws(WireError) -> Value
-    {
-        guard let value = Value(rawValue: try string()) else { throw .unknownValue(field: number) }
-        return value
-    }
-
     /// The current field as the bits of a set of options.
     /// - Parameter known: the bits that this build knows.
     /// - Throws: `unknownValue` for others where nothing may be passed over; else they are left out.

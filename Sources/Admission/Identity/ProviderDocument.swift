@@ -1,3 +1,4 @@
+import Foundation
 package import RecordModel
 
 /// What an identity provider says of itself (OpenID Connect Discovery 1.0), held against what the administrator said of
@@ -71,20 +72,12 @@ package struct ProviderDocument: Hashable, Sendable {
         return authorizationEndpoint + (authorizationEndpoint.contains("?") ? "&" : "?") + query
     }
 
-    /// Text for a query: everything but unreserved characters as `%` and two digits.
+    /// RFC 3986, section 2.3.
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
     private static func escaped(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var escaped: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                escaped.append(byte)
-            default: escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self)
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 }
 

@@ -1,5 +1,6 @@
 import Crypto
 package import Directory
+import Foundation
 package import RecordModel
 
 /// The three headers by which a server signs a request, as CloudKit Web Services has them. Well-formed; whether the
@@ -29,7 +30,7 @@ package struct RequestSignature: Hashable, Sendable {
         let keyID = try Self.present(keyID, Self.keyIDHeader)
         let date = try Self.present(date, Self.dateHeader)
         let signature = try Self.present(signature, Self.signatureHeader)
-        guard keyID.utf8.count == 64, let normalized = Self.lowerCaseHexadecimal(keyID) else {
+        guard keyID.utf8.count == 64, keyID.utf8.allSatisfy(Self.isHexadecimal) else {
             throw Self.malformed(Self.keyIDHeader, "the 64 hexadecimal digits that `zonekeeper key create` printed")
         }
         guard let time = CivilTime.milliseconds(date) else {
@@ -38,7 +39,7 @@ package struct RequestSignature: Hashable, Sendable {
         guard let bytes = Base64.decode(signature), Self.signatureBytes.contains(bytes.count) else {
             throw Self.malformed(Self.signatureHeader, "Base64 of an ECDSA signature in DER")
         }
-        self.keyID = normalized
+        self.keyID = keyID.lowercased()
         self.date = date
         self.time = time
         self.signature = bytes
@@ -54,20 +55,13 @@ package struct RequestSignature: Hashable, Sendable {
         return value
     }
 
-    private static func malformed(_ header: String, _ expected: String) -> ServiceError {
-        ServiceError(.authenticationFailed, "the header \(header) is malformed: expected \(expected)")
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        let character = Character(UnicodeScalar(byte))
+        return character.isASCII && character.isHexDigit
     }
 
-    private static func lowerCaseHexadecimal(_ text: String) -> String? {
-        var digits: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): digits.append(byte)
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): digits.append(byte | 0x20)
-            default: return nil
-            }
-        }
-        return String(decoding: digits, as: UTF8.self)
+    private static func malformed(_ header: String, _ expected: String) -> ServiceError {
+        ServiceError(.authenticationFailed, "the header \(header) is malformed: expected \(expected)")
     }
 }
 
@@ -138,34 +132,8 @@ package enum SignatureCheck {
         var subpaths = [target]
         let path = String(target.prefix { $0 != "?" })
         if path != target { subpaths.append(path) }
-        if let decoded = percentDecoded(path), decoded != path { subpaths.append(decoded) }
+        if let decoded = path.removingPercentEncoding, decoded != path { subpaths.append(decoded) }
         return subpaths
-    }
-
-    /// nil where a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
-    private static func percentDecoded(_ text: String) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%") {
-                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// So many attempts a minute in the long run, and so many at once after a quiet time.
@@ -129,61 +130,21 @@ enum AddressBlock: Hashable, Sendable {
         var address = text[...]
         if address.first == "[" { address = address.dropFirst().prefix { $0 != "]" } }
         address = address.prefix { $0 != "%" }
-        if let v4 = Self.v4(address) {
-            self = .v4(v4)
-        } else if let groups = Self.groups(address) {
-            let isMapped = groups[0..<5].allSatisfy { $0 == 0 } && groups[5] == 0xFFFF
+        if let bytes = Self.bytes(address, AF_INET, count: 4) {
+            self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        } else if let bytes = Self.bytes(address, AF_INET6, count: 16) {
+            let isMapped = bytes[..<12] == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
             self =
                 isMapped
-                ? .v4(UInt32(groups[6]) << 16 | UInt32(groups[7]))
-                : .v6(groups[0..<4].reduce(0) { $0 << 16 | UInt64($1) })
+                ? .v4(bytes[12...].reduce(0) { $0 << 8 | UInt32($1) })
+                : .v6(bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) })
         } else {
             self = .other(String(decoding: text.utf8.prefix(64), as: UTF8.self))
         }
     }
 
-    private static func v4(_ text: Substring) -> UInt32? {
-        let parts = text.split(separator: ".", maxSplits: 4, omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        var address: UInt32 = 0
-        for part in parts {
-            guard let value = UInt8(part), part.utf8.first != 0x2B else { return nil }
-            address = address << 8 | UInt32(value)
-        }
-        return address
-    }
-
-    /// The eight groups of an IPv6 address.
-    private static func groups(_ text: Substring) -> [UInt16]? {
-        guard text.utf8.count <= 45 else { return nil }
-        var halves: [[UInt16]] = []
-        var rest = text
-        while true {
-            let gap = rest.firstRange(of: "::")
-            guard let half = list(gap.map { rest[..<$0.lowerBound] } ?? rest) else { return nil }
-            halves.append(half)
-            guard let gap else { break }
-            rest = rest[gap.upperBound...]
-        }
-        if halves.count == 1 { return halves[0].count == 8 ? halves[0] : nil }
-        let missing = 8 - halves[0].count - halves[1].count
-        guard halves.count == 2, missing > 0 else { return nil }
-        return halves[0] + Array(repeating: 0, count: missing) + halves[1]
-    }
-
-    private static func list(_ text: Substring) -> [UInt16]? {
-        if text.isEmpty { return [] }
-        var groups: [UInt16] = []
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        for (place, part) in parts.enumerated() {
-            if place == parts.count - 1, let address = v4(part) {
-                groups += [UInt16(address >> 16), UInt16(truncatingIfNeeded: address)]
-            } else {
-                guard (1...4).contains(part.utf8.count), part.utf8.first != 0x2B, let group = UInt16(part, radix: 16)
-                else { return nil }
-                groups.append(group)
-            }
-        }
-        return groups
+    private static func bytes(_ text: Substring, _ family: Int32, count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return inet_pton(family, String(text), &bytes) == 1 ? bytes : nil
     }
 }

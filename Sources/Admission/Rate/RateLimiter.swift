@@ -340,9 +340,6 @@ package final class RateLimiters: Sendable {
         }
     }
 
-    /// The limiter of a key, if there is one.
-    package func existing(_ key: RateKey) -> RateLimiter? { stripe(of: key).limiters.withLock { $0[key] } }
-
     /// The limiters that may have something to report, sorted by key. Forgets those idle for a minute.
     package func active(now: UInt64) -> [RateLimiter] {
         var active: [RateLimiter] = []

@@ -1,53 +1,40 @@
 import DequeModule
 import Foundation
+import Storage
 
 /// A thread that works in order. SQLite blocks, so what it does never runs on an event loop.
-final class SerialThread: SerialQueue, @unchecked Sendable {
-    // `queue`, `isStopping` and `isDone` are touched only with `condition` locked, which is what makes the class safe
-    // to share.
-    private let condition = NSCondition()
-    private var queue: Deque<@Sendable () -> Void> = []
-    private var isStopping = false
-    private var isDone = false
+final class SerialThread: SerialQueue {
+    private struct State {
+        var queue: Deque<@Sendable () -> Void> = []
+        var isStopping = false
+        var isDone = false
+    }
+
+    private let state = Monitor(State())
 
     init(name: String) {
-        let thread = Thread { [self] in run() }
+        let thread = Thread { [state] in
+            while let work = Self.next(state) { work() }
+            state.update { $0.isDone = true }
+        }
         thread.name = name
         thread.stackSize = 4 << 20
         thread.start()
     }
 
-    func schedule(_ work: @escaping @Sendable () -> Void) {
-        condition.lock()
-        queue.append(work)
-        condition.signal()
-        condition.unlock()
-    }
+    func schedule(_ work: @escaping @Sendable () -> Void) { state.update { $0.queue.append(work) } }
 
     func stop() {
-        condition.lock()
-        isStopping = true
-        condition.signal()
-        while !isDone { condition.wait() }
-        condition.unlock()
+        state.update { $0.isStopping = true }
+        state.wait { $0.isDone ? () : nil }
     }
 
-    private func run() {
-        while let work = next() { work() }
-        condition.lock()
-        isDone = true
-        condition.broadcast()
-        condition.unlock()
-    }
-
-    private func next() -> (@Sendable () -> Void)? {
-        condition.lock()
-        defer { condition.unlock() }
-        while queue.isEmpty {
-            if isStopping { return nil }
-            condition.wait()
+    /// Waits for work; nil once all is done and the thread is to stop.
+    private static func next(_ state: Monitor<State>) -> (@Sendable () -> Void)? {
+        state.wait { state in
+            if let work = state.queue.popFirst() { return .some(work) }
+            return state.isStopping ? .some(nil) : nil
         }
-        return queue.removeFirst()
     }
 }
 

@@ -131,8 +131,7 @@ struct AuditedEvents {
     /// What the log of requests tells; what there is too much of is counted.
     func requestsWithinBudget(in db: Database) throws -> [AuditEvent] {
         if requests.isEmpty { return [] }
-        let body = try Data.fetchOne(db, sql: "SELECT body FROM audit_failures")
-        var budgets = try body.map { try AuditBudgets(decoding: [UInt8]($0)) } ?? AuditBudgets()
+        var budgets = try db.message("SELECT body FROM audit_failures") ?? AuditBudgets()
         let told = requests.flatMap { budgets.take($0.event, $0.kind) }
         try db.execute(
             sql: "INSERT OR REPLACE INTO audit_failures (id, body) VALUES (1, ?)",

@@ -116,9 +116,6 @@ enum RaftFrame {
 
 /// A request: its number on this connection, and what is asked.
 struct RequestFrame: Hashable, WireMessage {
-    /// What a request's frame has besides the payload, at most.
-    static let overheadBytesMax = Frame.headerBytes + 24
-
     var id: UInt64
     var payload: [UInt8]
 

@@ -1,10 +1,10 @@
 package import Authorization
 package import GRDB
 package import RecordModel
-import Wire
+package import Wire
 
 /// One page of a custom zone's changes.
-package struct ZoneChangesRequest: Hashable, Sendable {
+package struct ZoneChangesRequest: Hashable, Sendable, WireMessage {
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -31,6 +31,20 @@ package struct ZoneChangesRequest: Hashable, Sendable {
         self.isReverse = isReverse
         self.recordTypes = recordTypes
     }
+
+    package static var blank: Self {
+        ZoneChangesRequest(zone: .blank, schemaVersion: 0, caller: Caller(user: nil), limit: Limits.recordsPerPageMax)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.field(4, &token)
+        try wire.field(5, &limit)
+        try wire.field(6, &isReverse, unless: false)
+        try wire.field(7, &recordTypes, members: 8)
+    }
 }
 
 /// A changed record, in its latest state.
@@ -50,7 +64,7 @@ package struct ZoneChangesPage: Hashable, Sendable {
 }
 
 /// One page of the custom zones of a private database that changed, as far as they live in this shard.
-package struct DatabaseChangesRequest: Hashable, Sendable {
+package struct DatabaseChangesRequest: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -72,33 +86,52 @@ package struct DatabaseChangesRequest: Hashable, Sendable {
         self.after = after
         self.limit = limit
     }
+
+    package static var blank: Self {
+        DatabaseChangesRequest(
+            database: .blank, schemaVersion: 0, caller: Caller(user: nil), incarnation: 0, after: 0,
+            limit: Limits.recordsPerPageMax)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.field(4, &incarnation)
+        try wire.field(5, &after)
+        try wire.field(6, &limit)
+    }
 }
 
 /// A zone that changed.
-package struct ChangedZone: Hashable, Sendable {
+package struct ChangedZone: Hashable, Sendable, WireMessage {
     package var state: ZoneState
     /// Whether the zone was deleted.
     package var isDeleted: Bool
 
-    package init(state: ZoneState, isDeleted: Bool) {
-        self.state = state
-        self.isDeleted = isDeleted
+    package static var blank: Self { ChangedZone(state: .blank, isDeleted: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &state)
+        try wire.field(2, &isDeleted, unless: false)
     }
 }
 
 /// Some of the zones that changed, each once, in the order of their latest changes.
-package struct DatabaseChangesPage: Hashable, Sendable {
+package struct DatabaseChangesPage: Hashable, Sendable, WireMessage {
     package var zones: [ChangedZone]
     /// Where to go on, now or later; the incarnation is at least 1.
     package var incarnation: UInt64
     package var position: UInt64
     package var hasMore: Bool
 
-    package init(zones: [ChangedZone], incarnation: UInt64, position: UInt64, hasMore: Bool) {
-        self.zones = zones
-        self.incarnation = incarnation
-        self.position = position
-        self.hasMore = hasMore
+    package static var blank: Self { DatabaseChangesPage(zones: [], incarnation: 0, position: 0, hasMore: false) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &zones)
+        try wire.field(2, &incarnation)
+        try wire.field(3, &position)
+        try wire.field(4, &hasMore, unless: false)
     }
 }
 

@@ -26,7 +26,7 @@ extension QueryRun {
         try goOn(from: reached, others)
     }
 
-    /// Walks in the order until `entries` were examined in all.
+    /// Walks in the order until `entriesMax` were examined in all.
     /// - Returns: where it stopped; nil if the page is complete.
     private mutating func walk(_ entriesMax: Int, from start: QueryPosition?) throws -> QueryPosition? {
         examinedMax = min(entriesMax, examinedBound)

@@ -1,8 +1,9 @@
 package import Authorization
 package import RecordModel
+package import Wire
 
 /// One page of a query over one zone.
-package struct RecordQuery: Hashable, Sendable {
+package struct RecordQuery: Hashable, Sendable, WireMessage {
     package var zone: ZoneKey
     /// The schema version that the node which asks holds; a shard with a lower one answers `needsSchema`.
     package var schemaVersion: UInt64
@@ -27,6 +28,22 @@ package struct RecordQuery: Hashable, Sendable {
         self.limit = limit
         self.cursor = cursor
     }
+
+    package static var blank: Self {
+        RecordQuery(
+            zone: .blank, schemaVersion: 0, caller: Caller(user: nil), query: .blank, limit: Limits.recordsPerPageMax,
+            cursor: nil)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &zone)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.required(4, &query)
+        try wire.field(5, &limit)
+        try wire.field(6, &cursor)
+        try wire.field(7, &explains, unless: false)
+    }
 }
 
 /// Some of a query's records, in its order.
@@ -40,7 +57,7 @@ package struct QueryPage: Hashable, Sendable {
 }
 
 /// A part of a query over all zones of a private database: one shard's answer for its zones.
-package struct DatabaseQuery: Hashable, Sendable {
+package struct DatabaseQuery: Hashable, Sendable, WireMessage {
     package var database: DatabaseKey
     /// As in `RecordQuery`.
     package var schemaVersion: UInt64
@@ -60,6 +77,21 @@ package struct DatabaseQuery: Hashable, Sendable {
         self.query = query
         self.limit = limit
         self.cursor = cursor
+    }
+
+    package static var blank: Self {
+        DatabaseQuery(
+            database: .blank, schemaVersion: 0, caller: Caller(user: nil), query: .blank,
+            limit: Limits.recordsPerPageMax, cursor: nil)
+    }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.required(1, &database)
+        try wire.field(2, &schemaVersion)
+        try wire.required(3, &caller)
+        try wire.required(4, &query)
+        try wire.field(5, &limit)
+        try wire.field(6, &cursor)
     }
 }
 

@@ -1,6 +1,6 @@
 package import GRDB
 package import RecordModel
-import Wire
+package import Wire
 
 /// One container environment's schema as a shard holds it, with the integers that stand for its types and indexes.
 ///
@@ -282,7 +282,7 @@ extension InstalledSchema {
 }
 
 /// How far one index of a container environment is on one shard.
-package struct IndexState: Hashable, Sendable {
+package struct IndexState: Hashable, Sendable, WireMessage {
     /// The record type's name.
     package var type: String
     /// The field's name in the schema language.
@@ -296,13 +296,15 @@ package struct IndexState: Hashable, Sendable {
     package var done: UInt64
     package var total: UInt64
 
-    package init(type: String, field: String, purpose: String, isReady: Bool, done: UInt64, total: UInt64) {
-        self.type = type
-        self.field = field
-        self.purpose = purpose
-        self.isReady = isReady
-        self.done = done
-        self.total = total
+    package static var blank: Self { IndexState(type: "", field: "", purpose: "", isReady: false, done: 0, total: 0) }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &type)
+        try wire.field(2, &field)
+        try wire.field(3, &purpose)
+        try wire.field(4, &isReady, unless: false)
+        try wire.field(5, &done)
+        try wire.field(6, &total)
     }
 }
 
