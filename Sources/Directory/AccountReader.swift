@@ -3,10 +3,9 @@ package import GRDB
 import RecordModel
 import Wire
 
-/// Answers questions about accounts, lock-outs and sessions from one snapshot of group 0's database.
-///
-/// They are rows only: `DirectorySnapshot` has none of them, so that a node's memory does not grow with their number
-/// (decision 0015). Each question is a look into an index; lists are read by the page.
+/// Reads accounts, lock-outs and sessions from one snapshot of group 0's database.
+/// // They are rows only, and not in `DirectorySnapshot`, so that a node's memory does not grow with their number
+/// (decision 0015). Each read uses an index; lists are read in pages.
 package struct AccountReader {
     private let db: Database
 
@@ -31,8 +30,8 @@ package struct AccountReader {
         try account("identity", Data(identity.encoded()))
     }
 
-    /// The account that goes by a user record name in a container. The first look into a container reads the ids of
-    /// all accounts, once; later ones cost nothing of note.
+    /// The account with a user record name in a container. The first call for a container reads the ids of all
+    /// accounts; later ones are fast.
     package func account(
         withUserRecordName name: String, in container: String, _ names: UserNames
     ) throws -> Account? {
@@ -51,7 +50,7 @@ package struct AccountReader {
         try db.messages("SELECT body FROM account WHERE name > ? ORDER BY name LIMIT ?", [name, limit])
     }
 
-    /// The names of accounts by their ids; accounts that do not exist any more are left out.
+    /// The names of accounts by their ids, without deleted accounts.
     package func names(ofAccounts ids: some Sequence<String>) throws -> [String: String] {
         let statement = try db.cachedStatement(sql: "SELECT name FROM account WHERE id = ?")
         var names: [String: String] = [:]
@@ -59,7 +58,7 @@ package struct AccountReader {
         return names
     }
 
-    /// The account's failed sign-ins since the last one that succeeded; nil if there was none.
+    /// The account's failed sign-ins since the last success.
     package func lockout(of accountID: String) throws -> Lockout? {
         try db.message("SELECT body FROM lockout WHERE account = ?", [accountID])
     }
@@ -93,7 +92,7 @@ package struct TokenFilter: Sendable {
         case consoleLink = "console-link"
     }
 
-    /// Nil: of every container, and of none.
+    /// Nil: all, including tokens without a container.
     package var container: String?
     /// Nil: all.
     package var kinds: Set<Kind>?
@@ -146,9 +145,8 @@ extension AccountReader {
     private static let tokenRowsMax = 10_000
 
     /// A page of tokens, oldest first.
-    ///
-    /// - Returns: at most `limit` tokens, and where the list goes on; nil at its end. A page may have fewer, even none,
-    ///   and go on all the same: it looks at 10,000 rows at most.
+    /// // - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
+    /// zero, and still continue: it reads 10,000 rows at most.
     package func tokens(
         _ filter: TokenFilter, after position: TokenPosition?, limit: Int
     ) throws -> (tokens: [Token], next: TokenPosition?) {

@@ -12,8 +12,8 @@ package struct ClusterMap: Hashable, Sendable, WireCodable {
         package var peerPort: Int
         /// Where clients reach it, such as `https://127.0.0.1:24001`.
         package var clientURL: String
-        /// The random number of the data folder that counts; 0 where none was ever named. A folder with another number
-        /// has lost what the node voted and acknowledged, or is an old one.
+        /// The random number of the data folder in use; 0 before the first. A folder with another number has lost the
+        /// node's votes and acknowledgements, or is an old one.
         package var incarnation: UInt64 = 0
         /// The greatest generation that a replica on the node was given.
         package var lastGeneration: UInt64 = 0
@@ -168,10 +168,10 @@ package struct ClusterMap: Hashable, Sendable, WireCodable {
 }
 
 extension ClusterMap {
-    /// A node of the cluster; nil where none has the id.
+    /// The node with an id.
     package func node(_ id: UInt64) -> Node? { nodes.first { $0.id == id } }
 
-    /// The nodes that shall vote in the directory: the first five of those that stay.
+    /// The voters of the directory: the first five nodes that stay.
     package var directoryVoters: [UInt64] { Array(stayingDirectory.prefix(Self.directoryVotersMax).map(\.node)) }
 
     private var stayingDirectory: [Replica] { directory.filter { node($0.node)?.isLeaving == false } }
@@ -205,10 +205,10 @@ package enum MapChange: Hashable, Sendable, WireCodable {
     case removeNode(UInt64)
     /// A new node takes the place of one that leaves, replica by replica.
     case replaceNode(UInt64, with: ClusterMap.Node)
-    /// A node that leaves has no replica in force any more.
+    /// A leaving node has no replica in force.
     case dropNode(UInt64)
-    /// The node's data folder is this one, and not `previous`, which is lost or out of date with all its replicas; 0 if
-    /// there was none.
+    /// The node's data folder is this one instead of `previous`, which is lost or out of date with all its replicas; 0
+    /// without a previous one.
     case claimNode(UInt64, incarnation: UInt64, previous: UInt64)
     /// One replica lost its data; the rest of its node's folder is sound. `shard` is nil for the directory.
     case renewReplica(shard: Int?, ClusterMap.Replica)

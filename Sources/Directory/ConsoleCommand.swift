@@ -68,7 +68,7 @@ package enum ConsoleProof: Hashable, Sendable, WireUnion {
 }
 
 extension ConsoleCommand {
-    /// What the audit log tells of the command.
+    /// The command in the audit log.
     var auditSummary: (action: String, subject: String) {
         switch self {
         case .save(let administrator, let isNew):

@@ -83,7 +83,7 @@ extension DirectoryTables {
         try requireContainer(container, in: db)
         var overrides = try db.message("SELECT body FROM limits WHERE container = ?", [container]) ?? LimitOverrides()
         guard overrides.apply(changes) else { return [] }
-        // A row that has no values left stays: its epoch never begins anew.
+        // A row without values stays, so that its epoch does not restart.
         try write(overrides, of: container, in: db)
         return [.limits(container: container, overrides)]
     }
@@ -219,7 +219,7 @@ extension DirectoryTables {
         return (isSession ? users : [.token(token)]) + expiry
     }
 
-    /// The token of an administrator; nil where there is none.
+    /// The token of an administrator.
     static func administratorToken(_ name: String, in db: Database) throws -> Token? {
         try administratorTokens(in: db).first { $0.kind == .administrator(name: name) }
     }

@@ -136,7 +136,7 @@ private enum SchemaRows {
             [key.container, key.environment.rawValue])
     }
 
-    /// The version and generation of a schema; 0 where none was ever set.
+    /// The version and generation of a schema; 0 before the first.
     static func installed(
         _ key: SchemaKey, in db: Database
     ) throws -> (version: UInt64, generation: UInt64) {

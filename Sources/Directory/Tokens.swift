@@ -4,13 +4,12 @@ package import Wire
 
 /// What a token lets its bearer do.
 package enum TokenKind: Hashable, Sendable {
-    /// Names the container and environment that requests may address. `origins`: the web pages that may use it, all
-    /// where there are none. `callbackURL`: where sign-in sends the browser; nil: sign-in tells the page that opened
-    /// it.
+    /// Names the container and environment that requests may address. `origins`: the web pages that may use it; empty
+    /// means all. `callbackURL`: where sign-in sends the browser; nil: sign-in reports to the page that opened it.
     case api(container: String, environment: Environment, origins: [String], callbackURL: String?)
     /// Speaks for an account in one container. `expires` in milliseconds since 1970.
     case session(container: String, accountID: String, expires: Int64)
-    /// A session that began with signing in. The tokens that speak for it are signed and change; none of them is kept.
+    /// A session begun by sign-in. Its tokens are signed, change with each request and are not stored.
     case signIn(container: String, accountID: String, expires: Int64)
     /// Speaks for an administrator of the cluster, whom the audit log names so.
     case administrator(name: String)
@@ -28,7 +27,7 @@ package enum TokenKind: Hashable, Sendable {
         }
     }
 
-    /// Whose session it is; nil for none.
+    /// The session's account.
     package var accountID: String? {
         switch self {
         case .api, .administrator, .console, .consoleLink: nil

@@ -84,8 +84,8 @@ package struct KeyValueLimits: Hashable, Sendable {
     package var idempotencyMilliseconds: Int64 = 24 * 3_600_000
     /// How long a deletion is remembered: 90 days, as of records.
     package var tombstoneMilliseconds: Int64 = 90 * 86_400_000
-    /// How many rows past their time a command forgets, of deletions and of answers each; more than it makes on
-    /// average, so that none stays for long.
+    /// How many expired rows a command removes, of deletions and of answers each; more than it makes on average, so
+    /// that they do not pile up.
     package var forgottenMax = 4
 
     /// Creates the default value.

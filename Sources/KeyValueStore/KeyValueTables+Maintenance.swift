@@ -46,7 +46,7 @@ extension KeyValueTables {
                 """)
     }
 
-    /// Answers are kept for so much longer than they count, as nodes' clocks differ.
+    /// Answers are kept this much longer than they count, as nodes' clocks differ.
     private static let clockLeewayMilliseconds: Int64 = 3_600_000
 
     /// Forgets a few rows of any store of the shard that are past their time: part of every command, so that it is the
@@ -205,7 +205,7 @@ struct StoreRow: Hashable {
         return UInt64(bitPattern: value)
     }
 
-    /// Writes the row, giving it its id if it has none.
+    /// Writes the row; a new one gets its id.
     mutating func save(_ key: StoreKey, in db: Database) throws -> Int64 {
         try check()
         if let id {

@@ -218,8 +218,8 @@ extension KeyValueLimits {
         return nil
     }
 
-    /// Which limit a store would be over after a batch; nil if none, or if the batch does not make it worse. Only
-    /// the final state counts, so a batch may delete and set in any order.
+    /// The limit that a store would exceed after a batch; nil if it stays within all, or the batch does not make it
+    /// worse. Only the final state counts, so a batch may delete and set in any order.
     func problem(before: KeyValueUsage, after: KeyValueUsage) -> KeyValueRefusal? {
         if after.keys > keysMax, after.keys > before.keys {
             return KeyValueRefusal(.keys, actual: after.keys, max: keysMax)

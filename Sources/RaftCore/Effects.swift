@@ -48,7 +48,7 @@ public struct RoleChange: Hashable, Sendable {
     public var role: Role
     /// The replica's current term.
     public var term: Term
-    /// Nil while none is known.
+    /// Nil while unknown.
     public var leader: ReplicaID?
 }
 
@@ -71,7 +71,7 @@ public struct FailedRead: Hashable, Sendable {
 
     /// Why a read got no index.
     public enum Reason: Hashable, Sendable {
-        /// Another replica leads, or none, or this one ceased to lead while the read waited.
+        /// This replica does not lead, or ceased to lead while the read waited.
         case notLeader
         /// `RaftSettings.pendingReadsMax` reads wait already.
         case overloaded

@@ -76,8 +76,8 @@ extension Raft {
         }
     }
 
-    /// Tells removed replicas that their removal is committed, so that they stop campaigning. Those that were up to
-    /// date have the entry. Any other may still ask for votes, which disturbs no leader (section 4.2.3).
+    /// Tells removed replicas that their removal is committed, so that they stop campaigning. Up-to-date ones have the
+    /// entry. Others may still ask for votes, which does not disturb a leader (section 4.2.3).
     private mutating func dismissLeaving() {
         let index = configurations[configurations.count - 1].index
         guard !leaving.isEmpty, let indexTerm = log.term(at: index) else { return }

@@ -10,7 +10,7 @@ public enum WireError: Error, Hashable, Sendable {
     case missingField(Int)
     /// A value outside what the message allows.
     case invalidValue(field: Int)
-    /// A field that this build does not know, where none may be passed over.
+    /// An unknown field in a strict message.
     case unknownField(Int)
     /// A value of an enumeration that this build does not know.
     case unknownValue(field: Int)

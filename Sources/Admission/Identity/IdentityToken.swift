@@ -49,7 +49,7 @@ package enum IdentityToken {
         guard isAllowed(algorithm) else {
             throw refusal("its algorithm is '\(algorithm.prefix(16))': only RS, PS, ES and EdDSA are taken")
         }
-        // An extension that is marked as critical must be understood (RFC 7515, 4.1.11); this build knows none.
+        // A critical extension must be understood (RFC 7515, 4.1.11); this build knows no extensions.
         guard json["crit"] == nil else { throw refusal("its header has critical extensions") }
         return Parts(
             header: Header(algorithm: algorithm, keyID: json["kid"]?.string), payload: payload,

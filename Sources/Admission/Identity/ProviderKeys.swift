@@ -17,7 +17,7 @@ package struct ProviderKeys: Sendable {
         var key: JWK
     }
 
-    /// Tokens are signed by these, and by no others: not `none`, nor any HMAC, whatever a token's header says.
+    /// The only accepted algorithms, whatever a token's header says; neither `none` nor HMAC is among them.
     static let rsaAlgorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
     private static let keysMax = 64
     /// 8,192 bits in Base64URL: larger keys cost more time than a sign-in is worth.

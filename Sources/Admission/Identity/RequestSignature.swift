@@ -22,8 +22,8 @@ package struct RequestSignature: Hashable, Sendable {
     /// The longest that DER makes of a P-256 signature.
     private static let signatureBytes = 8...72
 
-    /// - Parameters: the headers' values, nil where a request lacks one.
-    /// - Returns: nil where the request has none of them, and so is not signed.
+    /// - Parameters: the headers' values, if present.
+    /// - Returns: nil for an unsigned request, without any of the headers.
     /// - Throws: `AUTHENTICATION_FAILED` where one is missing or malformed; the reason names the header.
     package init?(keyID: String?, date: String?, signature: String?) throws(ServiceError) {
         if keyID == nil, date == nil, signature == nil { return nil }

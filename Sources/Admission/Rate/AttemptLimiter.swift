@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// So many attempts a minute in the long run, and so many at once after a quiet time.
+/// A long-term rate of attempts a minute, and a burst after a quiet time.
 package struct AttemptRate: Sendable {
     /// Nanoseconds that one attempt costs, and how much debt is allowed before another.
     fileprivate let cost: UInt64
@@ -17,10 +17,9 @@ package struct AttemptRate: Sendable {
     }
 }
 
-/// How often something may be tried for each key: an address, a container.
-///
-/// GCRA for each key, at each node for itself. Bounded: when there are too many keys, those that are nearest to being
-/// forgiven are forgotten first.
+/// Limits attempts by key, such as an address or a container.
+/// // GCRA for each key, on each node by itself. Memory is bounded: with too many keys, those with the least debt are
+/// forgotten first.
 package final class AttemptLimiter<Key: Hashable & Sendable>: Sendable {
     private final class Stripe: Sendable {
         /// When the key will have no debt, in nanoseconds.

@@ -18,11 +18,10 @@ package struct RateLedger: Sendable {
     /// Containers that the ledger remembers.
     package var count: Int { accounts.count }
 
-    /// Takes a report and answers with the share that its node holds from now on.
-    ///
-    /// Reports may come twice, late and out of order: a repeated one gets the same answer, an older one none that
-    /// counts.
-    /// - Parameter reign: With a new one everything is forgotten: another leader lent in between.
+    /// Takes a report and returns the share that its node holds from now on.
+    /// // Reports may be repeated, late and reordered: a repeated one gets the same answer, an older one an empty
+    /// share.
+    /// - Parameter reign: A new one resets everything: another leader lent in between.
     package mutating func take(_ report: RateReport, in reign: RateReign, now: UInt64) -> RateGrant {
         guard reign.term >= term else {
             return RateGrant(key: report.key, sequence: report.sequence, microRate: 0, lifetimeMilliseconds: 0)
@@ -137,8 +136,8 @@ struct RateHolder: Sendable {
         let new = Double(report.accepted - min(accepted, report.accepted))
         let spent = max(0, new - assumed)
         assumed = 0
-        // The node took the answer to the report before after it was given. Where that was lost, all that is known is
-        // that a report is sent after the one before; builds of before say nothing.
+        // The node took the answer to the previous report after it was given. If that answer was lost, we only know
+        // that a report is sent after the previous one; earlier builds do not tell.
         let isAnswered = sequence > 0 && report.answered == sequence
         let sent = isAnswered ? paidSince + report.sinceAnswerMicroseconds * 1_000 : report.answered == 0 ? now : 0
         sentSince = max(sentSince, min(now, sent))
@@ -186,7 +185,7 @@ struct RateHolder: Sendable {
             demand = 0
         } else {
             demand = max(new / passed, demand * 0.3 / (0.3 + passed))
-            // Those who wait as they were told would come within a second if they could.
+            // Clients that wait as told would come within a second if they could.
             demand = max(demand, report.promised > 0 ? granted + Double(min(report.promised, 1 << 32)) : 0)
             if demand < 0.02 { demand = 0 }
         }

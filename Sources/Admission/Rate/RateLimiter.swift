@@ -21,12 +21,12 @@ package final class RateLimiter: Sendable {
     let terms = RateTermsCell()
     /// Tokens spent, on the scale of `RateTerms.tokens`: never behind it by more than the burst when it counts.
     let spent = Atomic<UInt64>(0)
-    /// When the last of those who were refused was told to come back.
+    /// The time promised to the last refused request.
     let promised = Atomic<UInt64>(0)
     let accepted = Atomic<UInt64>(0)
     /// Of these, requests that had to wait for a share.
     let acceptedLate = Atomic<UInt64>(0)
-    /// Requests that were refused when they came, and those that found no share.
+    /// Requests that were refused on arrival, or found no share.
     let turnedAway = Atomic<UInt64>(0)
     /// Requests refused by a share, at once or after they waited for one.
     let refused = Atomic<UInt64>(0)
@@ -148,7 +148,7 @@ package final class RateLimiter: Sendable {
 
 /// What a node does with a request, as far as its container's rate goes.
 package enum RateDecision: Hashable, Sendable {
-    /// The request may go on. So many more would be accepted at once; the burst is whole again after
+    /// The request is accepted. `remaining` more would be accepted at once; the burst is full again after
     /// `resetMilliseconds`.
     case accepted(remaining: Int, resetMilliseconds: Int)
     /// The container's limit is met: 429 `THROTTLED`. A client that comes back after exactly so long finds room, unless
@@ -176,12 +176,11 @@ package struct RateState: Hashable, Sendable {
 /// The limiter's talk with the ledger: the shell asks for a report every few milliseconds, sends it, and hands the
 /// answer in.
 extension RateLimiter {
-    /// The report that is due, or nil if there is nothing new to say. Ask about every 10 ms, and at once when a
-    /// decision was `.needsShare`.
-    ///
-    /// Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered much
-    /// or requests stopped, so that others can have it; else every
-    /// 100 ms while requests come. While an answer is awaited, none for 250 ms.
+    /// The report that is due; nil if there is nothing to report. Call it about every 10 ms, and at once after a
+    /// `.needsShare`.
+    /// // Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered
+    /// much or requests stopped, so that others can have it; else every 100 ms while requests come. While an answer is
+    /// awaited, not for 250 ms.
     /// - Parameters:
     ///   - boot: Random for each start of the node.
     ///   - limit: The container's limit as the directory says, in requests a second.
@@ -198,7 +197,7 @@ extension RateLimiter {
             state.note(arrivals: arrivals, now: now)
             let silence = silence(at: now)
             state.isSilent = silence >= state.silentAfter
-            // Only when the ledger answers: a share that was given back to nobody would help nobody until it expired.
+            // Only while the ledger answers: otherwise the returned share would be unused until it expires.
             let isLeaving = held.isValid(at: now) && silence >= RateRules.releaseAfter && !state.isWaiting
             if isLeaving { terms.store(RateTerms(base: held.tokens(at: now), since: now)) }
             state.noteSent(now: now, isWaiting: !isLeaving)
@@ -261,7 +260,7 @@ extension RateLimiter {
         }
     }
 
-    /// How many of those who were refused are still to come back, if the share is as it is.
+    /// How many refused requests are still expected back under the current share.
     private func waiting(_ held: RateTerms, now: UInt64) -> UInt64 {
         let last = promised.load(ordering: .relaxed)
         guard held.isValid(at: now), last > now else { return 0 }
@@ -314,7 +313,7 @@ extension RateLimiter {
     }
 }
 
-/// The limiters of one node, found by key. Striped: a request meets only those of a few other containers at a lock.
+/// The limiters of one node by key, in stripes, so that a lock is shared by few containers.
 package final class RateLimiters: Sendable {
     private final class Stripe: Sendable {
         let limiters = Mutex<[RateKey: RateLimiter]>([:])
@@ -329,7 +328,7 @@ package final class RateLimiters: Sendable {
         stripeMax = max(1, limitersMax / 64)
     }
 
-    /// The limiter of a key, made when there is none. Hold it for one request only: an idle one is replaced.
+    /// The limiter of a key, created on demand. Use it for one request only: an idle one is replaced.
     package func limiter(_ key: RateKey, now: UInt64) -> RateLimiter {
         stripe(of: key).limiters.withLock { limiters in
             if let limiter = limiters[key] { return limiter }

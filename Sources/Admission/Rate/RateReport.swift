@@ -30,8 +30,8 @@ package struct RateReport: Hashable, Sendable, WireMessage {
     package var waiting: UInt64 = 0
     /// What the node could accept at once, in micro-requests: paid for by its share and not spent.
     package var leftMicroTokens: UInt64 = 0
-    /// The newest report whose answer the node took (0: none), and how long ago that was: so the ledger knows how long
-    /// this one can have been on its way.
+    /// The newest report whose answer the node took (0: none), and how long ago: it bounds how long this report can
+    /// have been on its way.
     package var answered: UInt64 = 0
     package var sinceAnswerMicroseconds: UInt64 = 0
     /// The container's limit as the node's directory says, in requests a second.
@@ -144,7 +144,7 @@ struct RateReporting: Sendable {
     /// Whether the newest report said that requests have stopped.
     var isSilent = true
 
-    /// Requests have stopped when none came for four times their usual distance.
+    /// Requests have stopped after four times their usual distance without one.
     var silentAfter: UInt64 {
         min(max(4 * arrivalInterval, RateRules.silentAfterMin), RateRules.silentAfterMax)
     }

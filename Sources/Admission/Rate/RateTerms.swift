@@ -33,7 +33,7 @@ struct RateTerms: Hashable, Sendable {
         return base + microRate * ((end - since) / 1_000) / 1_000_000
     }
 
-    /// Microseconds until so many more micro-requests are paid for, rounded up.
+    /// Microseconds until `microTokens` more are paid for, rounded up.
     func microseconds(toPay microTokens: UInt64) -> UInt64 {
         Self.microseconds(toPay: microTokens, by: microRate)
     }
@@ -194,13 +194,13 @@ package enum RateRules {
     /// A limiter without requests for so long is forgotten, at the node and at the ledger.
     package static let forgetAfter = 60 * second
 
-    /// What a container saves while it is not fully used: so many seconds of its limit, and at least so many requests,
-    /// so that nodes with a part of a very low limit are not kept from using it.
+    /// What a container saves while it is not fully used: seconds of its limit, and at least a number of requests, so
+    /// that nodes with a part of a very low limit can use it.
     package static let savedSeconds = 1.0
     /// In requests.
     package static let savedMin = 5.0
-    /// What nodes save on their own, from their shares: so much of a second's share, but at least two requests; less
-    /// where the limit is low, as all nodes together should not have more than the container saves.
+    /// What nodes save from their own shares: a part of a second's share, but at least two requests; less if the limit
+    /// is low, so that all nodes together do not have more than the container saves.
     package static let burstDivisor: UInt64 = 10
     static let burstMin = 2 * micro
     static func burstLeast(limit: UInt64) -> UInt64 { limit < 10 ? burstMin * 3 / 4 : burstMin }

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import Wire
 
-/// How many records of one kind the audit log has got in this hour, of all nodes together. Beyond `recordsPerHourMax`
-/// they are counted only, and one record tells of them when the next hour's first comes.
+/// Counts the audit log's records of one kind in this hour, of all nodes together. Beyond `recordsPerHourMax` they are
+/// only counted, and one record reports their number when the next hour's first comes.
 struct AuditBudget: Hashable, Sendable, WireMessage {
     /// Records that one kind may take in an hour: three kinds fill what the log keeps in 23 days.
     static let recordsPerHourMax: UInt64 = 600
@@ -12,12 +12,12 @@ struct AuditBudget: Hashable, Sendable, WireMessage {
     /// Hours since 1970.
     var hour: Int64 = 0
     var records: UInt64 = 0
-    /// Events that no record tells of yet.
+    /// Events not yet reported by a record.
     var untold: UInt64 = 0
 
     init() {}
 
-    /// What the log is to tell of an event.
+    /// The records to write for an event.
     /// - Parameter outcome: that of all events of the kind.
     mutating func take(_ event: AuditEvent, outcome: String = "refused") -> [AuditEvent] {
         let eventHour = event.origin.time / Self.hourMilliseconds
@@ -57,7 +57,7 @@ struct AuditBudget: Hashable, Sendable, WireMessage {
 /// The budgets of what anybody can cause, one for each kind, so that a flood of one does not hide another.
 struct AuditBudgets: Hashable, Sendable, WireMessage {
     enum Kind {
-        /// Failed sign-ins, for which nobody needs an account.
+        /// Failed sign-ins, which need no account.
         case failures
         /// Requests without permission, and refused commands of others than administrators.
         case refusals
@@ -71,7 +71,7 @@ struct AuditBudgets: Hashable, Sendable, WireMessage {
 
     init() {}
 
-    /// What the log is to tell of an event.
+    /// The records to write for an event.
     mutating func take(_ event: AuditEvent, _ kind: Kind) -> [AuditEvent] {
         switch kind {
         case .failures: failures.take(event)
@@ -141,7 +141,7 @@ struct AuditedEvents {
 }
 
 extension AuditEvent {
-    /// Whether it tells of somebody who could not sign in.
+    /// Whether it reports a failed sign-in.
     var isSignInFailure: Bool { action == Self.signInFailure || (action == Self.signIn && outcome != Self.done) }
 
     static let signInFailure = "sign-in.fail"

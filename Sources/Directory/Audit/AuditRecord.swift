@@ -105,7 +105,7 @@ package struct AuditPage: Hashable, Sendable, WireMessage {
     /// one past retention.
     package var firstPreviousHash: [UInt8]
 
-    /// The number of the first record of the page that breaks the chain; nil if none does.
+    /// The number of the first record of the page that breaks the chain.
     package var firstBroken: UInt64? {
         guard let first = records.first else { return nil }
         if first.sequence != firstSequence || first.previousHash != firstPreviousHash { return firstSequence }
@@ -130,7 +130,7 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
     package var actor: String
     /// By which the logs of every node that the request crossed name it.
     package var requestID: String
-    /// The client's address; empty where there is none.
+    /// The client's address, or empty.
     package var address: String
     /// Milliseconds since 1970, by the clock of the node that was asked.
     package var time: Int64
@@ -163,7 +163,7 @@ package struct AuditOrigin: Hashable, Sendable, WireMessage {
     }
 }
 
-/// Something that was done or refused, as the audit log tells of it. No text in it is a secret.
+/// Something that was done or refused, as the audit log shows it, without secrets.
 package struct AuditEvent: Hashable, Sendable, WireMessage {
     package var origin: AuditOrigin
     /// Such as `token.create` or `sign-in`.
@@ -226,8 +226,8 @@ package enum AuditText {
         }
     }
 
-    /// The beginning of a text that is too long. What cannot be seen stands there as its number, such as `\u{1b}`:
-    /// nobody else's text may act on the terminal that shows the log, or look like another's.
+    /// A text, cut where it is too long. Invisible characters are written as their numbers, such as `\u{1b}`: text of
+    /// others must neither act on the terminal that shows the log nor imitate other text.
     static func bounded(_ text: String) -> String {
         let shown = text.unicodeScalars.prefix(scalarsMax + 1)
         if shown.count <= scalarsMax, !shown.contains(where: isHidden) { return text }

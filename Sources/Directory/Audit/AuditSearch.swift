@@ -100,8 +100,8 @@ package struct AuditFindings: Hashable, Sendable, WireMessage {
 
     package static var blank: Self { AuditFindings() }
 
-    /// With numbers of their own: nodes of earlier builds answer a search with the position of their log, which has
-    /// none of these fields.
+    /// Distinct field numbers: nodes of earlier builds answer a search with the position of their log, which has other
+    /// fields.
     package mutating func fields(_ wire: inout WireFields) throws(WireError) {
         try wire.required(21, &span)
         try wire.field(22, &records)
@@ -112,11 +112,11 @@ package struct AuditFindings: Hashable, Sendable, WireMessage {
 package struct AuditSpan: Hashable, Sendable, WireMessage {
     /// How many.
     package var count = 0
-    /// The lowest number; 0, as the highest, where there is none.
+    /// The lowest number; 0, as the highest, if empty.
     package var first: UInt64 = 0
     /// The highest number.
     package var last: UInt64 = 0
-    /// The lowest number of a record that is not what it was, or does not follow the one before it; nil: none of them.
+    /// The lowest number of a record that was changed or does not follow the one before it; nil if all are intact.
     package var firstBroken: UInt64?
     /// Whether no record is left on the search's way.
     package var isEnd = true
@@ -157,7 +157,7 @@ extension DirectoryTables {
         return try Row.fetchOne(db, sql: sql).map { position($0) } ?? base
     }
 
-    /// The number and the hash of the last record past retention; 0 and zeros if there is none.
+    /// The number and the hash of the last record past retention; 0 and zeros before the first.
     static func auditBase(
         of log: AuditLog, in db: Database
     ) throws -> (sequence: UInt64, hash: [UInt8]) {

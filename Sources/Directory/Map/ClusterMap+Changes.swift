@@ -289,8 +289,7 @@ extension ClusterMap {
         return nodes[index].lastGeneration
     }
 
-    /// Gives a new node its part: missing replicas first, then those of the nodes that have the most, then the lead of
-    /// some.
+    /// Gives a new node its share: missing replicas first, then some of the nodes with the most, then some leads.
     mutating func spread(onto id: UInt64) throws(ServiceError) {
         let count = min(replicasPerShard, staying.count)
         for shard in shards.indices where shards[shard].count < count {
@@ -341,8 +340,7 @@ extension ClusterMap {
         }
     }
 
-    /// Gives the replicas of a node that leaves to those that hold the fewest, and its leads to those that lead the
-    /// fewest.
+    /// Gives a leaving node's replicas to the nodes with the fewest, and its leads to those that lead the fewest.
     mutating func moveAway(from id: UInt64) throws(ServiceError) {
         for shard in shards.indices {
             guard let place = shards[shard].firstIndex(where: { $0.node == id }) else { continue }

@@ -21,7 +21,7 @@ package struct Query: Hashable, Sendable, WireMessage {
     }
 }
 
-/// One condition. System fields go by their schema names (`___recordID`, `___createTime`, ...).
+/// One condition. System fields have their schema names (`___recordID`, `___createTime`, ...).
 package struct Filter: Hashable, Sendable, WireMessage {
     /// Nil, with `containsAllTokens` and `containsAnyTokens` only, stands for every searchable field of the record
     /// type.

@@ -84,12 +84,12 @@ package struct FieldDefinition: Hashable, Sendable, WireMessage {
     package var name: String
     package var type: FieldType
     package var indexes: IndexOptions
-    /// The version of the schema in which the field came, or came again after it was dropped: a shard that has an
-    /// earlier version holds values of another field of this name. The directory sets it, from
-    /// `FeatureLevel.datedFields` on; 0 where nobody did, and in schemas that were not installed.
+    /// The schema version that added the field, or added it again after it was dropped: shards with an earlier version
+    /// hold values of another field of this name. Set by the directory from `FeatureLevel.datedFields` on; else 0, as
+    /// in schemas that were not installed.
     package var addedIn: UInt64
 
-    /// A field of a schema that nobody has installed where `addedIn` is left out.
+    /// A field of a schema that is not installed, if `addedIn` is left out.
     package init(name: String, type: FieldType, indexes: IndexOptions = [], addedIn: UInt64 = 0) {
         self.name = name
         self.type = type
@@ -119,7 +119,7 @@ package struct IndexOptions: OptionSet, Hashable, Sendable, WireOptions {
     package static let sortable = IndexOptions(rawValue: 2)
     /// Full text.
     package static let searchable = IndexOptions(rawValue: 4)
-    /// Those that this build knows.
+    /// All that this build knows.
     static let all: IndexOptions = [.queryable, .sortable, .searchable]
 
     package static var known: Self { .all }
@@ -150,7 +150,7 @@ package struct Permissions: OptionSet, Hashable, Sendable, WireOptions {
     package static let create = Permissions(rawValue: 1)
     package static let read = Permissions(rawValue: 2)
     package static let write = Permissions(rawValue: 4)
-    /// Those that this build knows.
+    /// All that this build knows.
     static let all: Permissions = [.create, .read, .write]
 
     package static var known: Self { .all }
@@ -176,8 +176,8 @@ package enum SystemField: String, CaseIterable, Sendable {
     }
 }
 
-/// The fields of a record type, found fast: by looking at one after the other where few are asked for, by a table where
-/// many are, so that no request costs its fields times those of the type.
+/// The fields of a record type by name: a linear search for few lookups, a table for many, so that a request does
+/// not cost its fields times those of the type.
 struct FieldTable {
     let type: RecordType
     private let table: [String: Int]?
@@ -234,7 +234,7 @@ extension Grant {
     fileprivate var encodedSize: Int { fieldSize(role.utf8.count) + 1 + varintSize(Int(permissions.rawValue)) }
 }
 
-/// The bytes of a field with so many bytes of content, under a number below 16.
+/// The size of a field with `count` bytes of content, under a number below 16.
 private func fieldSize(_ count: Int) -> Int { 1 + varintSize(count) + count }
 
 private func varintSize(_ value: Int) -> Int { max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7) }

@@ -40,7 +40,7 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable, WireValue {
 package enum ErrorDetail: String, Hashable, Sendable, CaseIterable {
     /// Nothing was done, so that the request may be sent again as it is.
     case nothingDone
-    /// There is no such container, or not any more.
+    /// There is no such container (any longer).
     case unknownContainer
     /// The schema has no such record type.
     case unknownRecordType

@@ -1,7 +1,7 @@
 /// A field's value as a client sent it. What it means depends on the record type's schema, so it is kept as JSON until
 /// `resolve` is called with the field's definition.
 package struct FieldInput: Hashable, Sendable {
-    /// The type that the client states, as it wrote it; nil if it states none.
+    /// The type as the client wrote it, if any.
     package var type: String?
     package var json: JSONValue
     /// Whether the client marks the value as encrypted.

@@ -99,7 +99,7 @@ extension Form {
         return min(limit, Limits.recordsPerPageMax)
     }
 
-    /// An opaque text that the server gave; an empty one counts as none.
+    /// An opaque text from the server; empty counts as missing.
     func token(_ key: String) throws(FormError) -> String? {
         guard let text = try string(key), !text.isEmpty else { return nil }
         return text

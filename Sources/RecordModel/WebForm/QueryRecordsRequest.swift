@@ -39,8 +39,7 @@ package struct QueryInput: Hashable, Sendable {
 
     /// A filter whose value waits for the field's type.
     package struct FilterInput: Hashable, Sendable {
-        /// A system field goes by its schema name, such as `___recordID`. Nil, where words are looked for, is every
-        /// searchable field.
+        /// A system field has its schema name, such as `___recordID`. Nil searches all searchable fields for words.
         package var field: String?
         package var comparator: Comparator
         package var value: FieldInput

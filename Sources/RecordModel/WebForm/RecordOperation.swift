@@ -192,7 +192,7 @@ package struct ModifyRecordsRequest: WebRequest, Hashable {
     /// At most `Limits.operationsMax`; no two name the same record.
     package var operations: [RecordOperation]
     package var zoneID: ZoneID
-    /// Whether all happen or none; it counts in custom zones only.
+    /// All or nothing; used in custom zones only.
     package var isAtomic: Bool
     /// The fields to return; nil is all.
     package var desiredKeys: [String]?

@@ -194,7 +194,7 @@ package func replaceFile(
 }
 
 /// A whole small file.
-/// - Throws: `DiskError` with `ENOENT` if there is none.
+/// - Throws: `DiskError`, with `ENOENT` if it does not exist.
 package func readWholeFile(at path: String) throws(DiskError) -> [UInt8] {
     let file = try DiskFile(path: path, flags: O_RDONLY)
     return try file.bytes(at: 0, count: file.size())

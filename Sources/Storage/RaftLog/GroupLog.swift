@@ -230,7 +230,7 @@ struct CollectionPlan {
 }
 
 extension LogIndexTable {
-    /// The oldest segment with an entry of the group that is still needed; nil if the group needs none.
+    /// The oldest segment with an entry that the group still needs.
     /// - Parameter keepEntries: how many entries below the durable index count as needed.
     private func neededSegment(of log: GroupLog, keepEntries: Int) -> UInt64? {
         let through = log.collectableMark?.position.index.rawValue ?? 0

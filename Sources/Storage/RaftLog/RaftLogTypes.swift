@@ -46,7 +46,7 @@ package struct RecoveredGroup: Hashable, Sendable {
     package var snapshot: SnapshotMark?
     /// The first index that is retained (one above the snapshot's), or would be if the log is empty.
     package var firstIndex: LogIndex
-    /// The last entry, or the snapshot's position if there is none.
+    /// The last entry, or the snapshot's position without entries.
     package var lastLog: LogPosition
     /// The first position of each run of equal terms in the retained log, ascending.
     package var terms: [LogPosition]
