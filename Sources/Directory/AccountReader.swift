@@ -4,7 +4,8 @@ import RecordModel
 import Wire
 
 /// Reads accounts, lock-outs and sessions from one snapshot of group 0's database.
-/// // They are rows only, and not in `DirectorySnapshot`, so that a node's memory does not grow with their number
+///
+/// They are rows only, and not in `DirectorySnapshot`, so that a node's memory does not grow with their number
 /// (decision 0015). Each read uses an index; lists are read in pages.
 package struct AccountReader {
     private let db: Database
@@ -145,8 +146,9 @@ extension AccountReader {
     private static let tokenRowsMax = 10_000
 
     /// A page of tokens, oldest first.
-    /// // - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
-    /// zero, and still continue: it reads 10,000 rows at most.
+    ///
+    /// - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
+    ///   zero, and still continue: it reads 10,000 rows at most.
     package func tokens(
         _ filter: TokenFilter, after position: TokenPosition?, limit: Int
     ) throws -> (tokens: [Token], next: TokenPosition?) {

@@ -4,7 +4,8 @@ package import Wire
 
 /// A secret that all nodes have from the directory, and clients do not have. The directory's leader makes it once, as
 /// soon as all nodes know it (`FeatureLevel.containerDeletion`).
-/// // What nodes give to clients and take back is sealed or signed with keys derived from it, one for each purpose. The
+///
+/// What nodes give to clients and take back is sealed or signed with keys derived from it, one for each purpose. The
 /// directory stores it unencrypted, so that nodes need no encryption key for it. It does not protect against anyone who
 /// has a node's disk or a backup.
 package struct ClusterSecret: Hashable, Sendable, WireMessage {
@@ -30,7 +31,8 @@ package struct ClusterSecret: Hashable, Sendable, WireMessage {
     var isWhole: Bool { key.count == Self.keyBytes }
 
     /// Seals a payload that a client returns in a later request and can neither read nor change.
-    /// // The same payload gives the same bytes, as clients compare positions: the nonce is a code of the payload.
+    ///
+    /// The same payload gives the same bytes, as clients compare positions: the nonce is a code of the payload.
     /// - Parameter purpose: the payload opens for the same purpose only.
     package func seal(_ payload: [UInt8], purpose: String) -> [UInt8] {
         let nonce = code(of: payload, purpose: "nonce/\(purpose)").prefix(12)

@@ -18,11 +18,13 @@ package struct FieldPlace: Hashable, Sendable {
 }
 
 /// Seals and opens the values of encrypted fields with their containers' data keys.
-/// // A data key is 32 random bytes, wrapped by the cluster's encryption key and stored in the directory. After a
-/// rotation a new key seals, and the earlier ones still open what they sealed. Each record has a key of its own,
-/// derived from the data key, so that random nonces do not repeat however many values a container has. The cipher is
-/// AES-256-GCM. A sealed value reveals its length only.
-/// // Thread-safe. It knows the keys of this node's last copy of the directory (`update`); a key made on another node a
+///
+/// A data key is 32 random bytes, wrapped by the cluster's encryption key and stored in the directory. After a rotation
+/// a new key seals, and the earlier ones still open what they sealed. Each record has a key of its own, derived from
+/// the data key, so that random nonces do not repeat however many values a container has. The cipher is AES-256-GCM. A
+/// sealed value reveals its length only.
+///
+/// Thread-safe. It knows the keys of this node's last copy of the directory (`update`); a key made on another node a
 /// moment ago may be missing: then opening should be retried soon.
 package final class FieldVault: Sendable {
     private struct State {

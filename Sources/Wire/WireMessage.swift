@@ -2,7 +2,8 @@
 package typealias WireMessage = WireDecodable & WireEncodable & WireFieldList
 
 /// One list of a message's fields, for its writer and its reader.
-/// // Public, with what it uses, although only this package sees it: only public functions are specialised in other
+///
+/// Public, with what it uses, although only this package sees it: only public functions are specialised in other
 /// modules.
 public protocol WireFieldList: WireValue {
     /// A message before anything of it was read; it keeps what it has here of fields that are not there.

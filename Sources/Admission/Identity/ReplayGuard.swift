@@ -63,9 +63,10 @@ package final class ReplayGuard: Sendable {
     }
 
     /// Judges a verified signature, and remembers it if it is new.
-    /// // Call it after `SignatureCheck.verify`, so that only holders of a key can fill the memory or use up a
-    /// signature.
-    /// // - Parameters:
+    ///
+    /// Call it after `SignatureCheck.verify`, so that only holders of a key can fill the memory or use up a signature.
+    ///
+    /// - Parameters:
     ///   - nonce: random, one for each question; a caller that lost the answer asks again with the same nonce and gets
     /// the same answer.
     ///   - now: milliseconds since 1970.

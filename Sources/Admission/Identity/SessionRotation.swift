@@ -1,15 +1,17 @@
 import Synchronization
 
 /// Remembers the presented tokens of sessions, so that a replaced token is valid for a short time only.
-/// // Each answer to a request with a web auth token carries a new token. A client that sends requests in parallel uses
+///
+/// Each answer to a request with a web auth token carries a new token. A client that sends requests in parallel uses
 /// one token several times, so an older token stays valid until the grace time after a newer one of its session was
 /// first presented. After that it is superseded, and refused. If it is presented much later (`reuseMilliseconds`), it
 /// is no late retry: either the token or its successor was stolen, and the session should end (`takeReused`).
-/// // Bounded memory: about `sessionsMax / 2` recently used sessions are known, in stripes. For other sessions, and
-/// after a restart, a token counts as the newest until a newer one is presented or learned of. What is learned late
-/// counts from when it happened: a token presented here long after another node had seen its successor was reused as
-/// well. A session has at most 34 moments: presentations within a sixteenth of the grace time count as the first of
-/// them, so the grace time is never longer, and at most that much shorter. Thread-safe.
+///
+/// Bounded memory: about `sessionsMax / 2` recently used sessions are known, in stripes. For other sessions, and after
+/// a restart, a token counts as the newest until a newer one is presented or learned of. What is learned late counts
+/// from when it happened: a token presented here long after another node had seen its successor was reused as well. A
+/// session has at most 34 moments: presentations within a sixteenth of the grace time count as the first of them, so
+/// the grace time is never longer, and at most that much shorter. Thread-safe.
 package final class SessionRotation: Sendable {
     /// What a presented token is.
     package enum Verdict: Hashable, Sendable {
@@ -83,7 +85,8 @@ package final class SessionRotation: Sendable {
     }
 
     /// Records a presented token of a live session, and judges it.
-    /// // - Parameters:
+    ///
+    /// - Parameters:
     ///   - issued: the token's issue time.
     ///   - now: milliseconds of the node's monotonic clock. With a wall clock, setting the clock could end sessions.
     package func present(sessionID: String, issued: Int64, now: Int64) -> Verdict {

@@ -67,7 +67,8 @@ extension SessionSigner {
 // (16 bytes).
 extension SessionSigner {
     /// Seals a payload that a client returns in a later request and can neither read nor change.
-    /// // - Parameters:
+    ///
+    /// - Parameters:
     ///   - purpose: it opens for the same purpose only.
     ///   - expires: when it stops to open, in milliseconds since 1970.
     /// - Returns: letters, digits, `-` and `_` only.

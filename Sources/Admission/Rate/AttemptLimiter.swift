@@ -18,7 +18,8 @@ package struct AttemptRate: Sendable {
 }
 
 /// Limits attempts by key, such as an address or a container.
-/// // GCRA for each key, on each node by itself. Memory is bounded: with too many keys, those with the least debt are
+///
+/// GCRA for each key, on each node by itself. Memory is bounded: with too many keys, those with the least debt are
 /// forgotten first.
 package final class AttemptLimiter<Key: Hashable & Sendable>: Sendable {
     private final class Stripe: Sendable {

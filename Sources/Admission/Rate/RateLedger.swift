@@ -19,8 +19,8 @@ package struct RateLedger: Sendable {
     package var count: Int { accounts.count }
 
     /// Takes a report and returns the share that its node holds from now on.
-    /// // Reports may be repeated, late and reordered: a repeated one gets the same answer, an older one an empty
-    /// share.
+    ///
+    /// Reports may be repeated, late and reordered: a repeated one gets the same answer, an older one an empty share.
     /// - Parameter reign: A new one resets everything: another leader lent in between.
     package mutating func take(_ report: RateReport, in reign: RateReign, now: UInt64) -> RateGrant {
         guard reign.term >= term else {

@@ -178,8 +178,9 @@ package struct RateState: Hashable, Sendable {
 extension RateLimiter {
     /// The report that is due; nil if there is nothing to report. Call it about every 10 ms, and at once after a
     /// `.needsShare`.
-    /// // Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered
-    /// much or requests stopped, so that others can have it; else every 100 ms while requests come. While an answer is
+    ///
+    /// Due: at once when demand begins, when requests wait for what the ledger saved, and when a share was lowered much
+    /// or requests stopped, so that others can have it; else every 100 ms while requests come. While an answer is
     /// awaited, not for 250 ms.
     /// - Parameters:
     ///   - boot: Random for each start of the node.

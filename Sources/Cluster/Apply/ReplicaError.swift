@@ -14,7 +14,7 @@ package enum ReplicaError: Error, Hashable, Sendable {
     case superseded
     /// The node is stopping, or lost track: the command may or may not be applied.
     case outcomeUnknown(String)
-    /// The read was not done in time, or nobody wants it any more.
+    /// The read was cancelled, or not done in time.
     case readEnded
     /// The read failed on this node's disk.
     case failed(String)

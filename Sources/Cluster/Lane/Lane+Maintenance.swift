@@ -49,7 +49,7 @@ extension Lane {
         nextWorkSearch = now.adding(milliseconds: Self.searchIntervalMilliseconds)
         for group in groups where replicas[group]?.raft.role == .leader {
             guard let applier = replicas[group]?.applier else { continue }
-            // Where so much waits that there is no place, it is looked for in a minute.
+            // If the queue is full, this is tried again in a minute.
             try? pools.upkeep.submit { [logger] isActive in
                 guard isActive else { return }
                 do {

@@ -39,11 +39,11 @@ package protocol StateMachine: Sendable {
     func read(_ request: [UInt8], in db: Database) throws -> [UInt8]
     /// Folds every row into a hash, in a fixed order, so that replicas can be compared.
     func hashState(in db: Database, into fold: (UnsafeRawBufferPointer) -> Void) throws
-    /// The command that does a bounded part of the work that waits, made at `now` (milliseconds since 1970); nil if
-    /// none waits. Cheap: the group's leader asks all the time.
+    /// The command that does a bounded part of the waiting work, made at `now` (milliseconds since 1970); nil without
+    /// work. Cheap: the group's leader calls it often.
     /// - Parameters:
     ///   - level: in force for it.
-    ///   - random: what of it has to be random; the replicas must agree, so it goes into the command.
+    ///   - random: its random parts; replicas must agree, so they are in the command.
     func maintenance(now: Int64, at level: FeatureLevel, random: () -> UInt64) -> [UInt8]?
     /// Looks for work that came to wait by time alone. Runs on a reader connection.
     func findWork(now: Int64, in db: Database) throws

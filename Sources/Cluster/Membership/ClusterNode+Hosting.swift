@@ -33,8 +33,8 @@ extension ClusterNode: MembershipHost {
         }
     }
 
-    /// - Parameter known: the epoch of the map that the peer goes by. One that has a map needs not know how the cluster
-    ///   was founded, and another map only where that is newer.
+    /// - Parameter known: the epoch of the peer's map. A peer with a map need not know how the cluster was founded, and
+    ///   only gets a newer map.
     private func standing(of peer: PeerIdentity, known: UInt64?, isElsewhere: Bool) async -> Standing {
         var verdict = verdict(on: peer)
         if [.otherFolder, .removed, .stranger].contains(verdict) {

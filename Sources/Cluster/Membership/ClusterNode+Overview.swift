@@ -3,8 +3,7 @@ package import RaftCore
 package import Wire
 
 extension ClusterNode {
-    /// The members that each group has in force, asked of their leaders; a group that has none at the moment is
-    /// missing.
+    /// The members in force of each group, asked of their leaders; groups without a leader are missing.
     package func members(by deadline: Deadline) async -> [GroupID: GroupMembers] {
         let groups = map.groups
         return await withTaskGroup(of: (GroupID, GroupMembers?).self) { tasks in
@@ -33,9 +32,9 @@ package struct GroupMembers: Hashable, Sendable, WireMessage {
     package var isCommitted: Bool
     /// What each of the others has of the log, in entries that it lacks.
     package var lag: [Lag] = []
-    /// The epoch of the map that the leader goes by.
+    /// The epoch of the leader's map.
     package var epoch: UInt64 = 0
-    /// What it waits for; empty where nothing is to be done, or is not known to be held up.
+    /// What a pending change waits for; empty without one, or if nothing is known to hold it up.
     package var waitsFor: String = ""
 
     /// How far a member is behind.
@@ -51,8 +50,8 @@ package struct GroupMembers: Hashable, Sendable, WireMessage {
         }
     }
 
-    /// Whether a replica was, or never will be, a member, so that it may give up what it holds: a committed
-    /// configuration is without it, and none is under way.
+    /// Whether a replica is a former member, or never became one, so that it may be deleted: a committed configuration
+    /// is without it, and no change is under way.
     package func isWithout(_ replica: ReplicaID) -> Bool {
         isCommitted && !configuration.isJoint && !configuration.contains(replica)
     }

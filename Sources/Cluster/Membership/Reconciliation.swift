@@ -2,8 +2,8 @@ package import Directory
 package import RaftCore
 import Synchronization
 
-/// What the leader of a group does next to bring its members to those that the cluster's map names. Pure: asked again
-/// and again, by the present leader, from what is in force then; so it does not matter where an earlier leader stopped.
+/// The next step of a group's leader towards the members in the cluster's map. Pure: called repeatedly, by the present
+/// leader, with what is in force then; so it does not matter where an earlier leader stopped.
 package enum Reconciliation: Hashable, Sendable {
     /// The members are as they shall be.
     case settled

@@ -90,15 +90,15 @@ package struct ReplicaDamage: Sendable {
         let sound = others.filter(\.isSound)
         guard kind == .applying, let own else { return sound.isEmpty ? .keep : .exchange }
         if own.applies { return .recovered }
-        // An entry that nobody applies is at fault itself.
+        // An entry that no replica applies is at fault itself.
         return sound.contains { $0.applied > own.applied } ? .exchange : .keep
     }
 }
 
 /// What an error says of the data of this node.
 enum DataDamage {
-    /// A part of the file that its disk gives back no more, or otherwise than it was written. What cannot be written is
-    /// none of that: room, rights or a cable may be missing.
+    /// Unreadable or changed parts of the file. Failed writes are not damage: space, permissions or a cable may be
+    /// missing.
     private static let unreadable: [ResultCode] = [
         .SQLITE_IOERR_READ, .SQLITE_IOERR_SHORT_READ, .SQLITE_IOERR_CORRUPTFS, .SQLITE_IOERR_DATA,
     ]
@@ -115,9 +115,9 @@ enum DataDamage {
         }
     }
 
-    /// Whether what is stored does not take an entry that is committed. If that is the entry's own fault, the other
-    /// replicas do not take it either; else the data here are damaged. What a machine may do better later is none of
-    /// that.
+    /// Whether the stored data do not accept a committed entry. If the entry is at fault, the other replicas do not
+    /// accept it either; else the data here are damaged. Errors that a later version of the machine may handle are not
+    /// damage.
     static func keepsFromApplying(_ error: any Error) -> Bool {
         if let error = error as? DatabaseError,
             [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR].contains(error.resultCode.primaryResultCode)
@@ -128,11 +128,11 @@ enum DataDamage {
     }
 }
 
-/// Gives up what a data folder holds, because it must not take part any more: moves it into a folder `lost-N` within,
-/// where it can be looked at, so that the node begins anew.
+/// Sets aside the contents of a data folder that must not take part any longer: moves them into a folder `lost-N`
+/// within, where they can be inspected, so that the node begins with an empty one.
 ///
-/// The account of the folder says so first and goes last: an end half-way is gone on with at the next start. What the
-/// node remembers of its peers stays.
+/// The folder's account says so first and goes last: an interrupted move is continued at the next start. What the node
+/// remembers of its peers stays.
 enum Quarantine {
     /// What is moved, in this order.
     private static let names = [

@@ -27,11 +27,11 @@ package struct Standing: Hashable, Sendable, WireMessage {
     package var verdict: Verdict
     /// The number of the answering node's data folder.
     package var incarnation: UInt64
-    /// The map that it promised to found; nil if there is none, or it has founded, or the asking node has a map.
+    /// The map that it promised to found; nil without a promise, after founding, or if the asking node has a map.
     package var promise: ClusterMap?
     /// The map by which it founded; nil if it has not, or joined later, or the asking node has a map.
     package var founding: ClusterMap?
-    /// The cluster's map as it knows it; nil where the directory has none yet, or none newer than the asking node's.
+    /// The cluster's map as it knows it; nil if the directory has none yet, or none newer than the asking node's.
     package var map: ClusterMap?
     /// What the asking node has acknowledged to it, in groups that it leads, or said to it as their leader.
     package var acknowledged: [Acknowledged] = []
@@ -80,7 +80,7 @@ package struct Introduction: Hashable, Sendable, WireMessage {
     package var incarnation: UInt64
     /// The number of this start on it.
     package var bootCounter: UInt64
-    /// The map that it goes by, so that a node that has none learns whom else to ask.
+    /// Its map, so that a node without one learns whom else to ask.
     package var map: ClusterMap?
 
     package static var blank: Self { Introduction(incarnation: 0, bootCounter: 0) }
@@ -102,7 +102,7 @@ final class Acknowledgements: Sendable {
         var entry: Standing.Acknowledged
     }
 
-    /// Of each group what tells of the latest replica: what is true of that is true of those before it.
+    /// For each group the evidence about the latest replica, which covers those before it.
     private let latest = Mutex<[GroupID: Witness]>([:])
 
     /// Remembers what a peer said.

@@ -48,7 +48,7 @@ package final class ClockWatch: Sendable {
     func hasJumped() -> Bool {
         let before = clock.now
         let base = base
-        // Whoever was held up between the two readings has learned nothing of them.
+        // A pause between the two readings would look like a jump.
         guard clock.now < before.adding(milliseconds: Self.jumpMilliseconds / 5) else { return false }
         return state.withLock { state in
             defer { state.lastBase = base }
@@ -117,14 +117,14 @@ package final class ClockWatch: Sendable {
     }
 }
 
-/// This node's clock held against its peers'. Pure; wall clocks in milliseconds since 1970.
+/// Compares this node's clock with its peers'. Pure; wall clocks in milliseconds since 1970.
 ///
-/// A clock is remembered by what it shows when the monotonic clock is zero. So a clock that jumps is noticed at once,
-/// this node's own too, and a peer that is away for a while still counts.
+/// A clock is remembered by what it shows when the monotonic clock is zero. So a jump is noticed at once, also of this
+/// node's own clock, and a peer that is away for a while still counts.
 ///
-/// The middle of all clocks is the right one. While most clocks are right it is one of them; and however wrong they all
-/// are, one node goes on. Where two clocks are in the middle and differ, nobody can tell which is right, and both nodes
-/// go on.
+/// The median of all clocks is right. While most clocks are right it is one of them; and however wrong they all are,
+/// one node continues. If two clocks are in the middle and differ, nobody can tell which is right, and both nodes
+/// continue.
 struct PeerClocks: Hashable, Sendable {
     /// Clocks that differ by more are taken for wrong.
     static let differenceMax = ShardClock.stepMax
@@ -134,7 +134,7 @@ struct PeerClocks: Hashable, Sendable {
         case agrees
         /// There is no telling which of two clocks is wrong.
         case undecided(ahead: Int64)
-        /// This node's clock is wrong by so much.
+        /// This node's clock is wrong, in milliseconds.
         case wrong(ahead: Int64)
     }
 

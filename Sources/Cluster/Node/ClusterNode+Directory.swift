@@ -101,7 +101,7 @@ final class DirectoryLease: Sendable {
     private let end = Atomic<UInt64>(0)
     /// Renewals that began before count for nothing.
     private let ended = Atomic<UInt64>(0)
-    /// How many nodes were ever removed, as far as was looked, and when the last of them relies on nothing any more.
+    /// How many nodes were removed so far, and when the last of them can no longer rely on a lease.
     private let removals = Mutex((count: 0, settled: MonotonicTime.zero))
 
     init(lengthMilliseconds: UInt64) { self.lengthMilliseconds = lengthMilliseconds }
@@ -109,9 +109,8 @@ final class DirectoryLease: Sendable {
     /// Whether the lease is in force.
     func isValid(at now: MonotonicTime) -> Bool { now.nanoseconds < end.load(ordering: .acquiring) }
 
-    /// Whether a node that was removed from the cluster may still rely on what it knew then. It hears of no change any
-    /// more, and cannot be asked.
-    /// - Parameter removed: how many nodes were ever removed.
+    /// Whether a removed node may still rely on what it knew then. It learns of no change, and cannot be asked.
+    /// - Parameter removed: how many nodes were removed so far.
     func mayBeHeldByRemoved(_ removed: Int, at now: MonotonicTime) -> Bool {
         removals.withLock { state in
             if removed > state.count { state = (removed, now.adding(milliseconds: settlingMilliseconds)) }

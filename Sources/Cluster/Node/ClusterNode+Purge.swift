@@ -56,7 +56,7 @@ extension ClusterNode {
                 try await platform.clock.sleep(milliseconds: Self.purgePauseMilliseconds)
             }
         }
-        // None is made since the container was deleted.
+        // No more are made since the container was deleted.
         var position: TokenPosition?
         repeat {
             let page = try await NodeAccounts(of: self).read { [position] accounts in
@@ -102,7 +102,7 @@ final class RestoreMarker: Sendable {
 
     var isPresent: Bool { isThere.load(ordering: .acquiring) }
 
-    /// The incarnation that the restore begins; nil if there is none to begin.
+    /// The incarnation that a restore begins.
     func incarnation() throws -> UInt64? {
         guard isPresent else { return nil }
         do {

@@ -64,10 +64,10 @@ package struct PeerBook: Hashable, Sendable {
         first = map?.nodes ?? []
     }
 
-    /// Whom to dial by a map, or by the file before there is one. A map of this node alone may be of a time before the
-    /// others: then those of the file are dialled as well.
-    /// - Parameter heard: the map of a peer that came by itself. Where it is newer, its nodes are dialled, too, and
-    ///   where it has them: all those of an old map or file may be gone.
+    /// The peers to dial, by a map, or by the configuration before there is one. A map of this node alone may be older
+    /// than the others: then those of the configuration are dialled as well.
+    /// - Parameter heard: the map of a peer that connected to this node. If it is newer, its nodes are dialled, too, at
+    ///   its addresses: all those of an old map or file may be gone.
     package func addresses(by map: ClusterMap?, heard: ClusterMap? = nil) -> [PeerAddress] {
         var nodes = heard.flatMap { $0.epoch > map?.epoch ?? 0 ? $0.nodes : nil } ?? []
         func add(_ more: [ClusterMap.Node]) {

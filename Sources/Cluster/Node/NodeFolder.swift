@@ -15,8 +15,8 @@ final class NodeFolder: Sendable {
 
     var identity: NodeIdentity { state.withLock(\.self) }
 
-    /// Opens the folder for the node: makes its account if it is new, checks that it is this node's, and counts the
-    /// start. The folder's log is open, so that nobody else uses it.
+    /// Opens the folder for the node: creates its account if it is new, checks that it is this node's, and counts the
+    /// start. The folder's log is open, so that no other process uses it.
     /// - Throws: `NodeStartError` that says what does not fit and what to do.
     init(_ settings: NodeSettings, configured: ClusterMap, random: () -> UInt64) throws {
         path = settings.dataPath
@@ -81,7 +81,7 @@ final class NodeFolder: Sendable {
 
     private static func file(in folder: String) -> String { folder + "/node.json" }
 
-    /// A folder's account; nil if it has none.
+    /// A folder's account, if any.
     static func read(_ folder: String) throws -> NodeIdentity? {
         let path = file(in: folder)
         guard FileManager.default.fileExists(atPath: path) else { return nil }
@@ -158,7 +158,7 @@ extension NodeIdentity {
 /// they know.
 package struct NodeIdentity: Codable, Hashable, Sendable {
     package static let currentFormatVersion = 6
-    /// The last format that knew nothing of generations: its replicas are those that the cluster was made with.
+    /// The last format without generations: its replicas are those that the cluster was made with.
     static let formatBeforeGenerations = 3
 
     package var clusterID: String
@@ -168,7 +168,7 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
     package var bootCounter: UInt64
     /// The map that this node last promised to found a cluster by, encoded; it goes when the cluster is founded.
     var promise: Data?
-    /// The map by which this node founded the cluster, encoded; none where it joined later.
+    /// The map by which this node founded the cluster, encoded; nil if it joined later.
     var founding: Data?
     /// The replicas that are here, or were, by the group's number.
     var replicas: [String: HeldReplica]?
@@ -178,7 +178,7 @@ package struct NodeIdentity: Codable, Hashable, Sendable {
     /// When a replica was last given up here, in milliseconds since 1970, or in the future where the time was not
     /// known: its files may still be on their way to where it is now.
     var gaveUpAt: Int64?
-    /// Set when the data are to be given up: the next start moves them aside, and begins anew.
+    /// Set when the data must be set aside: the next start moves them, and begins with an empty folder.
     var discard: Discard?
 
     /// The last replica of a group on this folder.

@@ -8,7 +8,7 @@ final class SingleFlight: Sendable {
 
     private struct State {
         var isRunning = false
-        /// Those who came while one was running; the next is theirs.
+        /// Callers that came while one was running; the next is theirs.
         var waiting: [Waiter] = []
     }
 
@@ -30,7 +30,7 @@ final class SingleFlight: Sendable {
         }
     }
 
-    /// Refreshes until nobody waits any more.
+    /// Refreshes until no caller waits.
     private func run(_ refresh: @Sendable () async -> Result<Void, ClusterError>) async {
         while let waiting = takeWaiting() {
             let result = await refresh()
@@ -50,7 +50,7 @@ final class SingleFlight: Sendable {
     }
 }
 
-/// What changed on this node, for those who wait for it.
+/// Notifies waiters of changes on this node.
 package enum ChangeNews: Hashable, Sendable {
     /// These key-value stores, each once, in a group of which this node holds a replica.
     case stores([StoreKey], in: GroupID)
@@ -62,9 +62,9 @@ package enum ChangeNews: Hashable, Sendable {
 
 /// Tells the layers above what apply changed, once it is in the database.
 ///
-/// Every replica rings for what it applies, leader or not, so that a watch on a node with a replica needs no
-/// leader to be woken. News may come twice, and for commands that changed nothing; none is left out. The listener is
-/// called on the apply threads.
+/// Every replica rings for what it applies, leader or not, so that a watch on a node with a replica needs no leader.
+/// Each change is reported at least once; commands that changed nothing may be reported, too. The listener is called on
+/// the apply threads.
 package typealias ChangeBell = Bell<ChangeNews>
 
 /// Tells one listener of news. The listener may come after the one who rings; until then news are dropped.

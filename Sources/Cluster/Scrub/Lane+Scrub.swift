@@ -5,9 +5,9 @@ package import RaftCore
 import Storage
 import Wire
 
-// Damage that a disk does not report, and SQLite does not see, is found by comparing: the leader has every replica hash
-// a bounded part of its state at the same index, part after part, and asks for the hashes. Whoever differs from a
-// majority has its replica rebuilt.
+// Finds damage that neither the disk nor SQLite reports, by comparison: the leader has every replica hash a bounded
+// part of its state at the same index, part after part, and collects the hashes. A replica that differs from a majority
+// is rebuilt.
 extension Lane {
     /// Where the scrub of a group stands, on its leader.
     struct Scrub {
@@ -41,7 +41,7 @@ extension Lane {
         }
     }
 
-    /// Asks the others for their hashes. Those that have none at the index do not count: they were behind, or had a
+    /// Asks the others for their hashes. Members without one at the index do not count: they were behind, or had a
     /// snapshot since.
     private func compare(_ own: ScrubOutcome, of group: GroupID, _ replica: Replica) {
         guard let transport else { return }
@@ -81,7 +81,7 @@ extension Lane {
         }
     }
 
-    /// The hash that this node's replica recorded at an index; empty if it has none.
+    /// The hash that this node's replica recorded at an index, or empty.
     func stateHash(of group: GroupID, at index: LogIndex, completion: @escaping Completion) {
         guard let applier = replicas[group]?.applier else { return completion(.failure(.notLeader(hint: nil))) }
         do throws(QueueFull) {

@@ -113,7 +113,7 @@ enum IncomingSnapshot {
                 throw StorageMismatch("cannot create \(path)")
             }
         }
-        // A file that is not there any more was cleared away by a restart: it begins anew.
+        // A missing file was deleted by a restart: it begins again.
         guard FileManager.default.fileExists(atPath: path) else { return 0 }
         let handle = try FileHandle(forWritingTo: URL(filePath: path))
         defer { try? handle.close() }

@@ -1,7 +1,8 @@
 import Wire
 
 /// Everything that can be limited for a container; the raw value is the name that administrators use.
-/// // Defaults are the figures that Apple once published for CloudKit, or our own (`docs/limits.md`).
+///
+/// Defaults are the figures that Apple once published for CloudKit, or our own (`docs/limits.md`).
 package enum ContainerLimit: String, Hashable, Sendable, CaseIterable, Comparable, WireValue {
     /// Requests for records, zones and users, over all nodes.
     case requestsPerSecond

@@ -238,7 +238,8 @@ extension ItemOutcome {
 
 extension RecordTables {
     /// The outcome of a repeated request; nil if its key is unknown.
-    /// // Uses only the operations' record names and field names.
+    ///
+    /// Uses only the operations' record names and field names.
     package func earlierOutcome(of command: ModifyRecords, in db: Database) throws -> RecordOutcome? {
         let rows = Rows(db: db)
         guard let schema = try rows.schema(command.zone.database),

@@ -161,7 +161,8 @@ enum FeedErrors {
 
 extension RecordTables {
     /// One page of a private database's zones that changed, on a reader's snapshot.
-    /// // A zone that was recreated shows once, as it is now, with a greater incarnation.
+    ///
+    /// A zone that was recreated shows once, as it is now, with a greater incarnation.
     /// - Returns: `.refused` with `BAD_REQUEST` if the position is from an earlier life of the database.
     /// - Throws: `DatabaseError` on an I/O error.
     package func databaseChanges(

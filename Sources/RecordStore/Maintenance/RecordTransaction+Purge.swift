@@ -189,7 +189,8 @@ extension RecordTransaction {
 
     /// Removes a part of a purged container; repeated until it returns true. Maintenance removes records and index
     /// rows, as those of retired zones.
-    /// // Whatever is made later has greater incarnations: no token, tag or cursor of the old life fits it. The rows of
+    ///
+    /// Whatever is made later has greater incarnations: no token, tag or cursor of the old life fits it. The rows of
     /// the schemas stay, as if no schema had ever been installed: caches depend on their numbers and revisions, which
     /// are never reused.
     /// - Parameter rowsMax: rows of zones and databases that one part removes.

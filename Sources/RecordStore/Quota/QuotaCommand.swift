@@ -2,8 +2,9 @@ package import RecordModel
 package import Wire
 
 /// A transfer of allotments between a database's ledger and its shards, or another count of the ledger.
-/// // All amounts are cumulative, so that messages may be lost, repeated and reordered: the receiver takes the
-/// difference. What was given and not yet received is in flight and belongs to neither side.
+///
+/// All amounts are cumulative, so that messages may be lost, repeated and reordered: the receiver takes the difference.
+/// What was given and not yet received is in flight and belongs to neither side.
 package enum QuotaCommand: Hashable, Sendable, WireUnion {
     case grant(QuotaGrant)
     case credit(QuotaCredit)

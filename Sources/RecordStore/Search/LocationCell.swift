@@ -72,7 +72,8 @@ enum CellCovering {
     }
 
     /// Ascending, disjoint ranges, at most `rangesMax` (but never fewer than the two hemispheres need).
-    /// // They contain every location with a distance in `inner...outer` metres, and may contain others. The coarsest
+    ///
+    /// They contain every location with a distance in `inner...outer` metres, and may contain others. The coarsest
     /// square that the ring's edge crosses is quartered next, until the number is spent, so that the excess shrinks as
     /// `rangesMax` grows.
     static func ranges(

@@ -2,10 +2,11 @@ import Foundation
 import RecordModel
 
 /// Splits text into searchable words.
-/// // Version 1. A word is a maximal run of letters, marks and digits; each ideograph, hiragana or katakana character
-/// is a word of its own. Words are case-folded and stripped of diacritics, so that "Émile" is found by "emile". Vowel
-/// signs, which some scripts write as marks, are kept. The tables are those of the Swift runtime, and apply depends on
-/// them: see "Unicode's tables" in `DESIGN.md`.
+///
+/// Version 1. A word is a maximal run of letters, marks and digits; each ideograph, hiragana or katakana character is a
+/// word of its own. Words are case-folded and stripped of diacritics, so that "Émile" is found by "emile". Vowel signs,
+/// which some scripts write as marks, are kept. The tables are those of the Swift runtime, and apply depends on them:
+/// see "Unicode's tables" in `DESIGN.md`.
 enum Tokenizer {
     /// Bytes of a word that count.
     static let tokenBytesMax = 64
