@@ -81,6 +81,39 @@ package struct AccountReader {
         guard let token, SessionKey(token) == key, let accountID = token.kind.accountID else { return nil }
         return Session(token: token, accountName: try names(ofAccounts: [accountID])[accountID] ?? accountID)
     }
+
+    /// Rows that one page of a list looks at.
+    private static let tokenRowsMax = 10_000
+
+    /// A page of tokens, oldest first.
+    ///
+    /// - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
+    ///   zero, and still continue: it reads 10,000 rows at most.
+    package func tokens(
+        _ filter: TokenFilter, after position: TokenPosition?, limit: Int
+    ) throws -> (tokens: [Token], next: TokenPosition?) {
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
+                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
+                """, arguments: [position?.created ?? .min, position?.id ?? ""])
+        var tokens: [Token] = []
+        var last = position
+        var rowCount = 0
+        while let row = try rows.next() {
+            if rowCount == Self.tokenRowsMax { return (tokens, last) }
+            let body: Data = row[2]
+            let token = try Token(decoding: [UInt8](body))
+            if filter.matches(token) {
+                if tokens.count == limit { return (tokens, last) }
+                tokens.append(token)
+            }
+            last = TokenPosition(created: row[0], id: row[1])
+            rowCount += 1
+        }
+        return (tokens, nil)
+    }
 }
 
 /// Which tokens a list shall have.
@@ -138,40 +171,5 @@ package struct TokenPosition: Hashable, Sendable {
     package init(created: Int64, id: String) {
         self.created = created
         self.id = id
-    }
-}
-
-extension AccountReader {
-    /// Rows that one page of a list looks at.
-    private static let tokenRowsMax = 10_000
-
-    /// A page of tokens, oldest first.
-    ///
-    /// - Returns: at most `limit` tokens, and where the list continues; nil at its end. A page may have fewer, even
-    ///   zero, and still continue: it reads 10,000 rows at most.
-    package func tokens(
-        _ filter: TokenFilter, after position: TokenPosition?, limit: Int
-    ) throws -> (tokens: [Token], next: TokenPosition?) {
-        let rows = try Row.fetchCursor(
-            db,
-            sql: """
-                SELECT created, id, body FROM token WHERE (created, id) > (?, ?)
-                \(filter.isWithoutSessions ? "AND account IS NULL" : "") ORDER BY created, id
-                """, arguments: [position?.created ?? .min, position?.id ?? ""])
-        var tokens: [Token] = []
-        var last = position
-        var rowCount = 0
-        while let row = try rows.next() {
-            if rowCount == Self.tokenRowsMax { return (tokens, last) }
-            let body: Data = row[2]
-            let token = try Token(decoding: [UInt8](body))
-            if filter.matches(token) {
-                if tokens.count == limit { return (tokens, last) }
-                tokens.append(token)
-            }
-            last = TokenPosition(created: row[0], id: row[1])
-            rowCount += 1
-        }
-        return (tokens, nil)
     }
 }

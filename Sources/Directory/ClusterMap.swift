@@ -165,9 +165,7 @@ package struct ClusterMap: Hashable, Sendable, WireCodable {
         }
         return replicas
     }
-}
 
-extension ClusterMap {
     /// The node with an id.
     package func node(_ id: UInt64) -> Node? { nodes.first { $0.id == id } }
 
@@ -219,75 +217,34 @@ package enum MapChange: Hashable, Sendable, WireCodable {
     /// A node is reached elsewhere. Only id and addresses of the node count.
     case moveNode(ClusterMap.Node)
 
-    /// 1 kind (in the order of the cases, from 1), 2 node or its id, 3 its addresses, 4 second id or incarnation, 5
-    /// previous incarnation or generation, 6 group (0 the directory, shard + 1).
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .addNode(let node): Self.encode(1, node: node, to: &writer)
-        case .removeNode(let id): Self.encode(2, id, to: &writer)
-        case .replaceNode(let id, let node):
-            Self.encode(3, id, to: &writer)
-            writer.field(3) { node.encode(to: &$0) }
-        case .dropNode(let id): Self.encode(4, id, to: &writer)
-        case .claimNode(let id, let incarnation, let previous):
-            Self.encode(5, id, to: &writer)
-            writer.field(4, incarnation)
-            writer.field(5, previous)
-        case .renewReplica(let shard, let replica):
-            Self.encode(6, replica.node, to: &writer)
-            writer.field(5, replica.generation)
-            writer.field(6, Self.group(shard))
-        case .preferLeader(let shard, let node):
-            Self.encode(7, node, to: &writer)
-            writer.field(6, Self.group(shard))
-        case .moveLeaders(let from, let to):
-            Self.encode(8, from, to: &writer)
-            if let to { writer.field(4, to) }
-        case .moveNode(let node): Self.encode(9, node: node, to: &writer)
-        }
-    }
+    package func encode(to writer: inout WireWriter) { Parts(self).encode(to: &writer) }
 
-    private static func encode(_ kind: UInt64, _ id: UInt64, to writer: inout WireWriter) {
-        writer.field(1, kind)
-        writer.field(2, id)
-    }
+    package init(from reader: inout WireReader) throws(WireError) { self = try Parts(from: &reader).change() }
 
-    private static func encode(_ kind: UInt64, node: ClusterMap.Node, to writer: inout WireWriter) {
-        encode(kind, node.id, to: &writer)
-        writer.field(3) { node.encode(to: &$0) }
-    }
-
-    private static func group(_ shard: Int?) -> UInt64 { shard.map { UInt64($0) + 1 } ?? 0 }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        var parts = Parts()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: parts.kind = try reader.unsigned()
-            case 2: parts.id = try reader.unsigned()
-            case 3: parts.node = try reader.message()
-            case 4: parts.second = try reader.unsigned()
-            case 5: parts.third = try reader.unsigned()
-            case 6: parts.shard = try Self.shard(try reader.unsigned())
-            default: try reader.skip()
-            }
-        }
-        self = try parts.change()
-    }
-
-    private static func shard(_ group: UInt64) throws(WireError) -> Int? {
-        guard group <= UInt64(Int32.max) else { throw .invalidValue(field: 6) }
-        return group == 0 ? nil : Int(group) - 1
-    }
-
-    /// The fields as they were read.
-    private struct Parts {
+    /// A change's binary form.
+    fileprivate struct Parts: WireMessage {
+        /// In the order of the cases, from 1.
         var kind: UInt64 = 0
+        /// Of the node, or of the first one.
         var id: UInt64 = 0
         var node: ClusterMap.Node?
+        /// The second node's id, or the incarnation.
         var second: UInt64?
-        var third: UInt64 = 0
-        var shard: Int?
+        /// The previous incarnation, or the generation.
+        var third: UInt64?
+        /// 0 is the directory; else the shard plus 1.
+        var group: UInt64?
+
+        static var blank: Self { Parts() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &kind)
+            try wire.field(2, &id)
+            try wire.field(3, &node)
+            try wire.field(4, &second)
+            try wire.field(5, &third)
+            try wire.field(6, &group)
+        }
 
         func change() throws(WireError) -> MapChange {
             switch kind {
@@ -295,9 +252,9 @@ package enum MapChange: Hashable, Sendable, WireCodable {
             case 2: return .removeNode(id)
             case 3: return .replaceNode(id, with: try described())
             case 4: return .dropNode(id)
-            case 5: return .claimNode(id, incarnation: second ?? 0, previous: third)
-            case 6: return .renewReplica(shard: shard, ClusterMap.Replica(node: id, generation: third))
-            case 7: return .preferLeader(shard: shard, node: id)
+            case 5: return .claimNode(id, incarnation: second ?? 0, previous: third ?? 0)
+            case 6: return .renewReplica(shard: try shard(), ClusterMap.Replica(node: id, generation: third ?? 0))
+            case 7: return .preferLeader(shard: try shard(), node: id)
             case 8: return .moveLeaders(from: id, to: second)
             case 9: return .moveNode(try described())
             default: throw .unknownValue(field: 1)
@@ -308,5 +265,31 @@ package enum MapChange: Hashable, Sendable, WireCodable {
             guard let node else { throw .missingField(3) }
             return node
         }
+
+        private func shard() throws(WireError) -> Int? {
+            guard let group, group > 0 else { return nil }
+            guard group <= UInt64(Int32.max) else { throw .invalidValue(field: 6) }
+            return Int(group) - 1
+        }
     }
+}
+
+extension MapChange.Parts {
+    fileprivate init(_ change: MapChange) {
+        switch change {
+        case .addNode(let node): self.init(kind: 1, id: node.id, node: node)
+        case .removeNode(let id): self.init(kind: 2, id: id)
+        case .replaceNode(let id, let node): self.init(kind: 3, id: id, node: node)
+        case .dropNode(let id): self.init(kind: 4, id: id)
+        case .claimNode(let id, let incarnation, let previous):
+            self.init(kind: 5, id: id, second: incarnation, third: previous)
+        case .renewReplica(let shard, let replica):
+            self.init(kind: 6, id: replica.node, third: replica.generation, group: Self.group(shard))
+        case .preferLeader(let shard, let node): self.init(kind: 7, id: node, group: Self.group(shard))
+        case .moveLeaders(let from, let to): self.init(kind: 8, id: from, second: to)
+        case .moveNode(let node): self.init(kind: 9, id: node.id, node: node)
+        }
+    }
+
+    private static func group(_ shard: Int?) -> UInt64 { shard.map { UInt64($0) + 1 } ?? 0 }
 }

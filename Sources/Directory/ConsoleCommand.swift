@@ -42,32 +42,7 @@ package enum ConsoleCommand: Hashable, Sendable, WireUnion {
         default: return nil
         }
     }
-}
 
-/// How somebody showed that the console is theirs to use.
-package enum ConsoleProof: Hashable, Sendable, WireUnion {
-    /// By the secret of a link, whose hash it is; the link is worth nothing afterwards.
-    case link(secretHash: [UInt8])
-    /// By the password that was right, by its `PasswordHash.fingerprint`.
-    case password(fingerprint: [UInt8])
-
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .link(let hash): writer.field(1, hash)
-        case .password(let fingerprint): writer.field(2, fingerprint)
-        }
-    }
-
-    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
-        switch number {
-        case 1: self = .link(secretHash: try reader.array())
-        case 2: self = .password(fingerprint: try reader.array())
-        default: return nil
-        }
-    }
-}
-
-extension ConsoleCommand {
     /// The command in the audit log.
     var auditSummary: (action: String, subject: String) {
         switch self {
@@ -98,5 +73,28 @@ extension ConsoleCommand {
     private static func text(_ administrator: Administrator) -> String {
         let place = administrator.containers.map { $0.joined(separator: ", ") } ?? "the cluster"
         return "\(text(administrator.name)), \(administrator.role.rawValue) of \(place)"
+    }
+}
+
+/// How somebody showed that the console is theirs to use.
+package enum ConsoleProof: Hashable, Sendable, WireUnion {
+    /// By the secret of a link, whose hash it is; the link is worth nothing afterwards.
+    case link(secretHash: [UInt8])
+    /// By the password that was right, by its `PasswordHash.fingerprint`.
+    case password(fingerprint: [UInt8])
+
+    package func encode(to writer: inout WireWriter) {
+        switch self {
+        case .link(let hash): writer.field(1, hash)
+        case .password(let fingerprint): writer.field(2, fingerprint)
+        }
+    }
+
+    package init?(_ number: Int, from reader: inout WireReader) throws(WireError) {
+        switch number {
+        case 1: self = .link(secretHash: try reader.array())
+        case 2: self = .password(fingerprint: try reader.array())
+        default: return nil
+        }
     }
 }

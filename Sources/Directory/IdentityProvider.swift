@@ -57,37 +57,40 @@ package struct SignInBasis: Hashable, Sendable, WireCodable {
         self.apiTokenID = apiTokenID
     }
 
-    /// 1 password's fingerprint or 2 identity with 3 provider's name; 4 API token's id.
     package func encode(to writer: inout WireWriter) {
+        var parts = Parts(apiTokenID: apiTokenID)
         switch proof {
-        case .password(let fingerprint): writer.field(1, fingerprint)
-        case .identity(let identity, let provider):
-            writer.field(2) { identity.encode(to: &$0) }
-            writer.field(3, provider)
+        case .password(let fingerprint): parts.fingerprint = fingerprint
+        case .identity(let identity, let provider): (parts.identity, parts.provider) = (identity, provider)
         }
-        writer.field(4, apiTokenID)
+        parts.encode(to: &writer)
     }
 
     package init(from reader: inout WireReader) throws(WireError) {
-        var fingerprint: [UInt8]?
-        var identity: ExternalIdentity?
-        var provider = ""
-        var apiTokenID = ""
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: fingerprint = try reader.array()
-            case 2: identity = try reader.message()
-            case 3: provider = try reader.string()
-            case 4: apiTokenID = try reader.string()
-            default: try reader.skip()
-            }
-        }
-        if let fingerprint {
-            self.init(.password(fingerprint: fingerprint), apiTokenID: apiTokenID)
-        } else if let identity {
-            self.init(.identity(identity, provider: provider), apiTokenID: apiTokenID)
+        let parts = try Parts(from: &reader)
+        if let fingerprint = parts.fingerprint {
+            self.init(.password(fingerprint: fingerprint), apiTokenID: parts.apiTokenID)
+        } else if let identity = parts.identity {
+            self.init(.identity(identity, provider: parts.provider ?? ""), apiTokenID: parts.apiTokenID)
         } else {
             throw .missingField(1)
+        }
+    }
+
+    /// The binary form.
+    private struct Parts: WireMessage {
+        var fingerprint: [UInt8]?
+        var identity: ExternalIdentity?
+        var provider: String?
+        var apiTokenID: String
+
+        static var blank: Self { Parts(apiTokenID: "") }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &fingerprint)
+            try wire.field(2, &identity)
+            try wire.field(3, &provider)
+            try wire.field(4, &apiTokenID)
         }
     }
 }

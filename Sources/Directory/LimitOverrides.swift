@@ -21,7 +21,7 @@ package struct LimitChange: Hashable, Sendable, WireMessage {
 }
 
 /// The limits that were set for the cluster or for one container; all others are as they would be.
-package struct LimitOverrides: Hashable, Sendable, WireCodable {
+package struct LimitOverrides: Hashable, Sendable, WireMessage {
     /// Grows by one with every command that changes a value.
     package var epoch: UInt64 = 0
     package var values: [ContainerLimit: Int64] = [:]
@@ -37,24 +37,16 @@ package struct LimitOverrides: Hashable, Sendable, WireCodable {
         return true
     }
 
-    /// 1 epoch, 2 a limit and its value, sorted by the limits' names.
-    package func encode(to writer: inout WireWriter) {
-        writer.field(1, epoch)
-        for (limit, value) in values.sorted(by: { $0.key < $1.key }) {
-            writer.field(2) { LimitChange(limit, value).encode(to: &$0) }
-        }
+    package static var blank: Self { LimitOverrides() }
+
+    package mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &epoch)
+        try wire.field(2, &changes)
     }
 
-    package init(from reader: inout WireReader) throws(WireError) {
-        self.init()
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: epoch = try reader.unsigned()
-            case 2:
-                let change = try reader.message(LimitChange.self)
-                values[change.limit] = change.value
-            default: try reader.skip()
-            }
-        }
+    /// The values, sorted by the limits' names.
+    private var changes: [LimitChange] {
+        get { values.sorted { $0.key < $1.key }.map { LimitChange($0.key, $0.value) } }
+        set { for change in newValue { values[change.limit] = change.value } }
     }
 }

@@ -14,7 +14,6 @@ package struct KeyValueCommand: Hashable, Sendable, WireMessage {
     /// Which device wrote, in the client's words; returned in the feed so that a device knows its own changes.
     package var device: String?
 
-    /// Creates a value from its parts.
     package init(
         store: StoreKey, time: Int64, writes: [Write], idempotencyKey: [UInt8]? = nil, device: String? = nil
     ) {
@@ -35,7 +34,6 @@ package struct KeyValueCommand: Hashable, Sendable, WireMessage {
         /// `KeyValueTables.absent` expects that the key has no value.
         package var expectedVersion: ChangeTag?
 
-        /// Creates a value from its parts.
         package init(key: String, value: PropertyValue?, expectedVersion: ChangeTag? = nil) {
             self.key = key
             self.value = value
@@ -88,7 +86,6 @@ package struct KeyValueLimits: Hashable, Sendable {
     /// that they do not pile up.
     package var forgottenMax = 4
 
-    /// Creates the default value.
     package init() {}
 
     /// The ones in force. They are part of the state machine: replicas that apply one log must have the same.
@@ -104,7 +101,6 @@ package struct StoreKey: Hashable, Sendable, WireMessage {
     /// The user record name.
     @Bytewise package var user: String
 
-    /// Creates a value from its parts.
     package init(container: String, environment: Environment, user: String) {
         self.container = container
         self.environment = environment

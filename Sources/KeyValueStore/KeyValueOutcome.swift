@@ -78,6 +78,12 @@ package struct KeyValueUsage: Hashable, Sendable {
     package var keys = 0
     /// The sum of all values' `sizeBytes`.
     package var bytes = 0
+
+    /// Writes `keys` and `bytes` into an object.
+    package func write(to writer: inout JSONWriter) {
+        writer.member("keys", integer: Int64(keys))
+        writer.member("bytes", integer: Int64(bytes))
+    }
 }
 
 /// A key that another write changed first.
@@ -99,7 +105,7 @@ package struct KeyValueConflict: Hashable, Sendable, WireMessage {
 }
 
 /// The rule that a batch breaks.
-package struct KeyValueRefusal: Hashable, Sendable, WireMessage {
+package struct KeyValueRefusal: Hashable, Sendable, WireMessage, CustomStringConvertible {
     /// The raw value is the one on the wire and in the tables.
     package enum Rule: UInt8, Hashable, Sendable, CaseIterable, WireValue {
         /// More keys than a store may have.
@@ -155,7 +161,6 @@ package struct KeyValueRefusal: Hashable, Sendable, WireMessage {
     /// What is allowed.
     package var max: Int64
 
-    /// Creates a value from its parts.
     package init(_ rule: Rule, key: String? = nil, actual: Int = 0, max: Int = 0) {
         self.rule = rule
         self.key = key
@@ -179,9 +184,7 @@ package struct KeyValueRefusal: Hashable, Sendable, WireMessage {
         try wire.field(3, &actual)
         try wire.field(4, &max)
     }
-}
 
-extension KeyValueRefusal: CustomStringConvertible {
     /// What was wrong and what to do about it.
     package var description: String {
         let shown = key.map { "key '\($0.prefix(64))'" } ?? "the batch"
@@ -199,13 +202,5 @@ extension KeyValueRefusal: CustomStringConvertible {
         case .idempotencyKeyTooOld:
             "the idempotency key is older than answers are kept; read the store, then write with a new key"
         }
-    }
-}
-
-extension KeyValueUsage {
-    /// Writes `keys` and `bytes` into an object.
-    package func write(to writer: inout JSONWriter) {
-        writer.member("keys", integer: Int64(keys))
-        writer.member("bytes", integer: Int64(bytes))
     }
 }

@@ -73,15 +73,13 @@ extension KeyValueTables {
                 """)
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
-        let removal = try db.cachedStatement(sql: "DELETE FROM kv_pair WHERE id = ?")
-        let floor = try db.cachedStatement(
-            sql: """
+        for row in rows {
+            try db.run("DELETE FROM kv_pair WHERE id = ?", [row[0] as Int64])
+            try db.run(
+                """
                 UPDATE kv_store SET tombstones = tombstones - 1, floor = max(floor, ?1)
                 WHERE id = ?2 AND tombstones > 0 AND sequence >= ?1
-                """)
-        for row in rows {
-            try removal.execute(arguments: [row[0] as Int64])
-            try floor.execute(arguments: [row[2] as Int64, row[1] as Int64])
+                """, [row[2] as Int64, row[1] as Int64])
             try Invariant.check(
                 db.changesCount == 1,
                 "store \(row[1] as Int64) counts no tombstone or is not that far, and one at \(row[2] as Int64) goes")
@@ -98,11 +96,9 @@ extension KeyValueTables {
             sql: "SELECT id, key FROM kv_answer WHERE time < ? ORDER BY time, id LIMIT ?")
         let rows = try Row.fetchAll(statement, arguments: [time, limit])
         if rows.isEmpty { return 0 }
-        let removal = try db.cachedStatement(sql: "DELETE FROM kv_answer WHERE id = ?")
-        for row in rows { try removal.execute(arguments: [row[0] as Int64]) }
+        for row in rows { try db.run("DELETE FROM kv_answer WHERE id = ?", [row[0] as Int64]) }
         if let last = rows.compactMap({ UUIDv7.milliseconds(of: Array($0[1] as Data)) }).max() {
-            let floor = try db.cachedStatement(sql: "UPDATE kv_state SET forgotten = max(forgotten, ?)")
-            try floor.execute(arguments: [last])
+            try db.run("UPDATE kv_state SET forgotten = max(forgotten, ?)", [last])
         }
         return rows.count
     }
@@ -209,28 +205,25 @@ struct StoreRow: Hashable {
     mutating func save(_ key: StoreKey, in db: Database) throws -> Int64 {
         try check()
         if let id {
-            let statement = try db.cachedStatement(
-                sql: """
-                    UPDATE kv_store SET sequence = ?, floor = ?, keys = ?, bytes = ?, tombstones = ?, modified = ?
-                    WHERE id = ?
-                    """)
-            try statement.execute(
-                arguments: [
+            try db.run(
+                """
+                UPDATE kv_store SET sequence = ?, floor = ?, keys = ?, bytes = ?, tombstones = ?, modified = ?
+                WHERE id = ?
+                """,
+                [
                     Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones,
-                    modified,
-                    id,
+                    modified, id,
                 ])
             try Invariant.check(db.changesCount == 1, "store \(id) has \(db.changesCount) rows")
             return id
         }
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO kv_store
-                    (container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
-        try statement.execute(
-            arguments: [
+        try db.run(
+            """
+            INSERT INTO kv_store
+                (container, environment, user, incarnation, sequence, floor, keys, bytes, tombstones, modified)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
                 blob(key.container), key.environment.column, blob(key.user), Int64(bitPattern: incarnation),
                 Int64(bitPattern: sequence), Int64(bitPattern: floor), usage.keys, usage.bytes, tombstones, modified,
             ])
@@ -242,6 +235,13 @@ struct StoreRow: Hashable {
 extension Environment {
     /// As the tables have it.
     var column: Int64 { self == .production ? 1 : 0 }
+}
+
+extension Database {
+    /// Runs a constant statement.
+    func run(_ sql: String, _ arguments: StatementArguments) throws {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
+    }
 }
 
 /// Text as a blob.
@@ -318,10 +318,9 @@ enum StoredAnswer {
             kept = .conflict(conflicts.map { KeyValueConflict(key: $0.key, value: nil, version: nil) })
         }
         let id = try store.save(command.store, in: db)
-        let insert = try db.cachedStatement(
-            sql: "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)")
-        try insert.execute(
-            arguments: [
+        try db.run(
+            "INSERT INTO kv_answer (store, key, time, digest, outcome) VALUES (?, ?, ?, ?, ?)",
+            [
                 id, Data(key), max(time, UUIDv7.milliseconds(of: key) ?? time), digest(of: command),
                 Data(kept.encoded()),
             ])
@@ -348,17 +347,14 @@ extension KeyValueTables {
         while let row = try Row.fetchOne(find, arguments: [blob(container)]) {
             let (id, incarnation): (Int64, Int64) = (row[0], row[1])
             for table in ["kv_pair", "kv_answer"] {
-                let removal = try db.cachedStatement(
-                    sql: "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE store = ? LIMIT ?)")
-                try removal.execute(arguments: [id, budget])
+                try db.run(
+                    "DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) WHERE store = ? LIMIT ?)", [id, budget])
                 budget -= db.changesCount
             }
             guard budget > 0 else { return false }
             budget -= 1
-            let raise = try db.cachedStatement(sql: "UPDATE kv_shard SET incarnation = max(incarnation, ?)")
-            try raise.execute(arguments: [incarnation + 1])
-            let removal = try db.cachedStatement(sql: "DELETE FROM kv_store WHERE id = ?")
-            try removal.execute(arguments: [id])
+            try db.run("UPDATE kv_shard SET incarnation = max(incarnation, ?)", [incarnation + 1])
+            try db.run("DELETE FROM kv_store WHERE id = ?", [id])
         }
         return true
     }

@@ -187,7 +187,7 @@ package struct KeyValuePage: Hashable, Sendable {
 }
 
 /// Why a token cannot be followed.
-package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+package enum KeyValueTokenExpiry: String, Hashable, Sendable, CaseIterable, CustomStringConvertible, WireValue {
     /// The store was restored from a backup, and what the token saw may have been undone.
     case restored
     /// Deletions after the token are forgotten, or it is an unsealed token of an earlier build, which is no longer

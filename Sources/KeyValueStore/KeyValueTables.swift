@@ -147,9 +147,7 @@ extension KeyValueTables {
                 SELECT sequence FROM kv_pair WHERE store = ? AND value IS NULL ORDER BY sequence DESC LIMIT 1 OFFSET ?
                 """)
         guard let sequence = try Int64.fetchOne(last, arguments: [id, count]) else { return }
-        let removal = try db.cachedStatement(
-            sql: "DELETE FROM kv_pair WHERE store = ? AND value IS NULL AND sequence <= ?")
-        try removal.execute(arguments: [id, sequence])
+        try db.run("DELETE FROM kv_pair WHERE store = ? AND value IS NULL AND sequence <= ?", [id, sequence])
         let removed = db.changesCount
         try Invariant.check(
             removed <= store.tombstones - count,

@@ -99,9 +99,7 @@ public struct Entry: Hashable, Sendable {
         case .configuration(let configuration): 64 + 16 * configuration.all.count
         }
     }
-}
 
-extension Entry {
     /// The most bytes of one command, encoded. A larger one is refused before it is in any log.
     ///
     /// A command is kept whole and sent whole, so every node asserts this order when it starts: a command is smaller

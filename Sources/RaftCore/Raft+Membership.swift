@@ -109,7 +109,7 @@ extension Raft {
 }
 
 /// Why a change of members was refused. Nothing was appended.
-public enum ConfigurationChangeError: Error, Hashable, Sendable {
+public enum ConfigurationChangeError: Error, Hashable, Sendable, CustomStringConvertible {
     /// This replica does not lead. A retry helps, at `hint` if there is one.
     case notLeader(hint: ReplicaID?)
     /// The leader has not committed an entry of its own term yet, so it does not know which configuration is committed.
@@ -136,9 +136,7 @@ public enum ConfigurationChangeError: Error, Hashable, Sendable {
     /// Too many of the new voters were silent for an election timeout: the rest is not a majority. A retry helps when
     /// they are back.
     case majoritySilent([ReplicaID])
-}
 
-extension ConfigurationChangeError: CustomStringConvertible {
     /// What was wrong and what to do about it.
     public var description: String {
         switch self {

@@ -1,8 +1,9 @@
-@testable import Admission
 import Authorization
-@testable import Directory
 import RecordModel
 import Testing
+
+@testable import Admission
+@testable import Directory
 
 @Suite("Admission")
 struct AdmitTests {

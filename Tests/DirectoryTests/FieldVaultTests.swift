@@ -1,6 +1,7 @@
-@testable import Directory
 import RecordModel
 import Testing
+
+@testable import Directory
 
 @Suite("The vault of encrypted fields")
 struct FieldVaultTests {

@@ -1,5 +1,6 @@
 import Authorization
 import RecordModel
+
 @testable import RecordStore
 
 extension RecordTwin {

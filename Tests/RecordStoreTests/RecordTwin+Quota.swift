@@ -1,4 +1,5 @@
 import RecordModel
+
 @testable import RecordStore
 
 /// What a database was given and gave back.

@@ -79,30 +79,7 @@ package struct ProviderDocument: Hashable, Sendable {
     private static func escaped(_ text: String) -> String {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
-}
 
-/// What a node asks of a provider's authorization endpoint.
-package struct AuthorizationRequest: Hashable, Sendable {
-    package var clientID: String
-    /// Where the provider sends the browser afterwards.
-    package var redirectAddress: String
-    /// Comes back unchanged; a ticket.
-    package var state: String
-    /// Comes back in the identity token.
-    package var nonce: String
-    package var codeChallenge: String
-    package var scopes = ["openid", "email", "profile"]
-
-    package init(clientID: String, redirectAddress: String, state: String, nonce: String, codeChallenge: String) {
-        self.clientID = clientID
-        self.redirectAddress = redirectAddress
-        self.state = state
-        self.nonce = nonce
-        self.codeChallenge = codeChallenge
-    }
-}
-
-extension ProviderDocument {
     /// An endpoint with TLS, or without on this machine for a provider that is there too.
     private static func endpoint(_ name: String, in json: JSONValue, issuer: String) throws(ServiceError) -> String {
         guard let text = json[name]?.string, let address = WebAddress(text), !address.rest.contains("#") else {
@@ -131,5 +108,26 @@ extension ProviderDocument {
 
     static func unusable(_ issuer: String, _ reason: String) -> ServiceError {
         ServiceError(.internalError, "the identity provider '\(issuer)' cannot be used: \(reason)")
+    }
+}
+
+/// What a node asks of a provider's authorization endpoint.
+package struct AuthorizationRequest: Hashable, Sendable {
+    package var clientID: String
+    /// Where the provider sends the browser afterwards.
+    package var redirectAddress: String
+    /// Comes back unchanged; a ticket.
+    package var state: String
+    /// Comes back in the identity token.
+    package var nonce: String
+    package var codeChallenge: String
+    package var scopes = ["openid", "email", "profile"]
+
+    package init(clientID: String, redirectAddress: String, state: String, nonce: String, codeChallenge: String) {
+        self.clientID = clientID
+        self.redirectAddress = redirectAddress
+        self.state = state
+        self.nonce = nonce
+        self.codeChallenge = codeChallenge
     }
 }

@@ -88,9 +88,7 @@ package struct ProviderKeys: Sendable {
         else { return nil }
         return (["EdDSA"], .octetKeyPair(.eddsa, identifier: nil, x: x, y: nil, curve: .ed25519))
     }
-}
 
-extension ProviderKeys {
     /// Whether the set has the key that an identity token names. Where not, the provider may have changed its keys:
     /// read the set again, once, before `IdentityToken.verify` is believed. False for what is no token, too.
     package func hasKey(for idToken: String) -> Bool {

@@ -109,11 +109,9 @@ struct RateAccount: Sendable {
         holders.insert(holder, at: place)
         return place
     }
-}
 
-// MARK: - Counting
+    // MARK: Counting
 
-extension RateAccount {
     /// Takes what the report says into the books.
     private mutating func note(_ report: RateReport, at index: Int, now: UInt64) {
         let isFirst = holders[index].sequence == 0 && holders[index].retiredBoots.isEmpty

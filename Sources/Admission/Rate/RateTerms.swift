@@ -137,7 +137,7 @@ package enum RateKind: String, Hashable, Sendable, CaseIterable, WireValue {
 }
 
 /// What one rate limit of the cluster belongs to.
-package struct RateKey: Hashable, Sendable, WireMessage {
+package struct RateKey: Hashable, Sendable, WireMessage, Comparable {
     @Bytewise package var container: String
     package var kind: RateKind
 
@@ -152,9 +152,7 @@ package struct RateKey: Hashable, Sendable, WireMessage {
         try wire.required(1, &container)
         try wire.required(2, &kind)
     }
-}
 
-extension RateKey: Comparable {
     package static func < (left: Self, right: Self) -> Bool {
         (left.$container, left.kind.rawValue) < (right.$container, right.kind.rawValue)
     }

@@ -20,12 +20,7 @@ package enum ReplicaError: Error, Hashable, Sendable {
     case failed(String)
     /// The request or its answer is larger than nodes take.
     case tooLarge(Oversize)
-}
 
-/// What is called, once, with the encoded outcome of a command or a read.
-package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void
-
-extension ReplicaError {
     init(_ error: ProposalError) {
         switch error {
         case .notLeader(let hint): self = .notLeader(hint: hint)
@@ -33,3 +28,6 @@ extension ReplicaError {
         }
     }
 }
+
+/// What is called, once, with the encoded outcome of a command or a read.
+package typealias Completion = @Sendable (Result<[UInt8], ReplicaError>) -> Void

@@ -69,9 +69,7 @@ package struct NodeSettings: Sendable {
         self.peerListenHost = peerListenHost
         self.tls = tls
     }
-}
 
-extension NodeSettings {
     /// How a command is too large; nil if it is not.
     func excess(of command: [UInt8]) -> Oversize? {
         command.count <= commandBytesMax

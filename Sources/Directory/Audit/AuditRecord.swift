@@ -199,6 +199,16 @@ package struct AuditEvent: Hashable, Sendable, WireMessage {
         try wire.field(4, &outcome)
         try wire.field(5, &count)
     }
+
+    /// The event with no text longer than the log keeps.
+    var bounded: AuditEvent {
+        AuditEvent(
+            origin: AuditOrigin(
+                actor: AuditText.bounded(origin.actor), requestID: AuditText.bounded(origin.requestID),
+                address: AuditText.bounded(origin.address), time: origin.time),
+            action: AuditText.bounded(action), subject: AuditText.bounded(subject),
+            outcome: AuditText.bounded(outcome), count: count)
+    }
 }
 
 /// Makes text that may stand in the audit log.
@@ -241,17 +251,5 @@ package enum AuditText {
         }
         guard result.count > scalarsMax else { return String(result) }
         return String(String.UnicodeScalarView(result.prefix(scalarsMax - 1))) + "…"
-    }
-}
-
-extension AuditEvent {
-    /// The event with no text longer than the log keeps.
-    var bounded: AuditEvent {
-        AuditEvent(
-            origin: AuditOrigin(
-                actor: AuditText.bounded(origin.actor), requestID: AuditText.bounded(origin.requestID),
-                address: AuditText.bounded(origin.address), time: origin.time),
-            action: AuditText.bounded(action), subject: AuditText.bounded(subject),
-            outcome: AuditText.bounded(outcome), count: count)
     }
 }

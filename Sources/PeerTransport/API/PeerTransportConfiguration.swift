@@ -10,7 +10,6 @@ package struct PeerAddress: Hashable, Sendable {
     /// The TCP port.
     package var port: Int
 
-    /// Creates a value from its parts.
     package init(node: NodeID, host: String, port: Int) {
         self.node = node
         self.host = host
@@ -27,7 +26,6 @@ package struct PeerTLS: Hashable, Sendable {
     /// The path of the private key.
     package var keyPath: String
 
-    /// Creates a value from its parts.
     package init(authorityPath: String, certificatePath: String, keyPath: String) {
         self.authorityPath = authorityPath
         self.certificatePath = certificatePath
@@ -75,7 +73,6 @@ package struct PeerTransportConfiguration: Sendable {
     /// After this many intervals without a byte the connection is given up.
     package var silentIntervalsMax = 4
 
-    /// Creates a value from its parts.
     package init(
         nodeID: NodeID, clusterID: String, listenHost: String, listenPort: Int, peers: [PeerAddress], tls: PeerTLS,
         incarnation: UInt64, bootCounter: UInt64, presence: @escaping @Sendable () -> PeerPresence
@@ -128,7 +125,6 @@ package struct PeerIdentity: Hashable, Sendable {
     /// The program that it runs.
     package var build: PeerBuild
 
-    /// Creates a value from its parts.
     package init(
         node: NodeID, incarnation: UInt64, bootCounter: UInt64, build: PeerBuild = PeerBuild(levels: nil)
     ) {

@@ -152,15 +152,7 @@ final class PeerLink: PeerConnectionOwner {
         case .broken(let reason): quietLog.log(logger, .info, "no connection to \(name): \(reason); trying again")
         }
     }
-}
 
-/// A request that was sent and not answered yet.
-struct WaitingRequest {
-    var promise: EventLoopPromise<[UInt8]>
-    var timeout: Scheduled<Void>
-}
-
-extension PeerLink {
     /// Queues a Raft message, or counts it as dropped.
     func send(_ message: PeerMessage) {
         guard let ready else { return shared.counters.update { $0.messagesDroppedNotConnected += 1 } }
@@ -211,6 +203,12 @@ extension PeerLink {
     func failWaiting(_ error: PeerTransportError) {
         for id in waiting.keys.sorted() { finish(id, .failure(error)) }
     }
+}
+
+/// A request that was sent and not answered yet.
+struct WaitingRequest {
+    var promise: EventLoopPromise<[UInt8]>
+    var timeout: Scheduled<Void>
 }
 
 /// How a connection ended, which decides whether and how loudly it is logged.

@@ -128,7 +128,6 @@ package struct QuietLog: Sendable {
 
     private var said: [String: (at: NIODeadline, unsaid: Int)] = [:]
 
-    /// Creates the default value.
     package init() {}
 
     /// - Parameter key: what makes two messages the same; the message itself unless given.

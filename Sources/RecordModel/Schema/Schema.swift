@@ -32,6 +32,11 @@ package struct Schema: Hashable, Sendable, WireMessage {
     }
 
     package mutating func check() { self = Schema(roles: roles, types: types) }
+
+    /// The bytes of its encoding; without the versions in which types and fields came, which only the directory knows.
+    package var encodedSize: Int {
+        roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + fieldSize($1.encodedSize) }
+    }
 }
 
 /// One record type of a schema.
@@ -77,6 +82,11 @@ package struct RecordType: Hashable, Sendable, WireMessage {
     package mutating func check() {
         self = RecordType(name: name, fields: fields, grants: grants, addedIn: addedIn)
     }
+
+    fileprivate var encodedSize: Int {
+        fieldSize(name.utf8.count) + fields.reduce(0) { $0 + fieldSize($1.encodedSize) }
+            + grants.reduce(0) { $0 + fieldSize($1.encodedSize) }
+    }
 }
 
 /// One field of a record type.
@@ -106,6 +116,11 @@ package struct FieldDefinition: Hashable, Sendable, WireMessage {
         try wire.required(2, &type)
         try wire.field(3, &indexes, unless: [])
         try wire.field(4, &addedIn, unless: 0)
+    }
+
+    fileprivate var encodedSize: Int {
+        fieldSize(name.utf8.count) + fieldSize(type.encodedSize)
+            + (indexes.isEmpty ? 0 : 1 + varintSize(Int(indexes.rawValue)))
     }
 }
 
@@ -141,6 +156,8 @@ package struct Grant: Hashable, Sendable, WireMessage {
         try wire.required(1, &role)
         try wire.required(2, &permissions)
     }
+
+    fileprivate var encodedSize: Int { fieldSize(role.utf8.count) + 1 + varintSize(Int(permissions.rawValue)) }
 }
 
 /// Create, read and write (update and delete), each on its own.
@@ -202,36 +219,11 @@ struct FieldTable {
     }
 }
 
-// How many bytes the forms above have, counted without writing them: a schema is measured whenever it grows.
-
-extension Schema {
-    /// The bytes of its encoding; without the versions in which types and fields came, which only the directory knows.
-    package var encodedSize: Int {
-        roles.reduce(0) { $0 + fieldSize($1.utf8.count) } + types.reduce(0) { $0 + fieldSize($1.encodedSize) }
-    }
-}
-
-extension RecordType {
-    fileprivate var encodedSize: Int {
-        fieldSize(name.utf8.count) + fields.reduce(0) { $0 + fieldSize($1.encodedSize) }
-            + grants.reduce(0) { $0 + fieldSize($1.encodedSize) }
-    }
-}
-
-extension FieldDefinition {
-    fileprivate var encodedSize: Int {
-        fieldSize(name.utf8.count) + fieldSize(type.encodedSize)
-            + (indexes.isEmpty ? 0 : 1 + varintSize(Int(indexes.rawValue)))
-    }
-}
+// `encodedSize` is how long a form is, without writing it: a schema is measured whenever it grows.
 
 extension FieldType {
     /// Every code of a scalar is one byte.
     fileprivate var encodedSize: Int { 2 + (isList ? 2 : 0) + (isEncrypted ? 2 : 0) + (preferred == nil ? 0 : 2) }
-}
-
-extension Grant {
-    fileprivate var encodedSize: Int { fieldSize(role.utf8.count) + 1 + varintSize(Int(permissions.rawValue)) }
 }
 
 /// The size of a field with `count` bytes of content, under a number below 16.

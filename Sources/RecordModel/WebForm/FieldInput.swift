@@ -97,6 +97,10 @@ enum StatedType: Hashable {
         }
         self = .type(FieldType(scalar, isList: isList, isEncrypted: isEncrypted))
     }
+
+    fileprivate var isEncrypted: Bool {
+        if case .type(let type) = self { type.isEncrypted } else { false }
+    }
 }
 
 extension FieldInput {
@@ -210,12 +214,6 @@ extension FieldInput {
             }
         }
         return hasFraction ? .double : .int64
-    }
-}
-
-extension StatedType {
-    fileprivate var isEncrypted: Bool {
-        if case .type(let type) = self { type.isEncrypted } else { false }
     }
 }
 

@@ -42,9 +42,7 @@ enum Names {
             throw FormError("'\(name)' is no name here: a letter, then letters, digits and underscores")
         }
     }
-}
 
-extension Names {
     /// A record type; those of shares hold a dot.
     static func checkType(_ name: String) throws(FormError) {
         if name.lowercased().hasPrefix("cloudkit.share") { return try checkPrintable(name) }

@@ -76,6 +76,60 @@ package struct QueryInput: Hashable, Sendable {
             throw step.isEmpty ? error : error.inside(step)
         }
     }
+
+    /// The query with its values converted to the types of `type`, and held against its indexes.
+    /// - Parameters:
+    ///   - type: the schema of `recordType`.
+    ///   - zone: the zone searched; nil for a search of all zones, where references keep their zone.
+    ///   - container: for the command that an error about a missing index names.
+    /// - Throws: `BAD_REQUEST` naming the field at fault, when it is unknown, lacks the index, or does not go with the
+    ///   comparator or the value; a retry does not help before the schema was changed.
+    package func resolve(
+        schema type: RecordType, zone: ZoneID? = nil, container: String
+    ) throws(ServiceError) -> Query {
+        try service { () throws(FormError) in
+            guard type.name != RecordType.usersName else { throw Self.noUsers }
+            if type.name.hasPrefix("cloudkit.") {
+                throw FormError("sharing is not built yet in this version of Zonekeeper", at: "query.recordType")
+            }
+            let fields = QueryFields(type: type, container: container)
+            var query = Query(recordType: recordType, sorts: sorts)
+            for (index, filter) in filters.enumerated() {
+                query.filters.append(
+                    try at("query.filterBy[\(index)]") { () throws(FormError) in
+                        try filter.resolve(fields, zone: zone)
+                    })
+            }
+            for (index, sort) in sorts.enumerated() {
+                try at("query.sortBy[\(index)]") { () throws(FormError) in try Self.check(sort, fields) }
+            }
+            if filters.isEmpty, sorts.isEmpty {
+                try fields.require(.queryable, try fields.definition(of: SystemField.recordID.rawValue))
+            }
+            return query
+        }
+    }
+
+    private static let noUsers = FormError(
+        "the records of users are read by name: records/lookup with the userRecordName of users/caller",
+        at: "query.recordType", words: "Can't query system types")
+
+    private static func check(_ sort: Sort, _ fields: QueryFields) throws(FormError) {
+        let definition = try fields.definition(of: sort.field)
+        let type = definition.type
+        if sort.relativeLocation != nil {
+            guard type.scalar == .location, !type.isList else {
+                throw FormError("'\(sort.field)' is of type \(type.webName); only a LOCATION has a distance")
+            }
+        } else if type.scalar == .location, !type.isList {
+            throw FormError(
+                "'\(sort.field)' is of type LOCATION, which has no order; give a relativeLocation to sort by "
+                    + "distance")
+        } else if type.isList || type.scalar == .asset {
+            throw FormError("'\(sort.field)' is of type \(type.webName), which has no order")
+        }
+        try fields.require(.sortable, definition)
+    }
 }
 
 extension QueryInput.FilterInput {
@@ -202,62 +256,6 @@ struct QueryFields {
 
     private func command(_ field: String, _ word: String) -> String {
         "zonekeeper schema add-index \(container) \(type.name) \(field) \(word)"
-    }
-}
-
-extension QueryInput {
-    /// The query with its values converted to the types of `type`, and held against its indexes.
-    /// - Parameters:
-    ///   - type: the schema of `recordType`.
-    ///   - zone: the zone searched; nil for a search of all zones, where references keep their zone.
-    ///   - container: for the command that an error about a missing index names.
-    /// - Throws: `BAD_REQUEST` naming the field at fault, when it is unknown, lacks the index, or does not go with the
-    ///   comparator or the value; a retry does not help before the schema was changed.
-    package func resolve(
-        schema type: RecordType, zone: ZoneID? = nil, container: String
-    ) throws(ServiceError) -> Query {
-        try service { () throws(FormError) in
-            guard type.name != RecordType.usersName else { throw Self.noUsers }
-            if type.name.hasPrefix("cloudkit.") {
-                throw FormError("sharing is not built yet in this version of Zonekeeper", at: "query.recordType")
-            }
-            let fields = QueryFields(type: type, container: container)
-            var query = Query(recordType: recordType, sorts: sorts)
-            for (index, filter) in filters.enumerated() {
-                query.filters.append(
-                    try at("query.filterBy[\(index)]") { () throws(FormError) in
-                        try filter.resolve(fields, zone: zone)
-                    })
-            }
-            for (index, sort) in sorts.enumerated() {
-                try at("query.sortBy[\(index)]") { () throws(FormError) in try Self.check(sort, fields) }
-            }
-            if filters.isEmpty, sorts.isEmpty {
-                try fields.require(.queryable, try fields.definition(of: SystemField.recordID.rawValue))
-            }
-            return query
-        }
-    }
-
-    private static let noUsers = FormError(
-        "the records of users are read by name: records/lookup with the userRecordName of users/caller",
-        at: "query.recordType", words: "Can't query system types")
-
-    private static func check(_ sort: Sort, _ fields: QueryFields) throws(FormError) {
-        let definition = try fields.definition(of: sort.field)
-        let type = definition.type
-        if sort.relativeLocation != nil {
-            guard type.scalar == .location, !type.isList else {
-                throw FormError("'\(sort.field)' is of type \(type.webName); only a LOCATION has a distance")
-            }
-        } else if type.scalar == .location, !type.isList {
-            throw FormError(
-                "'\(sort.field)' is of type LOCATION, which has no order; give a relativeLocation to sort by "
-                    + "distance")
-        } else if type.isList || type.scalar == .asset {
-            throw FormError("'\(sort.field)' is of type \(type.webName), which has no order")
-        }
-        try fields.require(.sortable, definition)
     }
 }
 

@@ -50,6 +50,29 @@ package struct ModifyRecords: Hashable, Sendable, WireMessage {
         try wire.field(7, &operations)
         try wire.field(9, &client)
     }
+
+    /// Why the whole request fails, whatever is stored; nil if the records decide.
+    ///
+    /// The edge asks before it sends a command on, so that what can only be refused is not logged; apply asks again.
+    package var refusal: ServiceError? {
+        if let refusal = ZoneRules.refusal(of: caller, in: zone) { return refusal }
+        guard operations.count <= Limits.operationsMax else {
+            return ServiceError(
+                .badRequest, "\(operations.count) operations in one request, at most \(Limits.operationsMax)")
+        }
+        let members = operations.reduce(0) { sum, operation in
+            operation.fields.reduce(sum) { $0 + ($1.value?.memberCount ?? 0) }
+        }
+        guard members <= Limits.listMembersPerRequestMax else {
+            return ServiceError(
+                .badRequest,
+                """
+                the lists of the request have \(members) members together, at most \(Limits.listMembersPerRequestMax): \
+                send the records in several requests
+                """)
+        }
+        return nil
+    }
 }
 
 /// What makes the repetition of a request recognisable.
@@ -138,35 +161,7 @@ package struct RecordChange: Hashable, Sendable, WireMessage {
         try wire.field(4, &changeTag)
         try wire.field(5, &fields)
     }
-}
 
-// What can be said of a request without any stored record. The edge asks before it sends a command on, so that what can
-// only be refused is not logged; apply asks again.
-
-extension ModifyRecords {
-    /// Why the whole request fails, whatever is stored; nil if the records decide.
-    package var refusal: ServiceError? {
-        if let refusal = ZoneRules.refusal(of: caller, in: zone) { return refusal }
-        guard operations.count <= Limits.operationsMax else {
-            return ServiceError(
-                .badRequest, "\(operations.count) operations in one request, at most \(Limits.operationsMax)")
-        }
-        let members = operations.reduce(0) { sum, operation in
-            operation.fields.reduce(sum) { $0 + ($1.value?.memberCount ?? 0) }
-        }
-        guard members <= Limits.listMembersPerRequestMax else {
-            return ServiceError(
-                .badRequest,
-                """
-                the lists of the request have \(members) members together, at most \(Limits.listMembersPerRequestMax): \
-                send the records in several requests
-                """)
-        }
-        return nil
-    }
-}
-
-extension RecordChange {
     /// Why the operation fails, whatever is stored; nil if the records decide.
     /// - Parameter type: the operation's type, if it names one that the schema has.
     package func refusal(as type: RecordType?, by caller: Caller, in zone: ZoneKey) -> ServiceError? {

@@ -150,9 +150,7 @@ package enum RecordCommand: Hashable, Sendable, WireUnion {
         default: return nil
         }
     }
-}
 
-extension RecordCommand {
     /// Who asks, with which device.
     var origin: ChangeOrigin {
         switch self {

@@ -29,7 +29,6 @@ package struct OutboxDelivery: Hashable, Sendable {
     /// At least one.
     package var effects: [Effect]
 
-    /// Creates a value from its parts.
     package init(source: UInt64, incarnation: UInt64, first: UInt64, effects: [Effect]) {
         self.source = source
         self.incarnation = incarnation
@@ -55,7 +54,6 @@ package struct OutboxAcknowledgement: Hashable, Sendable {
     /// The sequence of the last effect that was applied.
     package var through: UInt64
 
-    /// Creates a value from its parts.
     package init(destination: UInt64, incarnation: UInt64, through: UInt64) {
         self.destination = destination
         self.incarnation = incarnation

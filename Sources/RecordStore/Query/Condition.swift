@@ -85,6 +85,14 @@ struct Condition {
         case .any, .within, .near, .words: false
         }
     }
+
+    /// A key that no matching record has; looked up rather than read from the record.
+    var unwantedKey: IndexKey? {
+        switch test {
+        case .none(let keys) where keys.count == 1 && indexes.count == 1: keys[0]
+        default: nil
+        }
+    }
 }
 
 // MARK: Index rows
@@ -127,16 +135,6 @@ extension Condition.Test {
         case .within(let range), .without(let range): bytes(range)
         case .words(let ranges, _): ranges.reduce(0) { max($0, bytes($1)) }
         case .near: 0
-        }
-    }
-}
-
-extension Condition {
-    /// A key that no matching record has; looked up rather than read from the record.
-    var unwantedKey: IndexKey? {
-        switch test {
-        case .none(let keys) where keys.count == 1 && indexes.count == 1: keys[0]
-        default: nil
         }
     }
 }

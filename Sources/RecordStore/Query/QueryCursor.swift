@@ -5,61 +5,47 @@ import Wire
 ///
 /// Opaque to clients, but not secret: it only says where to go on, and every record after it is judged as on the first
 /// page.
-struct QueryCursor: Hashable, WireCodable {
+struct QueryCursor: Hashable, WireMessage {
     /// What the query was; a cursor for another one is refused.
     var queryHash: UInt64
     var incarnation: UInt64
     var position: QueryPosition
 
-    /// FNV-1a of the query and its zone: stable across nodes and
-    /// versions.
+    /// FNV-1a of the query and its zone: stable across nodes and versions.
     static func hash(_ query: Query, zone: ZoneKey) -> UInt64 {
         fnv1a(zone.encoded() + query.encoded())
     }
 
-    /// 1 query hash, 2 incarnation, 3 key (nested: 1 number, 2 bytes, nothing for a missing value), 4 record id.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, queryHash)
-        writer.field(2, incarnation)
-        for key in position.keys {
-            writer.field(3) { nested in
-                switch key {
-                case .number(let number): nested.field(1, signed: number)
-                case .bytes(let bytes): nested.field(2, bytes)
-                case nil: break
-                }
-            }
-        }
-        if let recordID = position.recordID { writer.field(4, signed: recordID) }
+    static var blank: Self {
+        QueryCursor(queryHash: 0, incarnation: 0, position: QueryPosition(keys: [], recordID: nil))
     }
-}
 
-extension QueryCursor {
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(queryHash: 0, incarnation: 0, position: QueryPosition(keys: [], recordID: nil))
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: queryHash = try reader.unsigned()
-            case 2: incarnation = try reader.unsigned()
-            case 3: position.keys.append(try Self.key(from: try reader.nested()))
-            case 4: position.recordID = try reader.signed()
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &queryHash)
+        try wire.field(2, &incarnation)
+        try wire.field(3, &keys)
+        try wire.field(4, &position.recordID)
+    }
+
+    func check() throws(WireError) {
         guard position.keys.count <= Limits.sortsMax + 1 else { throw .invalidValue(field: 3) }
     }
 
-    private static func key(from reader: WireReader) throws(WireError) -> IndexKey? {
-        var reader = reader
+    private var keys: [Key] {
+        get { position.keys.map(Key.init) }
+        set { position.keys = newValue.map(\.key) }
+    }
+
+    /// Nothing for a missing value.
+    private struct Key: WireMessage {
         var key: IndexKey?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: key = .number(try reader.signed())
-            case 2: key = .bytes(try reader.array())
-            default: try reader.skip()
-            }
+
+        static var blank: Self { Key() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &key.number)
+            try wire.field(2, &key.bytes)
         }
-        return key
     }
 }
 
@@ -181,9 +167,7 @@ struct PositionBytes {
         guard case .bytes(let bytes)? = key(&rest, .bytes, 0) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
-}
 
-extension PositionBytes {
     /// Where a zone's records go on after a place.
     func start(in zone: String, after place: Place) -> ZoneStart {
         guard let other = place.zone else { return .after(place.position) }

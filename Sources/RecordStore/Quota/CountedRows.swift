@@ -84,8 +84,8 @@ struct CountedRows: Equatable {
 }
 
 /// The place of a row among all rows of a shard that quotas count: by table, then by its key.
-struct RowPlace: Comparable, WireCodable {
-    enum Table: UInt64, Comparable {
+struct RowPlace: Comparable, WireMessage {
+    enum Table: UInt64, Comparable, WireValue {
         case record = 1
         case indexNumber = 2
         case indexBytes = 3
@@ -123,34 +123,15 @@ struct RowPlace: Comparable, WireCodable {
         return left.row < right.row
     }
 
-    /// 1 table, 2 field, 3 zone, 4 number, 5 bytes, 6 row.
-    func encode(to writer: inout WireWriter) {
-        writer.field(1, table.rawValue)
-        writer.field(2, signed: field)
-        writer.field(3, signed: zone)
-        switch key {
-        case .number(let number)?: writer.field(4, signed: number)
-        case .bytes(let bytes)?: writer.field(5, bytes)
-        case nil: break
-        }
-        writer.field(6, signed: row)
-    }
+    static var blank: Self { RowPlace(before: .record) }
 
-    init(from reader: inout WireReader) throws(WireError) {
-        self.init(before: .record)
-        while let field = try reader.nextField() {
-            switch field {
-            case 1:
-                guard let known = Table(rawValue: try reader.unsigned()) else { throw .invalidValue(field: 1) }
-                table = known
-            case 2: self.field = try reader.signed()
-            case 3: zone = try reader.signed()
-            case 4: key = .number(try reader.signed())
-            case 5: key = .bytes(try reader.array())
-            case 6: row = try reader.signed()
-            default: try reader.skip()
-            }
-        }
+    mutating func fields(_ wire: inout WireFields) throws(WireError) {
+        try wire.field(1, &table)
+        try wire.field(2, &field)
+        try wire.field(3, &zone)
+        try wire.field(4, &key.number)
+        try wire.field(5, &key.bytes)
+        try wire.field(6, &row)
     }
 }
 

@@ -206,53 +206,52 @@ package enum QuotaOutcome: Hashable, Sendable, WireCodable {
     /// The month that the ledger counts for, and its bytes so far.
     case transfer(month: UInt64, bytes: UInt64)
 
-    /// 1 which outcome it is, 2 and 3 its amounts, 4 its month, 5 its bytes.
-    package func encode(to writer: inout WireWriter) {
-        switch self {
-        case .granted(let cumulative, let free):
-            Self.write(1, cumulative, free, to: &writer)
-        case .insufficient(let cumulative, let free):
-            Self.write(2, cumulative, free, to: &writer)
-        case .credited: writer.field(1, 3)
-        case .released(let received, let returned):
-            Self.write(4, received, returned, to: &writer)
-        case .deposited: writer.field(1, 5)
-        case .transfer(let month, let bytes):
-            writer.field(1, 6)
-            writer.field(4, month)
-            writer.field(5, bytes)
+    package func encode(to writer: inout WireWriter) { Parts(self).encode(to: &writer) }
+
+    package init(from reader: inout WireReader) throws(WireError) { self = try Parts(from: &reader).outcome() }
+
+    /// An outcome's binary form.
+    fileprivate struct Parts: WireMessage {
+        var kind: UInt64 = 0
+        var first: QuotaAmounts?
+        var second: QuotaAmounts?
+        var month: UInt64?
+        var bytes: UInt64?
+
+        static var blank: Self { Parts() }
+
+        mutating func fields(_ wire: inout WireFields) throws(WireError) {
+            try wire.field(1, &kind)
+            try wire.field(2, &first)
+            try wire.field(3, &second)
+            try wire.field(4, &month)
+            try wire.field(5, &bytes)
         }
-    }
 
-    private static func write(
-        _ kind: UInt64, _ first: QuotaAmounts, _ second: QuotaAmounts, to writer: inout WireWriter
-    ) {
-        writer.field(1, kind)
-        writer.field(2) { first.encode(to: &$0) }
-        writer.field(3) { second.encode(to: &$0) }
-    }
-
-    package init(from reader: inout WireReader) throws(WireError) {
-        var (kind, month, bytes): (UInt64, UInt64, UInt64) = (0, 0, 0)
-        var (first, second) = (QuotaAmounts(), QuotaAmounts())
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: kind = try reader.unsigned()
-            case 2: first = try reader.message()
-            case 3: second = try reader.message()
-            case 4: month = try reader.unsigned()
-            case 5: bytes = try reader.unsigned()
-            default: try reader.skip()
+        func outcome() throws(WireError) -> QuotaOutcome {
+            let (first, second) = (first ?? .zero, second ?? .zero)
+            switch kind {
+            case 1: return .granted(cumulative: first, free: second)
+            case 2: return .insufficient(cumulative: first, free: second)
+            case 3: return .credited
+            case 4: return .released(received: first, returned: second)
+            case 5: return .deposited
+            case 6: return .transfer(month: month ?? 0, bytes: bytes ?? 0)
+            default: throw .invalidValue(field: 1)
             }
         }
-        switch kind {
-        case 1: self = .granted(cumulative: first, free: second)
-        case 2: self = .insufficient(cumulative: first, free: second)
-        case 3: self = .credited
-        case 4: self = .released(received: first, returned: second)
-        case 5: self = .deposited
-        case 6: self = .transfer(month: month, bytes: bytes)
-        default: throw .invalidValue(field: 1)
+    }
+}
+
+extension QuotaOutcome.Parts {
+    fileprivate init(_ outcome: QuotaOutcome) {
+        switch outcome {
+        case .granted(let cumulative, let free): self.init(kind: 1, first: cumulative, second: free)
+        case .insufficient(let cumulative, let free): self.init(kind: 2, first: cumulative, second: free)
+        case .credited: self.init(kind: 3)
+        case .released(let received, let returned): self.init(kind: 4, first: received, second: returned)
+        case .deposited: self.init(kind: 5)
+        case .transfer(let month, let bytes): self.init(kind: 6, month: month, bytes: bytes)
         }
     }
 }

@@ -42,6 +42,19 @@ enum IndexKey: Hashable, Comparable {
     }
 }
 
+/// In messages a key is a field of one of these two kinds.
+extension IndexKey? {
+    var number: Int64? {
+        get { if case .number(let number)? = self { number } else { nil } }
+        set { if let newValue { self = .number(newValue) } }
+    }
+
+    var bytes: [UInt8]? {
+        get { if case .bytes(let bytes)? = self { bytes } else { nil } }
+        set { if let newValue { self = .bytes(newValue) } }
+    }
+}
+
 /// The table that holds a field's rows.
 enum IndexClass: Hashable {
     case number

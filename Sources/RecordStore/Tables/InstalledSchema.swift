@@ -20,6 +20,37 @@ struct InstalledSchema: Sendable {
     }
 
     static let none = InstalledSchema(version: 0, byName: [:], byID: [:])
+
+    /// Reads a schema with its integers from the tables.
+    static func load(schemaID: Int64, in db: Database) throws -> InstalledSchema? {
+        let row = try SQLStatement(cached: "SELECT version, body FROM schema WHERE id = ?", in: db)
+            .first(.integer(schemaID)) { ($0.integer(0), $0.bytes(1)) }
+        guard let (version, body) = row else { return nil }
+        let schema = try Schema(decoding: body)
+        let typeIDs = try SQLStatement(cached: "SELECT id, name FROM record_type WHERE schema = ?", in: db)
+            .all(.integer(schemaID)) { (id: $0.integer(0), name: $0.text(1)) }
+        let stray = Set(
+            try SQLStatement(
+                cached: "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?",
+                in: db
+            ).all(.integer(schemaID)) { $0.integer(0) })
+        var rows = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
+        let definitions = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var byName: [String: InstalledType] = [:]
+        for (id, name) in typeIDs {
+            guard let definition = definitions[name] else { continue }
+            let indexes = IndexDesign.all(of: definition).compactMap { design in
+                rows.take(design, of: id).map { row in
+                    InstalledIndex(
+                        id: row.id, design: design, isReady: row.state == IndexLife.ready, progress: row.progress)
+                }
+            }
+            byName[name] = InstalledType(
+                id: id, definition: definition, indexes: indexes, hasStrayFields: stray.contains(id))
+        }
+        let byID = Dictionary(byName.values.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        return InstalledSchema(version: UInt64(bitPattern: version), byName: byName, byID: byID)
+    }
 }
 
 /// A record type of an installed schema.
@@ -175,6 +206,13 @@ struct InstalledIndex: Sendable {
         self.isReady = isReady
         self.progress = isReady ? 1 : progress
     }
+
+    /// The options of the field that the index serves.
+    var words: String {
+        if purpose == .tokens { return "SEARCHABLE" }
+        let words = [(RecordModel.IndexOptions.queryable, "QUERYABLE"), (.sortable, "SORTABLE")]
+        return words.filter { options.contains($0.0) }.map(\.1).joined(separator: " ")
+    }
 }
 
 /// A row of `field_index`, with the progress of the job that fills it.
@@ -248,39 +286,6 @@ struct IndexRowTable {
     var rest: [IndexRow] { rows.values.flatMap(\.self).sorted { $0.id < $1.id } }
 }
 
-extension InstalledSchema {
-    /// Reads a schema with its integers from the tables.
-    static func load(schemaID: Int64, in db: Database) throws -> InstalledSchema? {
-        let row = try SQLStatement(cached: "SELECT version, body FROM schema WHERE id = ?", in: db)
-            .first(.integer(schemaID)) { ($0.integer(0), $0.bytes(1)) }
-        guard let (version, body) = row else { return nil }
-        let schema = try Schema(decoding: body)
-        let typeIDs = try SQLStatement(cached: "SELECT id, name FROM record_type WHERE schema = ?", in: db)
-            .all(.integer(schemaID)) { (id: $0.integer(0), name: $0.text(1)) }
-        let stray = Set(
-            try SQLStatement(
-                cached: "SELECT DISTINCT s.type FROM record_type t JOIN stray s ON s.type = t.id WHERE t.schema = ?",
-                in: db
-            ).all(.integer(schemaID)) { $0.integer(0) })
-        var rows = IndexRowTable(try IndexRow.all(schemaID: schemaID, in: db))
-        let definitions = Dictionary(schema.types.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        var byName: [String: InstalledType] = [:]
-        for (id, name) in typeIDs {
-            guard let definition = definitions[name] else { continue }
-            let indexes = IndexDesign.all(of: definition).compactMap { design in
-                rows.take(design, of: id).map { row in
-                    InstalledIndex(
-                        id: row.id, design: design, isReady: row.state == IndexLife.ready, progress: row.progress)
-                }
-            }
-            byName[name] = InstalledType(
-                id: id, definition: definition, indexes: indexes, hasStrayFields: stray.contains(id))
-        }
-        let byID = Dictionary(byName.values.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        return InstalledSchema(version: UInt64(bitPattern: version), byName: byName, byID: byID)
-    }
-}
-
 /// How far one index of a container environment is on one shard.
 package struct IndexState: Hashable, Sendable, WireMessage {
     /// The record type's name.
@@ -335,14 +340,5 @@ extension RecordTables {
                     done: UInt64(max(row?.done ?? 0, 0)), total: UInt64(max(row?.total ?? 0, 0)))
             }
         }
-    }
-}
-
-extension InstalledIndex {
-    /// The options of the field that the index serves.
-    var words: String {
-        if purpose == .tokens { return "SEARCHABLE" }
-        let words = [(RecordModel.IndexOptions.queryable, "QUERYABLE"), (.sortable, "SORTABLE")]
-        return words.filter { options.contains($0.0) }.map(\.1).joined(separator: " ")
     }
 }

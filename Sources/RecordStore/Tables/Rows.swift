@@ -43,6 +43,15 @@ struct RecordRow {
         isDeleted = row.integer(start + 8) != 0
         body = row.bytes(start + 9)
     }
+
+    /// The record as callers see it: without what the installed schema has no place for.
+    /// - Throws: `WireError` if the body is damaged, which is corruption.
+    func record(type: InstalledType, zone: ZoneRow, names: inout UserNameCache) throws -> RecordModel.Record {
+        RecordModel.Record(
+            name: name, type: type.definition.name, changeTag: zone.changeTag(sequence),
+            created: Stamp(timestamp: createdAt, user: try names.name(createdBy)),
+            modified: Stamp(timestamp: modifiedAt, user: try names.name(modifiedBy)), fields: try type.fields(of: self))
+    }
 }
 
 /// A row of the zone table.
@@ -257,17 +266,6 @@ extension Scope {
     init?(column: Int64) {
         guard let found = Scope.allCases.first(where: { $0.column == column }) else { return nil }
         self = found
-    }
-}
-
-extension RecordRow {
-    /// The record as callers see it: without what the installed schema has no place for.
-    /// - Throws: `WireError` if the body is damaged, which is corruption.
-    func record(type: InstalledType, zone: ZoneRow, names: inout UserNameCache) throws -> RecordModel.Record {
-        RecordModel.Record(
-            name: name, type: type.definition.name, changeTag: zone.changeTag(sequence),
-            created: Stamp(timestamp: createdAt, user: try names.name(createdBy)),
-            modified: Stamp(timestamp: modifiedAt, user: try names.name(modifiedBy)), fields: try type.fields(of: self))
     }
 }
 

@@ -54,7 +54,6 @@ extension LogDisk {
 
 /// The real disk.
 package struct PosixDisk: LogDisk {
-    /// Creates the default value.
     package init() {}
 }
 

@@ -1,5 +1,6 @@
-@testable import Admission
 import Testing
+
+@testable import Admission
 
 @Suite("The ledger of shares")
 struct RateLedgerTests {

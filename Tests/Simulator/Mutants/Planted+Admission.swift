@@ -72,8 +72,8 @@ extension Mutant {
         Mutant(
             "signing out everywhere tells of one session",
             .init(
-                "Directory/DirectoryTables+Access.swift", "byRemoving: try bodies.map {",
-                "byRemoving: try bodies.prefix(PLANTED(1, bodies.count)).map {")),
+                "Directory/DirectoryTables+Access.swift", "byRemoving: tokens, in: db",
+                "byRemoving: Array(tokens.prefix(PLANTED(1, tokens.count))), in: db")),
         // A node goes on with what it has in memory of a session that ended.
         Mutant(
             "a session that ended stays in memory",

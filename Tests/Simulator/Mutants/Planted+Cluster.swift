@@ -108,7 +108,8 @@ extension Mutant {
         Mutant(
             "an older map takes the place of a newer one",
             .init(
-                "Cluster/Membership/Reconciliation.swift", "if let present, present.epoch > map.epoch || present == map",
+                "Cluster/Membership/Reconciliation.swift",
+                "if let present, present.epoch > map.epoch || present == map",
                 "if let present, !PLANTED && present.epoch > map.epoch || present == map")),
         // Where no other copy is known to be sound, the damaged one, which may be the best, is given up.
         Mutant(
